@@ -54,18 +54,17 @@ def contact_log(record: Record) -> ContactLog:
 
 def contact_form(record: Record, data: Any = None) -> ContactForm:
     """The form to log a contact. Build it again under a lock before saving."""
-    borrower_uuid = borrower_of(record)
     newest = _contacts(record).first()
-    related = Record.objects.filter(borrower_uuid=borrower_uuid, archived_at__isnull=True)
     news = ""
     if newest:
         news = f"{newest.author_name} logged “{newest.get_outcome_display()}” {wording.ago(newest.at)}."
-    borrower = Record.objects.filter(kind=Kind.BORROWER, uuid=borrower_uuid).first()
+    borrower = Record.objects.filter(kind=Kind.BORROWER, uuid=borrower_of(record)).first()
+    accounts = Record.objects.filter(kind__in=ACCOUNTS, borrower_uuid=record.uuid, archived_at__isnull=True)
     return ContactForm(
         data,
         people=people_of(borrower) if borrower else [],
         borrower=borrower,
-        accounts=related.filter(kind__in=ACCOUNTS).order_by("-past_due_rank", "pk"),
+        accounts=accounts.order_by("-past_due_rank", "pk") if record.kind == Kind.BORROWER else (),
         subject=record,
         news=news,
         newest=newest.pk if newest else 0,

@@ -23,7 +23,7 @@ from portal.collections.contacts import (
     label_of,
     save_contact,
 )
-from portal.collections.forms import AssignForm, ContactForm, WithdrawForm
+from portal.collections.forms import NOUNS, AssignForm, ContactForm, WithdrawForm
 from portal.collections.list_page import WORKLIST, account_url, next_account, printed_columns
 from portal.collections.models import AccountOwner, Promise
 from portal.collections.returns import (
@@ -39,7 +39,7 @@ from portal.lists.pages import render_cells
 from portal.lists.refresh import refresh_selected
 from portal.notes.views import colleagues
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Record
+from portal.registry.models import Kind, Record
 from portal.registry.store import IDENTIFIER
 from portal.repayments.returns import MAX_DATED
 from portal.ui.exports import amount, list_file
@@ -48,6 +48,8 @@ from portal.ui.htmx import finish_action, render_page, toast
 MAX_PRINTED = 500
 MAX_ASSIGNED = 100
 NOBODY = "nobody"
+CHANGED = "collections:changed"
+"""The event after which the panel of contacts and the worklist beside it are read again."""
 RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
     "Day": lambda one: one.day,
     "Code": lambda one: one.code,
@@ -73,7 +75,7 @@ RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
 @requires("collections.index")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with its aging tabs."""
-    return WORKLIST.index(request, tabs=aging_tabs, colleagues=lambda _: colleagues())
+    return WORKLIST.index(request, tabs=aging_tabs, colleagues=lambda _: colleagues)
 
 
 @require_safe
@@ -150,7 +152,7 @@ def log(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     if not form.is_valid():
         return _contacts_page(request, record, form, status=422)
     toast(request, "Promise logged." if form.promised else "Contact logged.")
-    return finish_action(request, contacts_url(record), event="contact:logged")
+    return finish_action(request, contacts_url(record), event=CHANGED)
 
 
 def contacts_url(record: Record) -> str:
@@ -162,12 +164,15 @@ def _contacts_page(
     request: StaffRequest, record: Record, form: ContactForm, *, status: int = 200
 ) -> HttpResponse:
     _log_view(request, record)
+    is_account = record.kind in ACCOUNTS
     context: dict[str, Any] = {
         "record": record,
+        "name": f"{NOUNS[Kind(record.kind)]} {record.uuid[:8]}" if is_account else str(record),
         "log": contact_log(record),
         "form": form,
-        "is_account": record.kind in ACCOUNTS,
+        "is_account": is_account,
         "is_beside_list": "beside" in request.GET,
+        "takes_focus": not form.is_bound and not request.GET.keys().isdisjoint({"beside", "again"}),
     }
     return render_page(request, "collections/contacts.html", context, partial="contacts", status=status)
 
@@ -214,8 +219,10 @@ def take(request: StaffRequest) -> HttpResponse:
     free = [one for one in records if one.uuid not in others]
     changed = _set_owner(Actor.of(request), free, None if is_release else request.user)
     words = f"{changed} account{'' if changed == 1 else 's'} {'released' if is_release else 'taken'}."
-    toast(request, f"{words} {len(others)} skipped: owned by colleagues." if others else words)
-    return finish_action(request, _back_url(request, records))
+    words = f"{words} {len(others)} skipped: owned by colleagues." if others else words
+    toast(request, words if records else "Select accounts first.")
+    event = CHANGED if "one" in request.POST else None
+    return finish_action(request, _back_url(request, records), event=event)
 
 
 @require_POST

@@ -477,7 +477,8 @@
   };
 
   const press = (element) => {
-    if (element) element.click();
+    if (element?.matches("summary")) element.focus();  // The next Tab enters what it opens.
+    element?.click();
     return Boolean(element);
   };
 

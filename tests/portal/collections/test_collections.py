@@ -18,12 +18,14 @@ from django.core.management import call_command
 from django.db import connection, connections
 from django.http import QueryDict
 from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry
+from portal.collections.contacts import contact_form
 from portal.collections.list_page import WORKLIST, cursor_of, next_account
 from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import decide_promises
@@ -307,6 +309,16 @@ class TestOwners:
         servicer.post("/collections/take/", {"uuid": [loan.uuid], "one": "1"})
         assert AccountOwner.objects.get().owner.username == "servicer"
 
+    def test_an_account_is_taken_without_leaving_its_page(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        for typed, number in (({}, 1), ({"release": "1"}, 0)):
+            typed |= {"uuid": loan.uuid, "one": "1"}
+            answer = servicer.post("/collections/take/", typed, headers=htmx("contacts"))
+            assert (answer.status_code, "collections:changed" in answer["HX-Trigger"]) == (204, True)
+            assert AccountOwner.objects.count() == number
+        answer = servicer.post("/collections/take/", {"back": "?kind=loan"}, follow=True)
+        assert "Select accounts first." in pages.words(answer.content.decode())
+
     def test_a_follow_up_is_given_to_a_colleague(self, desk: Sandbox, servicer: Browser) -> None:
         loan, colleague = late_loan(desk), existing_user("colleague", role=Role.SERVICER)
         typed = {
@@ -365,7 +377,7 @@ class TestContacts:
         sent = {"person": "Someone else", "channel": "email", "outcome": "hardship"}
         newest = Contact.objects.get().pk
         answer = servicer.post(f"{address}log/", sent | {"seen": newest}, headers=htmx("contacts"))
-        assert (answer.status_code, "contact:logged" in answer["HX-Trigger"]) == (204, True)
+        assert (answer.status_code, "collections:changed" in answer["HX-Trigger"]) == (204, True)
         assert Entry.objects.filter(action="collections.log", subject_uuid=loan.uuid).count() == 2
         assert Entry.objects.filter(action="collections.view", subject_uuid=loan.uuid).count() == 1
 
@@ -434,6 +446,24 @@ class TestContacts:
             shown = pages.plain(servicer, f"/collections/contacts/{record.kind}/{record.uuid}/")
             assert (record.kind, shown.count("Asked for the account number")) == (record.kind, number)
 
+    def test_the_form_of_an_account_reads_no_other_accounts(self, desk: Sandbox, servicer: Browser) -> None:
+        loan, other = late_loan(desk), late_loan(desk)
+        Record.objects.filter(kind=Kind.LOAN).update(borrower_uuid="")
+        loan.refresh_from_db()
+        with CaptureQueriesContext(connection) as queries:
+            assert contact_form(loan).accounts == {}
+        assert not any(
+            other.uuid in one["sql"] or "past_due_rank" in one["sql"].partition(" WHERE ")[2]
+            for one in queries
+        )
+
+    def test_its_page_names_the_account_and_its_borrower(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
+        name = Record.objects.get(kind=Kind.BORROWER).label
+        assert f"Loan {loan.uuid[:8]} Contacts Loan {loan.uuid[:8]} {name}" in shown
+        assert loan.uuid not in shown
+
     def test_two_people_at_once_are_told_of_each_other(self, desk: Sandbox, servicer: Browser) -> None:
         loan, colleague = late_loan(desk), browser_of(Role.SUPERVISOR)
         assert logged(colleague, loan, amount="50", seen="0").status_code == 303
@@ -500,6 +530,7 @@ class TestPromises:
         shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "paid $0.00 of $300.00" in shown
         assert "$300.00 returned" in shown
+
     def test_a_scheduled_payment_that_the_service_drops_is_not_pending(
         self, desk: Sandbox, servicer: Browser
     ) -> None:
