@@ -77,6 +77,27 @@ def test_a_promise_is_logged_beside_the_list_and_shows_in_its_row(page: Page, la
         assert (width, inner) == (width, outer)
 
 
+def test_the_walk_goes_on_from_a_contact_and_a_taken_account(page: Page, late: list[Record]) -> None:
+    page.goto("/collections/")
+    page.keyboard.press("x")
+    page.wait_for_url(f"**/{late[0].uuid}/?*")
+    panel = page.locator("#contacts")
+    expect(panel.locator("summary")).to_be_visible()
+    page.keyboard.press("c")
+    page.keyboard.press("Tab")
+    expect(panel.get_by_label("Person")).to_be_focused()
+    panel.get_by_label("Outcome").select_option("reached")
+    panel.get_by_label("Note").fill("Pays on Friday.")
+    panel.get_by_label("Note").press("Tab")
+    panel.get_by_role("button", name="Log contact").press("Enter")
+    expect(panel).to_contain_text("Pays on Friday.")
+    expect(page.locator("#contacts-title")).to_be_focused()
+    panel.get_by_role("button", name="Take account").press("Enter")
+    expect(panel).to_contain_text("Owner: Servicer")
+    page.keyboard.press("x")
+    page.wait_for_url(f"**/{late[1].uuid}/?*")
+
+
 def test_axe_finds_nothing(page: Page, late: list[Record]) -> None:
     for address in (
         "/collections/?choose=1",
