@@ -52,7 +52,7 @@ check: setup-test
 # Takes long with a million of everything; BENCH_KEPT=folder keeps what was sown for the next time.
 bench: setup-test
 	missed=0; $(BIN)/python -m tests.bench || missed=1; \
-	$(PYTHON) docker/postgres.py -c shared_buffers=2GB -- $(BIN)/python -m tests.bench audit messages registry size || missed=1; exit $$missed
+	$(PYTHON) docker/postgres.py -c shared_buffers=2GB -- $(BIN)/python -m tests.bench audit cpu messages registry size || missed=1; exit $$missed
 
 bench-quick: setup-test
 	$(BIN)/python -m tests.bench --quick

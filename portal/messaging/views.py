@@ -62,6 +62,8 @@ def index(request: StaffRequest) -> HttpResponse:
         context |= remote_count(request, explorer)
     elif target != "message":
         context |= list_context(request, explorer)
+    if target not in PARTIALS:
+        context |= heading_context(request, explorer)
     if target in (None, "message", "messages"):
         uuid = request.GET.get("message", "")
         found = link_messages(Message.objects.filter(uuid=storage_uuid(uuid))) if uuid else []
@@ -72,14 +74,12 @@ def index(request: StaffRequest) -> HttpResponse:
 
 
 def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
-    """The list with everything around it."""
+    """The list, its filters and the coverage of its days."""
     has_scripts = request.htmx or request.COOKIES.get("js") == "1"
     is_loading = not request.htmx and has_scripts and not explorer.wants_copy
     if not is_loading:
         explorer.load(client_in_time(request))
         log_list(request, count=explorer.total)
-    presets = time_presets()
-    views = BUILT_IN_VIEWS | {"Today": urlencode(presets["Today"])}
     days = coverage(explorer.filters.get("start_date"), explorer.filters.get("end_date"))
     context: dict[str, Any] = {
         "is_loading": is_loading,
@@ -90,16 +90,23 @@ def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
         "values": values_in_use(),
         "presets": [
             (name, explorer.query_string(**(NO_TIME | days)), explorer.has_params(NO_TIME | days))
-            for name, days in presets.items()
+            for name, days in time_presets().items()
         ],
-        "views": saved_views_menu(request.user, "messaging:index", explorer.query_string(), views),
-        "run": Run.objects.first(),
-        "job": Job.latest("messaging.sync"),
-        "is_working": bool(live_workers()),
         "service_zone": settings.SERVICING_TIME_ZONE,
     }
     is_counted_now = explorer.wants_copy and not has_scripts
     return context | (remote_count(request, explorer) if is_counted_now else {})
+
+
+def heading_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
+    """The saved views and the state of syncing."""
+    views = BUILT_IN_VIEWS | {"Today": urlencode(time_presets()["Today"])}
+    return {
+        "views": saved_views_menu(request.user, "messaging:index", explorer.query_string(), views),
+        "run": Run.objects.first(),
+        "job": Job.latest("messaging.sync"),
+        "is_working": bool(live_workers()),
+    }
 
 
 def client_in_time(request: StaffRequest) -> Client:
