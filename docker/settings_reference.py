@@ -15,7 +15,7 @@ MARKS = "<!-- made by docker/settings_reference.py -->\n", "<!-- end -->\n"
 TITLE = re.compile(r"# --- (.+) ---")
 DEFAULT_POSITION = {"one_of": 2, "several_of": 2, "at_least": 2, "address": 2}
 READERS = {
-    "text", "flag", "comma_separated", "matching", "pairs", "readable_file", "time_zone", *DEFAULT_POSITION
+    "text", "flag", "comma_separated", "pattern_text", "pairs", "readable_file", "time_zone", *DEFAULT_POSITION
 }  # fmt: skip
 
 

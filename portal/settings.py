@@ -19,9 +19,9 @@ from portal.runtime.environment import (
     at_least,
     comma_separated,
     flag,
-    matching,
     one_of,
     pairs,
+    pattern_text,
     read_file,
     readable_file,
     reject,
@@ -64,7 +64,7 @@ DEBUG = flag("DEBUG", False)
 stop_if_invalid()  # It decides which settings are required.
 #: Folder for the SQLite database and for `spool/`, where results wait while the database is down. Default:
 #: `.data` in the checkout.
-DATA_DIR = Path(matching("DATA_DIR", str(BASE_DIR / ".data"), ".+", EMPTY))
+DATA_DIR = Path(pattern_text("DATA_DIR", str(BASE_DIR / ".data"), ".+", EMPTY))
 
 
 def is_logo(path: Path) -> bool:
@@ -85,7 +85,7 @@ def outside_debug(default: str) -> str | None:
 # --- The lending service ---
 
 #: Base URL of the lending service, without `/v1`. `https://` is required when the environment is `live`.
-SERVICING_URL = matching(
+SERVICING_URL = pattern_text(
     "SERVICING_URL",
     outside_debug("http://127.0.0.1:8001"),
     rf"https?://{HOST}(/[^\s?#]*)?",
@@ -112,11 +112,11 @@ SERVICING_AUTH_HEADERS = comma_separated(
 #: Unit of the epoch header.
 SERVICING_EPOCH_UNIT = one_of("SERVICING_EPOCH_UNIT", ["ms", "s"], "ms")
 #: Name of the incorporation date in the request that creates a borrower.
-SERVICING_INCORPORATION_FIELD = matching(
+SERVICING_INCORPORATION_FIELD = pattern_text(
     "SERVICING_INCORPORATION_FIELD", "start_date", r"\w+", "must be letters, digits and underscores."
 )
 #: How the service spells the country in addresses.
-SERVICING_COUNTRY = matching("SERVICING_COUNTRY", "UNITED STATES", ".+", EMPTY)
+SERVICING_COUNTRY = pattern_text("SERVICING_COUNTRY", "UNITED STATES", ".+", EMPTY)
 #: Where the service reads message filters.
 SERVICING_MESSAGE_FILTERS = one_of("SERVICING_MESSAGE_FILTERS", ["query", "body"], "query")
 #: Whether filters in a body are sent with `Content-Type: application/json`.
@@ -134,7 +134,7 @@ SERVICING_CLIENT_CERT = readable_file("SERVICING_CLIENT_CERT")
 #: Its private key, if the key is in a separate file.
 SERVICING_CLIENT_CERT_KEY = readable_file("SERVICING_CLIENT_CERT_KEY")
 #: Proxy for all calls, such as `http://proxy.example:3128`.
-SERVICING_PROXY = matching(
+SERVICING_PROXY = pattern_text(
     "SERVICING_PROXY", "", rf"https?://([^\s/@]+@)?{HOST}/?", "must look like http://proxy.example:3128."
 )
 #: Dotted path of a function that returns a `requests.Session`. Replaces the four settings above.
@@ -202,10 +202,10 @@ CLOSED_STATUSES = frozenset(
 #: Business days after its due date on which a payment still keeps a promise.
 PROMISE_GRACE_DAYS = at_least("PROMISE_GRACE_DAYS", 0, 1)
 #: What the portal is called on screens and at sign-in.
-PRODUCT_NAME = matching("PRODUCT_NAME", "Servicing Desk", ".+", EMPTY)
+PRODUCT_NAME = pattern_text("PRODUCT_NAME", "Servicing Desk", ".+", EMPTY)
 #: Your organization's name at sign-in, in everyone's menu, on printed documents and in authenticator apps.
 #: Default: `PRODUCT_NAME`.
-ORGANIZATION = matching("ORGANIZATION", PRODUCT_NAME, ".+", EMPTY)
+ORGANIZATION = pattern_text("ORGANIZATION", PRODUCT_NAME, ".+", EMPTY)
 #: Your logo on screens, at sign-in and on printed documents: path of a PNG or SVG file of up to 100 KB.
 LOGO = text("LOGO", "")
 #: Password of the demo staff (`DEBUG` only).
@@ -411,7 +411,7 @@ ED25519_KEY = r"[A-Za-z0-9+/]{43}="
 AUDIT_CHECKPOINT_DIR = text("AUDIT_CHECKPOINT_DIR", checkpoint_dir)
 #: Ed25519 key that signs checkpoints; give it to workers only. `manage.py verify_audit --new-key` prints one.
 #: Default: created once in that folder.
-AUDIT_CHECKPOINT_KEY = matching(
+AUDIT_CHECKPOINT_KEY = pattern_text(
     "AUDIT_CHECKPOINT_KEY",
     "",
     ED25519_KEY,
@@ -477,7 +477,7 @@ EMAIL_TIMEOUT = 60
 DEFAULT_FROM_EMAIL = text("MAIL_FROM")
 #: Address of the portal in mail. Default: `https://` and the first of `ALLOWED_HOSTS`.
 PORTAL_URL = (
-    matching(
+    pattern_text(
         "PORTAL_URL", "", rf"https?://{HOST}", "must look like https://desk.example.com, without a path."
     )
     or f"{'http' if DEBUG else 'https'}://{ALLOWED_HOSTS[0] if ALLOWED_HOSTS else ''}"
@@ -558,7 +558,7 @@ MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEBUG
 #: Issuer URL of your OpenID Connect provider. The redirect URI to register is `/sign-in/with/sso/back/`.
 OIDC_URL = text("OIDC_URL").rstrip("/")
 #: Label of the single sign-on button.
-OIDC_NAME = matching("OIDC_NAME", "Single sign-on", ".+", EMPTY)
+OIDC_NAME = pattern_text("OIDC_NAME", "Single sign-on", ".+", EMPTY)
 #: Client ID at the provider.
 OIDC_CLIENT_ID = text("OIDC_CLIENT_ID")
 #: Client secret at the provider.
@@ -573,7 +573,7 @@ OIDC_TRUST_EMAIL = flag("OIDC_TRUST_EMAIL", False)
 #: sign-in; without one nobody gets in. Default: roles are assigned under Administration.
 OIDC_ROLES = pairs("OIDC_ROLES", ["viewer", "servicer", "supervisor", "auditor", "admin"])
 #: Claim that lists a person's groups.
-OIDC_GROUPS_CLAIM = matching("OIDC_GROUPS_CLAIM", "groups", ".+", EMPTY)
+OIDC_GROUPS_CLAIM = pattern_text("OIDC_GROUPS_CLAIM", "groups", ".+", EMPTY)
 #: Create missing accounts at the first sign-in. Needs `OIDC_ROLES`.
 OIDC_CREATE = flag("OIDC_CREATE", False)
 #: Scopes to ask for. Some providers list groups only if `groups` is among them.
@@ -701,26 +701,26 @@ DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.runtime.redaction.ReporterFilter"
 
 #: Token that monitoring sends as `Authorization: Bearer …` to read `/metrics`; at least 16 characters. Without
 #: it there are no metrics.
-METRICS_TOKEN = matching(
+METRICS_TOKEN = pattern_text(
     "METRICS_TOKEN", "", ".{16,}", "must have at least 16 random characters: it protects the metrics."
 )
 #: OTLP/HTTP collector for traces, such as `http://collector:4318`; `/v1/traces` is added. Without it there are
 #: no traces.
-OTEL_EXPORTER_OTLP_ENDPOINT = matching(
+OTEL_EXPORTER_OTLP_ENDPOINT = pattern_text(
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "",
     rf"https?://{HOST}(/[^\s?#]*)?",
     "must look like http://collector.example:4318, without user or query.",
 ).rstrip("/")
 #: Headers for the collector: `name=value`, separated by commas.
-OTEL_EXPORTER_OTLP_HEADERS = matching(
+OTEL_EXPORTER_OTLP_HEADERS = pattern_text(
     "OTEL_EXPORTER_OTLP_HEADERS",
     "",
     r"([\w.-]+=[^,\s]+(,\s*|$))*",
     "must be name=value, separated by commas, with spaces as %20.",
 )
 #: Service name in traces.
-OTEL_SERVICE_NAME = matching("OTEL_SERVICE_NAME", "servicing-desk", ".+", EMPTY)
+OTEL_SERVICE_NAME = pattern_text("OTEL_SERVICE_NAME", "servicing-desk", ".+", EMPTY)
 #: Which traces are sent. The `traceidratio` ones send the share in `OTEL_TRACES_SAMPLER_ARG`.
 OTEL_TRACES_SAMPLER = one_of(
     "OTEL_TRACES_SAMPLER",
@@ -729,16 +729,16 @@ OTEL_TRACES_SAMPLER = one_of(
     "parentbased_always_on",
 )  # fmt: skip
 #: Share of traces that is sent, from 0 to 1.
-OTEL_TRACES_SAMPLER_ARG = matching(
+OTEL_TRACES_SAMPLER_ARG = pattern_text(
     "OTEL_TRACES_SAMPLER_ARG", "1", r"0?\.\d+|[01](\.0*)?", "must be a number from 0 to 1, such as 0.1."
 )
 # The SDK reads these itself. With an invalid one, every page would fail or lose its traces.
-matching("OTEL_BSP_SCHEDULE_DELAY", "", r"[1-9]\d{0,8}", "must be a whole number, 1 or more.")
+pattern_text("OTEL_BSP_SCHEDULE_DELAY", "", r"[1-9]\d{0,8}", "must be a whole number, 1 or more.")
 for name in (
     "ATTRIBUTE_COUNT", "ATTRIBUTE_VALUE_LENGTH", "EVENT_ATTRIBUTE_COUNT", "LINK_ATTRIBUTE_COUNT",
     "SPAN_ATTRIBUTE_COUNT", "SPAN_ATTRIBUTE_VALUE_LENGTH", "SPAN_EVENT_COUNT", "SPAN_LINK_COUNT",
 ):  # fmt: skip
-    matching(f"OTEL_{name}_LIMIT", "", r"\d{1,9}", "must be a whole number.")
+    pattern_text(f"OTEL_{name}_LIMIT", "", r"\d{1,9}", "must be a whole number.")
 for name in ("OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"):
     one_of(f"{name}COMPRESSION", ["", "none", "gzip", "deflate"], "")
     for kind in ("CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"):

@@ -19,7 +19,7 @@ from django.utils.http import urlencode
 from portal.accounts.admin import AdminFilter, FramedAdmin, choice_filter, site
 from portal.accounts.roles import can
 from portal.audit.chain import append
-from portal.audit.filters import GROUPS, RESULTS, of_borrower, people
+from portal.audit.filters import GROUPS, RESULTS, is_about_borrower, people
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.audit.reading import EntryPages, entry_lines, stream_lines
 from portal.audit.view_log import log_list, log_page
@@ -42,7 +42,7 @@ class BorrowerFilter(AdminFilter):
             return queryset
         if queryset.model is RemoteCall:
             return queryset.filter(path__contains=f"/{self.parsed_value()}")
-        return queryset.filter(of_borrower(self.parsed_value()))
+        return queryset.filter(is_about_borrower(self.parsed_value()))
 
 
 class DayFilter(AdminFilter):

@@ -56,7 +56,7 @@ def people() -> Choices:
     return {str(user.pk): (user.audit_name(), Q(actor_id=user.pk)) for user in staff} | NON_STAFF
 
 
-def of_borrower(text: str) -> Q:
+def is_about_borrower(text: str) -> Q:
     """The condition that an entry is about a borrower with this ID or with this text in the name."""
     borrowers = Record.objects.filter(kind=Kind.BORROWER)
     if not text or borrowers.filter(uuid=text).exists():
@@ -144,7 +144,7 @@ class EntryFilters:
         """An ID, or a part of the name."""
         value = self.values["borrower"]
         record = Record.objects.filter(kind=Kind.BORROWER, uuid=value).first() if value else None
-        self._narrow("borrower", "Borrower", str(record or f"“{value}”"), of_borrower(value))
+        self._narrow("borrower", "Borrower", str(record or f"“{value}”"), is_about_borrower(value))
 
     def _narrow_time(self) -> str:
         """Filter by period: from and to if given, else the chosen one, else the last seven days. Return it in words."""

@@ -32,7 +32,7 @@ class Match:
         return self.owner or self.record
 
     @property
-    def who(self) -> str:
+    def description(self) -> str:
         """Such as ``a key person of Tallgrass Farms LP``."""
         if self.record.kind == Kind.BORROWER:
             return f"borrower {self.record}"

@@ -182,7 +182,9 @@ class Onboarding(Flow):
                         form.warn(field, f"Also entered for person {first[value] + 1}.")
                     for match in matches:
                         if value in match.shared:
-                            form.warn(field, f"Also on {wording.with_full_stop(match.who)} Same person?")
+                            form.warn(
+                                field, f"Also on {wording.with_full_stop(match.description)} Same person?"
+                            )
 
     # --- The pages ---
 

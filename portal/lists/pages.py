@@ -27,7 +27,7 @@ from portal.registry import changes
 from portal.registry.models import Kind, Record
 from portal.registry.query import parse_query
 from portal.registry.records import active_records, read_records, with_borrowers
-from portal.registry.search.find import filter_records, of_borrowers
+from portal.registry.search.find import filter_records, owned_by_borrowers
 from portal.ui.addresses import page_url
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, requested_partial
@@ -215,7 +215,7 @@ class ListPage:
         sort, order = self._order(state.get("sort") or by_span, state)
         is_default = sort == next(iter(self.sorts))
         is_owned = Kind.BORROWER not in self.kinds
-        owned, too_many = of_borrowers(query, self.kinds) if is_owned else (Q(), "")
+        owned, too_many = owned_by_borrowers(query, self.kinds) if is_owned else (Q(), "")
         narrow = filter_records(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
         found = narrow.found.filter(conditions).order_by(*order)
         is_exact = not (query.text or chosen)

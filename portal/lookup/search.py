@@ -20,7 +20,7 @@ from portal.notes.models import Note
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, parse_query
 from portal.registry.records import active_records, records_by_key, with_borrowers
-from portal.registry.search.find import OWNED, of_borrowers, rank_matches
+from portal.registry.search.find import OWNED, owned_by_borrowers, rank_matches
 from portal.registry.search.spelling import similar_names
 from portal.registry.search.texts import forms_of, lines_of
 from portal.ui import wording
@@ -186,7 +186,7 @@ def suggest_names(query: Query) -> list[Hit]:
 def limit_problem(query: Query) -> str:
     """A sentence if accounts of matching borrowers are left out because too many borrowers match."""
     owned = [kind for kind in _kinds(query) if kind in OWNED]
-    return of_borrowers(query, owned)[1] if query.is_limited and owned else ""
+    return owned_by_borrowers(query, owned)[1] if query.is_limited and owned else ""
 
 
 def _kinds(query: Query) -> Sequence[Kind]:

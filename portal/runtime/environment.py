@@ -101,7 +101,7 @@ def flag(name: str, default: bool) -> bool:
     return _FLAGS.get(value, default)
 
 
-def matching(name: str, default: str | None, pattern: str, problem: str) -> str:
+def pattern_text(name: str, default: str | None, pattern: str, problem: str) -> str:
     """Read a setting that must match a pattern; it may be empty only if its default is."""
     value = text(name, default)
     if (value or default) and not re.fullmatch(pattern, value, re.ASCII):

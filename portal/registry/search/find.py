@@ -69,7 +69,7 @@ def filter_records(
     return FilteredRecords(found, found if query.conditions else records.filter(others | newest))
 
 
-def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
+def owned_by_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
     """The records of these kinds that belong to borrowers found by the text, and a sentence if those are too many."""
     if not query.alternatives:
         return Q(), ""
@@ -119,7 +119,7 @@ def _filter_by_conditions(kind: Kind, query: Query) -> QuerySet[Record]:
 def _owned_by_matches(kinds: Iterable[Kind], query: Query) -> Q:
     """The records that belong to borrowers found by the text; none unless the query names their kinds."""
     owned = [kind for kind in kinds if kind in OWNED]
-    return of_borrowers(query, owned)[0] if query.is_limited and owned else Q()
+    return owned_by_borrowers(query, owned)[0] if query.is_limited and owned else Q()
 
 
 def _has_words(kind: Kind, query: Query) -> bool:
