@@ -134,6 +134,14 @@ WHOLE_SCHEDULE = (
     "the chart draws every installment, and the figures need the whole schedule read: a quarter of it."
 )
 ROWS = "a third of it draws the cells of 25 rows, a quarter finds them; the bare view is no longer much below it."
+MESSAGES = (
+    "a fifth of it draws 25 rows, a fifth links them to records and compares days with the service; Django takes longer"
+    " to build its twenty statements than the database to run them."
+)
+SEARCHED = (
+    "a quarter of it finds matches, a statement for each kind of record; it also asks messages and notes."
+)
+WHOLE_LINE = "it decodes the line with its statements and repayments, and draws the panels of all three."
 FRAME = "the same rows stand in a page with filters, views, columns, files, and a navigation with what waits."
 COLD = (
     "a page that nobody asked for lately counts what waits and measures the service's health for its frame."
@@ -166,12 +174,16 @@ PAGES = {
         f"/repayments/?from={YEAR_AGO}&to={TODAY}", 4, kind="repayment", why=ADDED_UP
     ),
     "collections": Page("/collections/", 5, kind="loan", why=ADDED_UP),
-    "messages": Page("/messages/?source=copy", 4, kind="message", is_listed=True),
-    "messages, before the service answers": Page("/messages/", 4, kind="message"),
-    "messages, list alone": Page("/messages/?source=copy", 3, target="messages", kind="message"),
-    "messages of a year": Page(f"/messages/?source=copy&start_date={YEAR_AGO}", 4, kind="message"),
-    "search": Page("/search/?q=llc", 4, is_listed=True, text="llc"),
-    "suggestions": Page("/search/?q=llc", 3, target="suggestions"),
+    "messages": Page("/messages/?source=copy", 4, kind="message", is_listed=True, why=MESSAGES),
+    "messages, before the service answers": Page("/messages/", 4, kind="message", why=MESSAGES),
+    "messages, list alone": Page(
+        "/messages/?source=copy", 3, target="messages", kind="message", why=MESSAGES
+    ),
+    "messages of a year": Page(
+        f"/messages/?source=copy&start_date={YEAR_AGO}", 4, kind="message", why=MESSAGES
+    ),
+    "search": Page("/search/?q=llc", 4, is_listed=True, text="llc", why=SEARCHED),
+    "suggestions": Page("/search/?q=llc", 3, target="suggestions", why=SEARCHED),
 }
 
 
@@ -192,7 +204,7 @@ def accounts() -> dict[str, Page]:
         "borrower": Page(f"/borrowers/{owner['borrower_uuid']}/", 5, has_panels=True, why=WHOLE_BORROWER),
         "loan of 360 rows": Page(loan, 6, kind="loan", has_panels=True, why=WHOLE_SCHEDULE),
         "loan with all rows": Page(f"{loan}?rows=all", 20, kind="loan"),
-        "line of credit": Page(line, 5, kind="line", has_panels=True),
+        "line of credit": Page(line, 5, kind="line", has_panels=True, why=WHOLE_LINE),
     }
 
 
