@@ -233,7 +233,7 @@ class ListPage:
         return Listing(
             list_page=self,
             state=state,
-            page=paginator.get_page(state.get("page")),
+            paginator=paginator,
             query=query.text,
             sort=sort,
             chosen=chosen,
@@ -369,7 +369,7 @@ class Listing:
 
     list_page: ListPage
     state: QueryDict
-    page: Page[Record]
+    paginator: CappedPaginator
     query: str
     sort: str
     chosen: Mapping[Filter, str]
@@ -378,10 +378,15 @@ class Listing:
     """All matching records, in order."""
     problems: Sequence[str]
 
+    @cached_property
+    def page(self) -> Page[Record]:
+        """The records of the page, read once they are asked for."""
+        return self.paginator.get_page(self.state.get("page"))
+
     @property
     def total(self) -> int:
         """The number of matches, up to :data:`MAX_COUNTED` if the list is filtered."""
-        return self.page.paginator.count
+        return self.page.paginator.count  # A page that holds all of them needs no count.
 
     @property
     def has_more(self) -> bool:

@@ -265,6 +265,13 @@ class TestWorklist:
             assert "accounts_past_due" in plan
             assert "TEMP B-TREE" not in plan
 
+    def test_the_next_one_is_found_without_counting_or_reading_a_page(self, desk: Sandbox) -> None:
+        loan = late_loan(desk)
+        with CaptureQueriesContext(connection) as queries:
+            assert next_account(QueryDict("aging=days_60_89&at=99999~1")) == loan
+        assert len(queries) == 2
+        assert not any("COUNT(" in one["sql"] for one in queries)
+
 
 class TestOwners:
     def test_servicers_take_and_supervisors_assign(self, desk: Sandbox, servicer: Browser) -> None:
