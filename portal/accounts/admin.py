@@ -149,7 +149,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
     list_display = ["username", "display_name", "email", "role", "state", "signed_in"]
     list_filter = [
         choice_filter("role", "Role", "All roles", lambda: {r.value: (r.label, Q(role=r)) for r in Role}),
-        choice_filter("active", "State", "Active or not", lambda: _ACTIVE),
+        choice_filter("active", "Status", "Active or not", lambda: _ACTIVE),
     ]
     search_help_text = "Name, username or email"
     fieldsets = (
@@ -172,7 +172,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
     def display_name(self, user: User) -> str:
         return user.get_full_name()
 
-    @admin.display(description="State", ordering="is_active")
+    @admin.display(description="Status", ordering="is_active")
     def state(self, user: User) -> str:
         return "Active" if user.is_active else "Inactive"
 

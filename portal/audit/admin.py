@@ -274,13 +274,13 @@ class WriteIntentAdmin(ReadOnly):
     title, purpose = "Changes at the service", "What was sent, and its outcome"
     list_display = ["when", "label", "by", "result", "reference"]
     list_filter = [
-        choice_filter("state", "State", "All states", lambda: _STATES),
+        choice_filter("state", "Status", "Any status", lambda: _STATES),
         BorrowerFilter,
         DayFilter,
     ]
     search_fields = ["label", "subject_uuid", "borrower_uuid", "request_id", "actor_name"]
     search_help_text = "Name, ID, reference"
 
-    @admin.display(description="State")
+    @admin.display(description="Status")
     def result(self, row: WriteIntent) -> str:
         return status_badge(row.state)

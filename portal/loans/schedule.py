@@ -37,7 +37,7 @@ LABELS: Final = {
     "loan_amount": "Loan amount",
 }
 USUAL_STATUSES: Final = ("paid", "scheduled", "past_due", "")
-STATE: Final = Column("State", "text", False)
+STATE: Final = Column("Status", "text", False)
 """The column with the state calculated here; every other one comes from the service."""
 _BADGES: Final = {
     State.PAID: ("ok", "check"),
