@@ -127,7 +127,7 @@ def _name_reason(mismatch: re.Match[str]) -> str:
             before = quote_text(mismatch.string[start - 1])
             return f"{position} directly follows {before}: put a letter between them or delete one of them."
         case "digits":
-            return f"{position}: names can’t contain digits. Write words instead."
+            return f"{position}: names can’t contain digits. Spell out numbers."
     return f"{position} isn’t allowed; {suggest_fix(found)}."
 
 
@@ -346,7 +346,7 @@ def birth_date_problems(dob: date, *, today: date) -> list[str]:
         return [f"The date of birth is before {OLDEST_BIRTH_YEAR}; check the year."]
     age = today.year - dob.year - ((today.month, today.day) < (dob.month, dob.day))
     if age < ADULT_AGE_YEARS:
-        return [f"This person is {age}; the service requires {ADULT_AGE_YEARS} or more. Check the date."]
+        return [f"This person is {age}; the service requires {ADULT_AGE_YEARS} or older. Check the date."]
     return []
 
 

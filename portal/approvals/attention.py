@@ -34,6 +34,6 @@ def _item(approval: Approval, user: User) -> Item:
         borrower_uuid=approval.borrower_uuid,
         when=approval.decided_at or approval.asked_at,
         url=approval.send_url if is_approved else approval.get_absolute_url(),
-        verb="Check and send" if is_approved else "Open" if is_mine else "Review",
+        verb="Review and send" if is_approved else "Open" if is_mine else "Review",
         owner_id=approval.maker_id,
     )

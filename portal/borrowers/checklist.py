@@ -36,6 +36,8 @@ class Task:
     done_by: str = ""
     url: str = ""
     """The page to do it on."""
+    verb: str = ""
+    """What the link to that page says."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def _applied_at(record: Record) -> datetime:
 def _report_task(record: Record, writes: ConfirmedWrites) -> Task:
     if write := writes.latest_with(record, "asset_report_json_gzip"):
         return Task("Asset report sent", write.finished_at, write.actor_name)
-    return Task("No asset report sent from here", url=page_url("borrowers:edit", record.uuid))
+    return Task("No asset report sent from here", url=page_url("borrowers:edit", record.uuid), verb="Send")
 
 
 def _secret_task(record: Record, person: Record, writes: ConfirmedWrites) -> Task:
@@ -144,8 +146,8 @@ def _secret_task(record: Record, person: Record, writes: ConfirmedWrites) -> Tas
     if missing := [words for field, words in PERSON_SECRETS.items() if not found[field]]:
         title = f"No {' or '.join(missing)} of {person} sent from here"
         if person.kind == Kind.BORROWER:
-            return Task(title, url=page_url("borrowers:edit", person.uuid))
-        return Task(title, url=page_url("borrowers:edit_person", record.uuid, person.uuid))
+            return Task(title, url=page_url("borrowers:edit", person.uuid), verb="Send")
+        return Task(title, url=page_url("borrowers:edit_person", record.uuid, person.uuid), verb="Send")
     last = next(write for write in writes.writes if write in found.values())
     title = f"{' and '.join(PERSON_SECRETS.values())} of {person} sent"
     return Task(title, last.finished_at, last.actor_name)
@@ -153,7 +155,7 @@ def _secret_task(record: Record, person: Record, writes: ConfirmedWrites) -> Tas
 
 def _application_tasks(record: Record, applications: Sequence[Record]) -> list[Task]:
     if not applications:
-        return [Task("No application yet", url=page_url("applications:submit", record.uuid))]
+        return [Task("No application yet", url=page_url("applications:submit", record.uuid), verb="Start")]
     first = min(applications, key=_applied_at)
     submitted = Task("First application sent", _applied_at(first), first.created_by)
     latest = max(applications, key=_applied_at)
@@ -163,4 +165,4 @@ def _application_tasks(record: Record, applications: Sequence[Record]) -> list[T
     if answer.credit_score_consent:
         return [submitted, Task("Credit-check consent given", latest.answer_at)]
     url = page_url("applications:detail", record.uuid, latest.uuid)
-    return [submitted, Task("No credit-check consent", url=url)]
+    return [submitted, Task("No credit-check consent", url=url, verb="Open")]

@@ -66,7 +66,8 @@ class StateField(CodeField):
 
     def clean(self, value: Any) -> str:
         code: str = super().clean(value)
-        self.accepted = rules.US_STATES.get(code, "")
+        name = rules.US_STATES.get(code, "")
+        self.accepted = name if str(value).strip().casefold() != name.casefold() else ""
         return code
 
 

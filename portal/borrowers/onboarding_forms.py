@@ -141,7 +141,7 @@ class OnboardingSendForm(SendForm):
         self.version = version
         self.add_number("ein", "EIN", rules.ein_problems, "2-7", help_text="Nine digits, as in 12-3456789.")
         self.fields["checked"] = confirmation_field(
-            "I checked the EIN against the document", "Confirm that you checked the EIN against the document."
+            "I checked the EIN against the document", "Select the box to confirm."
         )
         self.add_zip_confirmation(zip_warnings)
         for number, name in enumerate(people):

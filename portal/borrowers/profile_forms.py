@@ -29,7 +29,7 @@ REPORTS = {"credit_report", "asset_report"}
 GIVEN_LATER = {"ssn": "SSN", "credit_report": "Credit report", "asset_report": "Asset report"}
 """Secrets and reports that the form only announces; they are entered when sending."""
 NEEDS_REASON = {*NAMES, "address", "ssn"}
-NAME_HELP = "Letters, one space, and , . ' - between letters."
+NAME_HELP = "Letters, spaces, commas, periods, apostrophes and hyphens."
 KnownValues = Mapping[str, str | None]
 """The last known values by field name; an address by its parts."""
 
@@ -154,7 +154,7 @@ class ProfileForm(AddressForm):
         for name in [name for name in NAMES if name in self.fields and self.is_as_shown(name)]:
             text = self.known.get(name)
             if reasons := rules.name_problems(text) if text else []:
-                for words in ("Not editable: the service rejects this name on updates.", *reasons):
+                for words in ("The service rejects this name on updates.", *reasons):
                     self.warn(name, words)
 
 
@@ -184,7 +184,7 @@ class UnknownProfile(BusinessProfile):
 class PersonProfile(ProfileForm):
     sensitive_title = "Date of birth and SSN"
 
-    first_name = PersonNameField(label="First name", help_text=NAME_HELP)
+    first_name = PersonNameField(label="First name")
     middle_name = PersonNameField(label="Middle name", required=False)
     last_name = PersonNameField(label="Last name")
     dob = birth_day_field(help_text="Leave empty to keep the current value.")

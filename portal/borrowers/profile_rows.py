@@ -103,7 +103,7 @@ def note_on(unit: str, value: Any) -> str:
         case "phone", str():
             return f"Sent as {value}"
         case "dob", date():
-            return "Sent as year, month, day; the service never returns it."
+            return "Sent as year, month, day."
         case _, None:
             return "Cleared: sent as null."
     return NOTES.get(unit, "")

@@ -21,36 +21,29 @@ FORMS: dict[Step, type[LiveForm]] = {
     Step.PEOPLE: PersonForm,
     Step.REPORTS: ReportForm,
 }
-NAME_RULE = (
-    "Names of letters, with one space, comma, period, apostrophe or hyphen between: no digits, accents or &"
-)
+NAME_RULE = "Names: letters A to Z, with single spaces, commas, periods, apostrophes or hyphens"
 # The service's requirements by step, and the fields that decide whether each is met.
 REQUIREMENTS: dict[Step, list[tuple[str, Sequence[str]]]] = {
     Step.BUSINESS: [
         ("A legal business name", ["first_name"]),
-        ("One of six business types", ["entity"]),
+        ("A business type", ["entity"]),
         ("A business email address", ["email"]),
-        ("A valid US phone number of 10 digits", ["phone"]),
-        ("An incorporation date, if given, that is not in the future", ["incorporated_on"]),
+        ("A valid 10-digit US phone number", ["phone"]),
+        ("If given, an incorporation date that isn’t in the future", ["incorporated_on"]),
     ],
     Step.ADDRESS: [
         ("A valid US address: street and city", ["line_1", "line_2", "line_3", "city"]),
         ("A state, DC or US territory", ["state"]),
-        ("A 5- or 9-digit ZIP code in that state or next to it", ["zip"]),
+        ("A 5- or 9-digit ZIP code in that state or a bordering one", ["zip"]),
     ],
     Step.PEOPLE: [
-        ("At least one person in the list", []),
+        ("At least one person", []),
         (NAME_RULE, NAMES),
         ("Title: owner, director or beneficiary", ["title"]),
         ("Citizenship", ["citizenship"]),
-        ("An email address and a US phone number of 10 digits", ["email", "phone"]),
-        ("18 or older, if a date of birth is given", ["dob"]),
-        ("A valid US address per person", ADDRESS_FIELDS),
-    ],
-    Step.REPORTS: [
-        ("Optional", []),
-        ("A JSON file", ["asset_report"]),
-        ("Compressed automatically", []),
+        ("An email address and a 10-digit US phone number", ["email", "phone"]),
+        ("If a date of birth is given, 18 or older", ["dob"]),
+        ("A valid US address for each person", ADDRESS_FIELDS),
     ],
 }
 
@@ -169,13 +162,13 @@ class DraftSteps:
                 goals[Step.REPORTS] = "none"
             return [
                 *((f"{each.label}: {goals[each]}", self.is_complete(each)) for each in FORMS),
-                ("An EIN of nine digits, encrypted", False),
+                ("A 9-digit EIN, encrypted", False),
                 ("SSNs, if given, encrypted", True),
             ]
         forms = self.forms(step)
         return [
             (text, all(form.is_requirement_met(name) for form in forms for name in names))
-            for text, names in REQUIREMENTS[step]
+            for text, names in REQUIREMENTS.get(step, [])
         ]
 
     # --- What the service rejected: {"problems": [[step, number, field, reason]], "quotes": [[step, words]]} ---

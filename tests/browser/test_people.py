@@ -119,7 +119,7 @@ def test_a_piece_of_work_is_done_by_keyboard_alone(
     choose(page, page.get_by_role("button", name="Request approval"))
     approve(visit(Role.SUPERVISOR, java_script_enabled=scripted))
     page.reload()
-    choose(page, page.get_by_role("link", name="Check and send"))
+    choose(page, page.get_by_role("link", name="Review and send"))
     for name in ("ssn", "ssn_again"):
         write(page, name, SSN)
     choose(page, page.get_by_role("button", name="Send 2 changes"))

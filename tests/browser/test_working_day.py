@@ -105,7 +105,7 @@ def test_without_scripts(plain_page: Page, returned: Record) -> None:
     page.goto(f"/borrowers/{returned.borrower_uuid}/")
     page.get_by_role("link", name="New application").click()
     page.get_by_label("Amount requested").fill("25,000")
-    page.get_by_role("button", name="Check and send").click()
+    page.get_by_role("button", name="Review and send").click()
     expect(page.get_by_text("Twenty-five thousand dollars, for Northwind")).to_be_visible()
     page.get_by_role("button", name=SEND).click()
     expect(page.get_by_role("heading", name="Loan application")).to_be_visible()

@@ -45,8 +45,8 @@ def test_usual_names_are_accepted(name: str) -> None:
     [
         ("", "Enter a name."),
         ("AT&T", "“&” at position 3 isn’t allowed; write “and”."),
-        ("Henry2", "“2” at position 6: names can’t contain digits. Write words instead."),
-        ("Fund 2024", "“2024” at positions 6 to 9: names can’t contain digits. Write words instead."),
+        ("Henry2", "“2” at position 6: names can’t contain digits. Spell out numbers."),
+        ("Fund 2024", "“2024” at positions 6 to 9: names can’t contain digits. Spell out numbers."),
         ("Smith  Jones", "2 spaces in a row at position 6: leave only one."),
         (" Ann", "A space at position 1: a name must start with a letter. Delete it."),
         ("-Ann", "“-” at position 1: a name must start with a letter. Delete it."),

@@ -248,7 +248,7 @@ def test_states_are_ordered_by_name() -> None:
 def test_a_person_is_of_age_from_the_18th_birthday(born: date, comes_of_age: date) -> None:
     assert rules.birth_date_problems(born, today=comes_of_age) == []
     assert rules.birth_date_problems(born, today=comes_of_age - timedelta(days=1)) == [
-        "This person is 17; the service requires 18 or more. Check the date."
+        "This person is 17; the service requires 18 or older. Check the date."
     ]
 
 
@@ -268,7 +268,7 @@ def test_a_person_of_age_stays_of_age(born: date, days: int) -> None:
         (date(2062, 6, 14), "The date of birth is in the future. Check the year."),
         (date(1899, 12, 31), "The date of birth is before 1900; check the year."),
         (date(195, 6, 14), "The date of birth is before 1900; check the year."),
-        (date(2026, 6, 14), "This person is 0; the service requires 18 or more. Check the date."),
+        (date(2026, 6, 14), "This person is 0; the service requires 18 or older. Check the date."),
     ],
 )
 def test_an_impossible_date_of_birth_is_explained(born: date, reason: str) -> None:

@@ -28,10 +28,10 @@ def test_each_line_is_ticked_with_date_and_person_or_leads_to_where_it_is_done(s
     shown = words(page(servicer, record.get_absolute_url()))
     assert "0 of 4 done" in shown
     for line in (
-        "No asset report sent from here Complete",
-        "No SSN of Priya Raman sent from here Complete",
-        "No date of birth of Elena O'Neil sent from here Complete",
-        "No application yet",
+        "No asset report sent from here Send",
+        "No SSN of Priya Raman sent from here Send",
+        "No date of birth of Elena O'Neil sent from here Send",
+        "No application yet Start",
     ):
         assert line in shown
 

@@ -168,7 +168,7 @@ def test_nobody_sends_the_draft_of_another(wizard: Wizard, supervisor: Browser, 
 def test_names_every_error_of_the_last_step_at_once(wizard: Wizard, sandbox: Sandbox) -> None:
     page = is_refused(wizard.post("review", wizard.hidden() | {"ssn_0": "12"}))
     assert "Fix 4 fields. Nothing was sent." in page
-    assert "Confirm that you checked the EIN" in page
+    assert "Select the box to confirm." in page
     assert "Enter all 9 digits (2 entered)." in page
     assert not sandbox.world.users()
 

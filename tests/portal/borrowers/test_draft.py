@@ -192,7 +192,7 @@ FAULTS = {
             "“2” at position 2",
             "Person 2, title: Choose one",
             "“Mars” is not a country",
-            "requires 18 or more",
+            "requires 18 or older",
         ],
     ),
 }

@@ -78,7 +78,7 @@ def test_an_emptied_middle_name_is_sent_as_null(of_person: Editor, portal_servic
 
 def test_a_name_that_breaks_the_pattern_is_left_alone(servicer: Browser, portal_service: Sandbox) -> None:
     editor = Editor(servicer, given.borrower(portal_service, first_name="AT&T Ümlaut 3 LLC"))
-    assert "the service rejects this name on updates" in html(servicer.get(editor.url))
+    assert "The service rejects this name on updates" in html(servicer.get(editor.url))
     assert editor.send(email="new@bakery.example").status_code == 303
     assert sent(portal_service) == {"email": "new@bakery.example"}
 
