@@ -11,7 +11,7 @@ class Mode(TextChoices):
     """The readers of a document."""
 
     INTERNAL = "internal", "Internal"
-    BORROWER = "borrower", "Borrower-safe"
+    BORROWER = "borrower", "Borrower copy"
 
 
 class Paper(TextChoices):

@@ -36,7 +36,7 @@ def document(
         records, lists = records.filter(parent_uuid=account.uuid), lists.filter(uuid=account.uuid)
     content = _content(records, query, today) | {
         "owner": owner,
-        "account": account,
+        "has_account": account is None,
         "is_across": owner is None,
         "has_lines": _has_lines(owner, account),
     }

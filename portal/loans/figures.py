@@ -15,7 +15,7 @@ from servicing.schedules import Installment, Schedule, State
 NOT_KNOWN = "Not known"
 DAYS_A_YEAR = 365.2425
 DAYS_A_MONTH = DAYS_A_YEAR / 12
-NOT_RECOGNIZED = "Not every installment has a date, an amount and a status we recognize"
+NOT_RECOGNIZED = "Some installments lack a date, an amount or a known status"
 
 
 class FigureCard(NamedTuple):

@@ -79,7 +79,7 @@ def test_statements_of_500_rows_keep_nobody_waiting_and_come_out(
     assert "Starts when a worker is free" in viewer.get(document.get_absolute_url()).content.decode()
     call_command("work", batch=True)
     page = viewer.get(document.get_absolute_url()).content.decode()
-    assert "Download the PDF" in page
+    assert "Download PDF" in page
     drawn = viewer.get(f"{document.get_absolute_url()}download/")
     preview, text = viewer.get(f"{ALL}/").content.decode(), text_of(drawn.content)
     assert drawn["Content-Type"] == "application/pdf"
@@ -94,7 +94,7 @@ def test_statements_of_500_rows_keep_nobody_waiting_and_come_out(
 def test_a_statement_of_200_rows_comes_at_once(portal_service: Sandbox, viewer: Browser) -> None:
     pay(given.borrower(portal_service), 200)
     assert viewer.get(f"{ALL}.pdf")["Content-Type"] == "application/pdf"
-    assert "Download the PDF" in viewer.get(f"{ALL}/").content.decode()
+    assert "Download PDF" in viewer.get(f"{ALL}/").content.decode()
 
 
 def test_a_long_schedule_is_created_in_the_background_too(portal_service: Sandbox, viewer: Browser) -> None:
@@ -104,7 +104,7 @@ def test_a_long_schedule_is_created_in_the_background_too(portal_service: Sandbo
     assert viewer.get(f"{address}.pdf").status_code == 303
     page = viewer.get(f"{address}/?data=copies").content.decode()
     assert "Create the PDF" in page
-    assert "Download the PDF" not in page
+    assert "Download PDF" not in page
 
 
 def test_nobody_else_reads_it(portal_service: Sandbox, viewer: Browser, supervisor: Browser) -> None:
@@ -165,7 +165,7 @@ def test_the_person_who_started_it_can_cancel_it(
     call_command("work", batch=True)
     page = viewer.get(document.get_absolute_url()).content.decode()
     assert "Canceled" in page
-    assert "Download the PDF" not in page
+    assert "Download PDF" not in page
     assert not Printed.objects.exists()
     assert viewer.get(f"{ALL}.pdf").status_code == 303
 
