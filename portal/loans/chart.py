@@ -248,4 +248,5 @@ def _description(rows: Sequence[Installment], states: Sequence[State], kinds: Se
 
 
 def _up(amount: Decimal, scale: Decimal) -> Decimal:
-    return TOP + y_position(amount, scale, HEIGHT)
+    """The height of an amount, in whole pixels: half the digits of a long chart."""
+    return TOP + y_position(amount, scale, HEIGHT).to_integral_value()

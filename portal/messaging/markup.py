@@ -25,7 +25,7 @@ DAY = '<tr class="sd-group"><th scope="rowgroup" colspan="5">{}</th></tr>'
 BURST = """<tr data-row><th scope="rowgroup" colspan="5"><details{}><summary>
 {}<span>{}, {}</span>{}</summary></details></th></tr>"""
 ROW = """<tr data-row data-message="{uuid}"{css}><th scope="row" class="sd-nowrap"><a id="row-{key}" href="{url}"
-hx-get="{beside}" hx-target="#message" hx-push-url="{beside}"{mark}>{time}</a></th>
+hx-get="{beside}" hx-target="#message" hx-push-url="{beside}" title="{exact}"{mark}>{time}</a></th>
 <td class="sd-event"><span class="sd-strong">{event}</span> {status}
 <small>{owner} <code class="sd-widest">{start}</code>{gone}</small></td>{payment}</tr>"""
 PAYMENT = """<td class="sd-widest sd-nowrap">{}</td><td class="sd-num">{}</td><td class="sd-wide">{}</td>"""
@@ -86,7 +86,8 @@ class MessageRows:
             url=f"{page_url('messaging:detail', one.uuid)}{self._state}",
             beside=f"?{self._beside}{'&' if self._beside else ''}{urlencode({'message': one.uuid})}",
             mark=SafeString(' aria-current="true"' if is_open else ""),
-            time=wording.time_of_day(at, seconds=True),
+            exact=wording.time_of_day(at, seconds=True),
+            time=wording.time_of_day(at),
             event=event_words(one.event),
             status=_undelivered(one.status),
             owner=row.borrower or self._unlinked(row),

@@ -76,7 +76,7 @@ def _own_days(latest: Sequence[Repayment]) -> Iterator[HistoryEntry]:
         moment = initiated.at if isinstance(initiated, RemoteTime) else None
         day = timezone.localdate(moment) if moment else initiated and calendar_day(str(initiated))
         if day:
-            yield HistoryEntry(day, moment, "neutral", "send", "Initiated", str(initiated))
+            yield HistoryEntry(day, moment, "neutral", "send", "Initiated", "" if moment else str(initiated))
         if repayment.effective_date:
             yield HistoryEntry(repayment.effective_date, None, "neutral", "calendar-event", "Effective")
         if completed := calendar_day(repayment.completion_date):
@@ -102,7 +102,7 @@ def _from_messages(events: Sequence[Message]) -> Iterator[HistoryEntry]:
             _sentences(
                 event.repayment.error_description if event.repayment else "",
                 "The message wasn’t delivered" if is_undelivered else "",
-                created.text if created else "",
+                created.text if created and created.at is None else "",
             ),
             url=event.get_absolute_url(),
         )

@@ -106,9 +106,13 @@ class RepaymentRow:
 
     @property
     def amounts(self) -> dict[str, Any]:
-        """The amounts that the service provides, by label."""
-        named = {words: getattr(self.repayment, name) for name, words in AMOUNTS.items()}
-        return {words: value for words, value in named.items() if value is not None}
+        """The amounts that the service provides, by label, without parts that are zero."""
+        amounts = {name: getattr(self.repayment, name) for name in AMOUNTS}
+        return {
+            AMOUNTS[name]: amount
+            for name, amount in amounts.items()
+            if amount or (amount is not None and name not in PARTS)
+        }
 
     @property
     def not_provided(self) -> str:

@@ -11,7 +11,7 @@ from portal.messaging.links import LinkedMessage
 from portal.messaging.payment_events import messages_of_repayment
 from portal.registry.models import Kind, Record
 from portal.repayments.history import payment_history
-from portal.repayments.table import PART_COLUMNS, RETURNED, RepaymentRow, RepaymentTable
+from portal.repayments.table import PART_COLUMNS, PARTS, RETURNED, RepaymentRow, RepaymentTable
 from portal.ui.markup import format_html, format_html_join
 from portal.ui.query_strings import query_string
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
@@ -25,7 +25,6 @@ hx-push-url="true"{marks}>{name}</a>{borrower}{meta}</th>
 {account}</tr>
 """
 USUAL_TYPE = "SINGLE_PAYMENT"
-EXTRA_PARTS = ("fees", "suspense")
 ACCOUNT = '<td class="sd-wide sd-kept">{}{}</td>'
 AMOUNT = '<td class="sd-num"><span class="sd-strong">{}</span>{}</td>'
 STATUS = '<td class="sd-status">{}{}{}</td>'
@@ -101,10 +100,10 @@ def _amounts(row: RepaymentRow, table: RepaymentTable) -> SafeString:
 
 
 def _part(row: RepaymentRow, name: str) -> str:
-    """A part of a payment; blank if the payment wasn't split, or if the part is zero and says nothing."""
+    """A part of a payment, or what is left after it; blank if the payment wasn't split or the part is zero."""
     amount = getattr(row.repayment, name)
     is_split = any(getattr(row.repayment, part) is not None for part in PART_COLUMNS)
-    return money(amount) if is_split and (amount is None or amount or name not in EXTRA_PARTS) else ""
+    return money(amount) if is_split and (amount is None or amount or name not in PARTS) else ""
 
 
 def _link(record: Record, words: Any) -> SafeString:
@@ -114,11 +113,11 @@ def _link(record: Record, words: Any) -> SafeString:
 @register.filter
 def split(row: RepaymentRow) -> SafeString:
     """The split of a payment as a bar; empty if the service did not split it."""
-    parts = row.parts
+    parts = [part for part in row.parts if part.amount]
     if not parts:
         return SafeString()
     rect = '<rect class="sd-bar-{}" x="{}" width="{}" height="6"/>'
-    rects = format_html_join("", rect, ((part.name, part.start, part.width) for part in parts if part.width))
+    rects = format_html_join("", rect, ((part.name, part.start, part.width) for part in parts))
     return format_html(SPLIT, ", ".join(f"{part.name} {money(part.amount)}" for part in parts), rects)
 
 

@@ -121,6 +121,7 @@ class TestLive:
         emit(portal_service, 12)
         page = text(viewer)
         assert "12 payments succeeded</span>, 1:00 PM – 1:11 PM" in " ".join(page.split())
+        assert 'title="1:11:00 PM">1:11 PM</a>' in page
         assert (page.count("<details>"), "loans frozen" in page) == (1, False)
         assert len(shown(viewer)) == 16
         inside = shown(viewer)[5]
