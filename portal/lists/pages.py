@@ -122,6 +122,7 @@ class ListPage:
     intro: str
     search_hint: str
     search_scope: str = ""
+    empty_title: str = "None on file"
     empty: str
     columns: Sequence[Column] = ()
     filters: Sequence[Filter]
