@@ -98,13 +98,17 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """Encrypts the secrets of authenticator apps and recovery codes in the database."""
+    """Encrypts the secrets of authenticator apps and recovery codes in the database, and names passkeys."""
 
     def encrypt(self, text: str) -> str:
         return encrypt(text)
 
     def decrypt(self, encrypted_text: str) -> str:
         return decrypt(encrypted_text)
+
+    def generate_authenticator_name(self, user: User, type: Authenticator.Type) -> str:
+        number = Authenticator.objects.filter(user_id=user.pk, type=type).count()
+        return f"Passkey {number + 1}" if number else "Passkey"
 
     def get_totp_label(self, user: User) -> str:
         return user.username
