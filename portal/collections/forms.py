@@ -32,8 +32,8 @@ class ContactForm(StaffForm):
     day = FutureDayField(label="Promised for", required=False)
     note = TextField(label="Note", max_length=2000, required=False, widget=forms.Textarea({"rows": 2}))
     next_action = TextField(label="Next action", max_length=200, required=False)
-    next_on = FutureDayField(label="On", required=False)
-    colleague = ColleagueField(label="For", required=False, empty_label="Me")
+    next_on = FutureDayField(label="Due", required=False)
+    colleague = ColleagueField(label="Assign to", required=False, empty_label="Me")
     is_confirmed = forms.BooleanField(label="Yes, log it", required=False)
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
 

@@ -71,8 +71,8 @@ class FollowUpForm(StaffForm):
     """A task with a due date, for oneself or a colleague."""
 
     title = TextField(label="Task", max_length=200, widget=forms.TextInput({"autofocus": True}))
-    due = FutureDayField(label="By")
-    owner = ColleagueField(label="For", required=False, empty_label="Me")
+    due = FutureDayField(label="Due")
+    owner = ColleagueField(label="Assign to", required=False, empty_label="Me")
 
 
 @requires("notes.add")

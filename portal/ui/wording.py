@@ -145,6 +145,8 @@ def ago(value: datetime | date | None) -> str | None:
     if not isinstance(value, datetime):
         return _days_away((value - business_date()).days)
     seconds = (timezone.now() - value) / timedelta(seconds=1)
+    if abs(seconds) < 1:
+        return "just now"
     amount = _duration(abs(seconds))
     return f"{amount} ago" if seconds >= 0 else f"in {amount}"
 

@@ -101,7 +101,7 @@ class Fault:
             body = self.body if isinstance(self.body, bytes | str) else dumps(self.body)
             return Response(body, status, mimetype="application/json")
         if self.status is not None or self.message is not None:
-            text = self.message or f"The service answers {status}"
+            text = self.message or f"Simulated error {status}"
             return Response(dumps({"message": text}), status, mimetype="application/json")
         return None
 

@@ -171,7 +171,7 @@ def test_a_follow_up_takes_a_usual_day_with_a_click(page: Page, maya: Record) ->
     expect(dialog.get_by_role("alert")).to_contain_text("Fix 2 fields")
     dialog.get_by_label("Task").fill("Ask for the statement")
     dialog.get_by_role("button", name="Tomorrow").click()
-    expect(dialog.get_by_label("By", exact=True)).to_have_value(f"{today + timedelta(1)}")
+    expect(dialog.get_by_label("Due", exact=True)).to_have_value(f"{today + timedelta(1)}")
     if today.weekday():  # Else Monday is in a week.
         dialog.get_by_role("button", name="One week").click()
     else:
