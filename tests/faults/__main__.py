@@ -45,7 +45,7 @@ FLOWS = [
     "tests/portal/operations/test_copies.py",
     "tests/portal/operations/test_demo.py",
 ]
-SETTLED_HERE = {"DEBUG", "ENV_FILE", "DATA_DIR", "DJANGO_SETTINGS_MODULE", "APPROVAL_ACTS"}
+OWN_SETTINGS = {"DEBUG", "ENV_FILE", "DATA_DIR", "DJANGO_SETTINGS_MODULE", "APPROVAL_ACTS"}
 CLIENT_ID, SECRET = "faults-desk", "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
@@ -100,27 +100,27 @@ def main(wanted: list[str]) -> int:
 Figures = tuple[str, int, int, int, int, int]
 
 
-def accidents(service: "ProxiedSandbox") -> list[Figures]:
+def lost_answers(service: "ProxiedSandbox") -> list[Figures]:
     """Each write under each network fault, ROUNDS times."""
     from django.conf import settings
 
     from portal import gateway
     from portal.audit.models import Outage, WriteIntent
-    from tests.faults.writes import ACCIDENTS, PATIENCE, WRITES, Verdict, judged
+    from tests.faults.writes import NETWORK_FAULTS, TIMEOUT_SECONDS, WRITES, Verdict, check_write
 
     rows, browser = [], staff()
-    for accident in ACCIDENTS:
-        settings.SERVICING_TIMEOUT = PATIENCE if accident.name == "silence" else 20
+    for fault in NETWORK_FAULTS:
+        settings.SERVICING_TIMEOUT = TIMEOUT_SECONDS if fault.name == "silence" else 20
         gateway.client.cache_clear()
         whole = Verdict()
         for operation in list(WRITES) * ROUNDS:
-            found = judged(operation, accident, browser, service)
+            found = check_write(operation, fault, browser, service)
             # Unknown writes block the next one, so release them.
             WriteIntent.objects.filter(state="unknown").update(state="released")
             Outage.objects.all().delete()
-            say(f"{accident.name}, {operation}", found.words)
+            say(f"{fault.name}, {operation}", found.words)
             whole += found
-        rows.append(counted(accident.name, len(WRITES) * ROUNDS, whole))
+        rows.append(table_row(fault.name, len(WRITES) * ROUNDS, whole))
     return rows
 
 
@@ -129,7 +129,7 @@ def answers(service: "ProxiedSandbox") -> list[Figures]:
     from django.conf import settings
     from django.db import connection
 
-    from tests.faults.answers import HOLD_SECONDS, LOSSES, RESTART, judged
+    from tests.faults.answers import HOLD_SECONDS, LOSSES, RESTART, check_write
     from tests.faults.writes import WRITES, Verdict
 
     os.environ["DATA_DIR"] = str(settings.DATA_DIR)
@@ -137,37 +137,37 @@ def answers(service: "ProxiedSandbox") -> list[Figures]:
     for loss in LOSSES + ([RESTART] if connection.vendor == "postgresql" else []):
         whole = Verdict()
         for operation in WRITES:
-            found = judged(operation, loss, service, HOLD_SECONDS)
+            found = check_write(operation, loss, service, HOLD_SECONDS)
             say(f"database {loss.name}, {operation}", found.words)
             whole += found
-        rows.append(counted(f"database {loss.name} as the answer comes", len(WRITES), whole))
+        rows.append(table_row(f"database {loss.name} as the answer comes", len(WRITES), whole))
     return rows
 
 
 def rivals(service: "ProxiedSandbox") -> list[Figures]:
     """Two simultaneous changes of one record, and approved changes whose answer is lost."""
-    from tests.faults.rivals import LOST, approved_and_lost, changed_at_once
+    from tests.faults.rivals import LOST, lose_approved_answers, race_changes
 
-    races, approvals = changed_at_once(service, 10 * ROUNDS), approved_and_lost(service, ROUNDS)
+    races, approvals = race_changes(service, 10 * ROUNDS), lose_approved_answers(service, ROUNDS)
     say("two changes at once", races.words)
     say("approved changes", approvals.words)
     return [
-        counted("two changes of one borrower at once", 10 * ROUNDS, races),
-        counted("approved change lost or killed", len(LOST) * ROUNDS, approvals),
+        table_row("two changes of one borrower at once", 10 * ROUNDS, races),
+        table_row("approved change lost or killed", len(LOST) * ROUNDS, approvals),
     ]
 
 
-def held(service: "ProxiedSandbox") -> list[Figures]:
+def locked(service: "ProxiedSandbox") -> list[Figures]:
     """The database locked by another program; on PostgreSQL also stopped."""
     from django.db import connection
 
-    from tests.faults.held import away
+    from tests.faults.locked import send_while_away
 
     rows = []
-    for way in ["held"] + ["stopped"] * (connection.vendor == "postgresql"):
-        found, asked = away(service, way, ROUNDS)
+    for way in ["locked"] + ["stopped"] * (connection.vendor == "postgresql"):
+        found, sent = send_while_away(service, way, ROUNDS)
         say(f"database {way}", found.words)
-        rows.append(counted(f"database {way} {ROUNDS} times", asked, found))
+        rows.append(table_row(f"database {way} {ROUNDS} times", sent, found))
     return rows
 
 
@@ -196,62 +196,62 @@ def processes(service: "ProxiedSandbox") -> list[Figures]:
             if case.find("failure") is not None or case.find("error") is not None
         ]
     say("clocks and processes", found.words)
-    return [counted("clocks set back, processes replaced and stopped", tries, found)]
+    return [table_row("clocks set back, processes replaced and stopped", tries, found)]
 
 
 def clean_environment() -> dict[str, str]:
     """The environment without this process's own settings, for pytest."""
-    return {name: value for name, value in os.environ.items() if name not in SETTLED_HERE}
+    return {name: value for name, value in os.environ.items() if name not in OWN_SETTINGS}
 
 
 def kills(service: "ProxiedSandbox") -> list[Figures]:
     """The portal killed KILLS times while eight people write."""
-    from tests.faults.killing import killed
+    from tests.faults.killing import kill_portal
 
-    found, forms = killed(service, KILLS)
+    found, forms = kill_portal(service, KILLS)
     say("kill -9", found.words)
-    return [counted(f"kill -9 of the portal, {forms} forms sent", KILLS, found)]
+    return [table_row(f"kill -9 of the portal, {forms} forms sent", KILLS, found)]
 
 
 def batches(service: "ProxiedSandbox") -> list[Figures]:
     """The worker killed WORKERS times while it prints a batch of SUMMARIES borrowers."""
     from portal.documents.models import Batch
     from tests import given
-    from tests.faults.batches import killed
+    from tests.faults.batches import kill_worker
 
     for number in range(SUMMARIES):
         given.borrower(service, first_name=f"Printed {number}")
     staff().post("/summaries/batches/?q=printed", {"data": "copies", "chosen": "1"})
-    found = killed(Batch.objects.get(), WORKERS)
+    found = kill_worker(Batch.objects.get(), WORKERS)
     say("kill -9 of the worker", found.words)
-    return [counted(f"kill -9 of the worker, {SUMMARIES} summaries", WORKERS, found)]
+    return [table_row(f"kill -9 of the worker, {SUMMARIES} summaries", WORKERS, found)]
 
 
 def syncs(service: "ProxiedSandbox") -> list[Figures]:
     """Message syncs at once, SYNCS of them killed."""
-    from tests.faults.syncs import AT_ONCE, killed
+    from tests.faults.syncs import LAST_RUNS, kill_syncs
 
-    found = killed(service, SYNCS)
+    found = kill_syncs(service, SYNCS)
     say("kill -9 of syncs", found.words)
-    return [counted(f"kill -9 of one or both of two syncs, then {AT_ONCE} at once", SYNCS, found)]
+    return [table_row(f"kill -9 of one or both of two syncs, then {LAST_RUNS} at once", SYNCS, found)]
 
 
 def silence(service: "ProxiedSandbox") -> list[Figures]:
     """The service silent for a whole run, and down for another."""
-    from tests.faults.away import WAYS, left_alone
+    from tests.faults.outage import WAYS, open_pages
 
     rows = []
     for way in WAYS:
-        found, took = left_alone(service, way)
+        found, took = open_pages(service, way)
         say(way, found.words)
-        rows.append(counted(f"the service {way}, slowest page {max(took):.2f} s", len(took), found))
+        rows.append(table_row(f"the service {way}, slowest page {max(took):.2f} s", len(took), found))
     return rows
 
 
 def inputs(service: "ProxiedSandbox") -> list[Figures]:
     """Hostile input to every form and query string."""
     from tests import given
-    from tests.faults.hostile import attacked
+    from tests.faults.hostile import attack
     from tests.faults.writes import Verdict
 
     loan = given.loan(service, given.borrower(service), paid=3)
@@ -259,10 +259,10 @@ def inputs(service: "ProxiedSandbox") -> list[Figures]:
     starts = {"supervisor": ["/", loan.get_absolute_url()], "admin": ["/admin/"], "": ["/sign-in/"]}
     found = Verdict()
     for role, share in shares.items():
-        wrong = attacked(staff(role), starts[role], round(INPUTS * share))
-        found.untrue += [str(attack) for attack in wrong]
+        wrong = attack(staff(role), starts[role], round(INPUTS * share))
+        found.untrue += [str(one) for one in wrong]
     say("hostile inputs", found.words)
-    return [counted("hostile inputs (untrue: answers of 500)", INPUTS, found)]
+    return [table_row("hostile inputs (untrue: answers of 500)", INPUTS, found)]
 
 
 def wire(service: "ProxiedSandbox") -> list[Figures]:
@@ -284,22 +284,22 @@ def wire(service: "ProxiedSandbox") -> list[Figures]:
 
 def load(service: "ProxiedSandbox") -> list[Figures]:
     """Fifty people click for LOAD minutes. `lost` counts failed requests, `untrue` missed limits."""
-    from tests.faults.load import STAFF, THINK, loaded
+    from tests.faults.load import PAUSE_SECONDS, STAFF, run_load
 
-    found = loaded(service, LOAD * 60)
+    found = run_load(service, LOAD * 60)
     say("load", [*found.errors, *found.missed])
     say("load, 95th percentile in ms", [f"{view} {ms}" for view, ms in found.views.items()])
-    pace = "a click each every {:g} to {:g} s".format(*THINK)
+    pace = "a click each every {:g} to {:g} s".format(*PAUSE_SECONDS)
     name = f"{STAFF} staff on two web processes, {pace}, {LOAD:g} minutes: {found}"
     return [(name, found.requests, len(found.errors), 0, len(found.missed), 0)]
 
 
 PARTS: dict[str, Callable[["ProxiedSandbox"], list[Figures]]] = {
     "load": load,
-    "writes": accidents,
+    "writes": lost_answers,
     "answers": answers,
     "rivals": rivals,
-    "held": held,
+    "held": locked,
     "processes": processes,
     "kills": kills,
     "batches": batches,
@@ -324,7 +324,7 @@ def staff(role: str = "servicer") -> "Browser":
     return browser
 
 
-def counted(name: str, tries: int, verdict: "Verdict") -> Figures:
+def table_row(name: str, tries: int, verdict: "Verdict") -> Figures:
     lost, doubled, untrue, stuck = map(len, verdict.columns)
     return name, tries, lost, doubled, untrue, stuck
 

@@ -76,7 +76,7 @@ class Loss:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def locked() -> Iterator[None]:
     """Hold a write lock."""
     holder = connections["default"].copy()
     if holder.vendor == "postgresql":
@@ -137,14 +137,14 @@ def stop_servers() -> None:
 
 
 LOSSES = [
-    Loss("held", held),
+    Loss("locked", locked),
     Loss("full", full),
-    Loss("killed", held, is_killed=True),
+    Loss("killed", locked, is_killed=True),
 ]
 RESTART = Loss("restarted", restarted, is_saved=True)
 
 
-def judged(operation: str, loss: Loss, service: Sandbox, seconds: float) -> Verdict:
+def check_write(operation: str, loss: Loss, service: Sandbox, seconds: float) -> Verdict:
     """Send one write under a loss, then compare the portal with the service."""
     portal, found = Portal(service.url, APPROVAL_ACTS="none"), Verdict()
     databases.forget_connections()
@@ -194,7 +194,7 @@ def _lose(
         waited = time.monotonic() - began
         if waited > ANSWER_SECONDS + PAGE_SECONDS:
             found.stuck.append(f"the page took {waited:.1f} s")
-        time.sleep(max(seconds - waited, 0) if loss.take_away is held else 0)
+        time.sleep(max(seconds - waited, 0) if loss.take_away is locked else 0)
     if not loss.is_killed:
         _look(answers, loss, sending, found)
 
@@ -217,7 +217,7 @@ def _look(answers: list[Any], loss: Loss, sending: Sending, found: Verdict) -> N
     if ANSWERS.path.stat().st_mode & 0o777 != 0o600:
         found.lost.append("others may read the spool")
     text = ANSWERS.path.read_bytes()
-    found.lost += [f"a secret rests: {secret}" for secret in sending.secrets if secret.encode() in text]
+    found.lost += [f"a secret is stored: {secret}" for secret in sending.secrets if secret.encode() in text]
 
 
 def _compare(operation: str, sending: Sending, service: Sandbox, found: Verdict) -> None:
@@ -228,7 +228,7 @@ def _compare(operation: str, sending: Sending, service: Sandbox, found: Verdict)
     if RemoteCall.objects.filter(intent_id=intent.pk).count() != 1:
         found.doubled.append("the answer was not recorded exactly once")
     if not Record.objects.filter(uuid=intent.subject_uuid).exists():
-        found.lost.append("what was made is not on file")
+        found.lost.append("the new record is not on file")
     kind = CREATIONS.get(operation, "")
     if kind and intent.subject_uuid not in [one.uuid for one in service.world.store.all(kind)]:
         found.untrue.append("the uuid is not that of the service")

@@ -21,7 +21,7 @@ from portal.jobs.models import Job
 from tests.databases import database_url
 from tests.faults.writes import Verdict
 
-PATIENCE = 1200
+WORKER_SECONDS = 1200
 """Seconds that a worker may take for its share."""
 QUICK = {
     "JOB_LEASE_SECONDS": "3",
@@ -31,7 +31,7 @@ QUICK = {
 }
 
 
-def killed(batch: Batch, times: int) -> Verdict:
+def kill_worker(batch: Batch, times: int) -> Verdict:
     """Kill the worker ``times`` times, let a last one finish the batch, and check each borrower."""
     waiting = batch.items.filter(state=Item.State.WAITING)
     whole = waiting.count()
@@ -39,7 +39,7 @@ def killed(batch: Batch, times: int) -> Verdict:
         left = whole - whole * number // (times + 1)
         _work(lambda left=left: waiting.count() <= left, alone=number % 2 == 1)
     _work(lambda: not Job.objects.get(pk=batch.job_id).is_open, alone=False)
-    return _judged(batch, whole)
+    return _check(batch, whole)
 
 
 def _work(enough: Callable[[], bool], *, alone: bool) -> None:
@@ -53,10 +53,10 @@ def _work(enough: Callable[[], bool], *, alone: bool) -> None:
     command = [sys.executable, "manage.py", "work"]
     worker = subprocess.Popen(command, env=environment, cwd=settings.BASE_DIR, start_new_session=True)
     try:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + WORKER_SECONDS
         while not enough():
             if time.monotonic() > until or worker.poll() is not None:
-                raise AssertionError("the batch does not go on, or its worker ended by itself")
+                raise AssertionError("the batch made no progress, or its worker exited")
             time.sleep(0.05)
         time.sleep(random.uniform(0, 0.3))  # anywhere between rendering and recording
     finally:
@@ -64,7 +64,7 @@ def _work(enough: Callable[[], bool], *, alone: bool) -> None:
         worker.wait()
 
 
-def _judged(batch: Batch, whole: int) -> Verdict:
+def _check(batch: Batch, whole: int) -> Verdict:
     """Check that each borrower has one document and one audit entry with its hash, and the job's result."""
     found = Verdict()
     entries = Entry.objects.filter(action="summaries.print", request_id=batch.actor.request_id)
@@ -74,7 +74,7 @@ def _judged(batch: Batch, whole: int) -> Verdict:
         if item.state != Item.State.DONE or not item.document:
             found.lost.append(f"{item.label} is {item.state}: {item.reason}")
         elif codes.get(item.code) != sha256(item.document).hexdigest():
-            found.untrue.append(f"{item.label} has a document of which the audit does not tell")
+            found.untrue.append(f"{item.label} has a document that the audit trail does not have")
         if printed[item.borrower_uuid] != 1:
             found.doubled.append(f"{item.label} was printed {printed[item.borrower_uuid]} times")
     job = Job.objects.get(pk=batch.job_id)

@@ -125,11 +125,11 @@ class Crawl:
     def _read(self, address: str, page: str) -> Iterator[str]:
         self._add("GET", urlsplit(address).path, parse_qsl(urlsplit(address).query, keep_blank_values=True))
         for attributes, inside in FORM.findall(page):
-            told = dict(ATTRIBUTE.findall(attributes))
+            shape = dict(ATTRIBUTE.findall(attributes))
             fields = [dict(ATTRIBUTE.findall(one)) for one in FIELD.findall(inside)]
             named = [(one["name"], html.unescape(one.get("value", ""))) for one in fields if "name" in one]
-            action = urljoin(address, html.unescape(told.get("action", "")))
-            self._add(told.get("method", "get").upper(), urlsplit(action).path, named)
+            action = urljoin(address, html.unescape(shape.get("action", "")))
+            self._add(shape.get("method", "get").upper(), urlsplit(action).path, named)
         for link in LINK.findall(page):
             found = urldefrag(urljoin(address, html.unescape(link))).url
             if found.startswith("/") and not found.startswith(("//", "/static/")):
@@ -141,7 +141,7 @@ class Crawl:
             self.doors.setdefault((method, path, names), Door(method, path, tuple(fields)))
 
 
-def attacked(
+def attack(
     browser: Browser, starts: Iterable[str], count: int, *, pages: int = 250, seed: int = 0
 ) -> Iterator[Attack]:
     """Send ``count`` inputs to the forms and queries reachable from these pages; yield those answered with a 500."""
@@ -151,7 +151,11 @@ def attacked(
     forms = [door for door in doors if door.method == "POST"] or doors
     for number in range(count):
         door = chance.choice(forms if number % 2 else doors)
-        path, sent, headers = _spoilt_path(chance, door.path), _spoilt(chance, door), _headers(chance)
+        path, sent, headers = (
+            _hostile_path(chance, door.path),
+            _hostile_fields(chance, door),
+            _headers(chance),
+        )
         answer = _send(browser, door.method, path, sent, headers)
         if answer.status_code >= 500:
             yield Attack(door, f"{path} {sent}", f"{answer.status_code} {answer.exc_info or ''}")
@@ -165,19 +169,19 @@ def _send(browser: Browser, method: str, path: str, sent: str, headers: dict[str
     )
 
 
-def _spoilt(chance: random.Random, door: Door) -> str:
+def _hostile_fields(chance: random.Random, door: Door) -> str:
     """The URL-encoded fields, some of them replaced."""
     fields = [(name, value) for name, value in door.fields if chance.random() < 0.9]
     for _ in range(chance.randint(0, 2)):
         fields.append((chance.choice([*NAMES, *(name for name, _ in door.fields)]), ""))
-    spoilt = {chance.randrange(len(fields)) for _ in range(chance.randint(1, 3))} if fields else set()
+    changed = {chance.randrange(len(fields)) for _ in range(chance.randint(1, 3))} if fields else set()
     return "&".join(
-        f"{quote(name)}={_hostile(chance, value) if index in spoilt else quote(value)}"
+        f"{quote(name)}={_hostile_value(chance, value) if index in changed else quote(value)}"
         for index, (name, value) in enumerate(fields)
     )
 
 
-def _hostile(chance: random.Random, value: str) -> str:
+def _hostile_value(chance: random.Random, value: str) -> str:
     """A hostile value, percent-encoded, sometimes inserted into the original one."""
     if chance.random() < 0.15:
         return (
@@ -190,7 +194,7 @@ def _hostile(chance: random.Random, value: str) -> str:
     return quote(word)
 
 
-def _spoilt_path(chance: random.Random, path: str) -> str:
+def _hostile_path(chance: random.Random, path: str) -> str:
     """The path, sometimes with one part replaced."""
     parts = path.split("/")
     if chance.random() < 0.1 and len(parts) > 2:

@@ -36,7 +36,7 @@ from tests.faults.writes import Verdict
 HOST = "127.0.0.1"
 STAFF = 8
 TOKEN = "t" * 32
-LONGEST = 5.0
+ANSWER_SECONDS = 5.0
 """Seconds to wait for an answer: the portal may be dead."""
 
 
@@ -57,7 +57,7 @@ class Form:
 class Portal:
     """The portal in its own process group."""
 
-    def __init__(self, service: str, *options: str, log: str | Path = os.devnull, **settled: str) -> None:
+    def __init__(self, service: str, *options: str, log: str | Path = os.devnull, **overrides: str) -> None:
         self.options, self.log = options, log
         with socket.socket() as probe:
             probe.bind((HOST, 0))
@@ -67,7 +67,7 @@ class Portal:
             "SERVICING_URL": service,
             "SERVICING_CLIENT_ID": settings.SERVICING_CLIENT_ID,
             "SERVICING_SECRET": settings.SERVICING_SECRET,
-            **settled,
+            **overrides,
         }
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -113,27 +113,27 @@ class Portal:
     @property
     def megabytes(self) -> float:
         """Anonymous memory of it and its children; mapped files don't count."""
-        return _kept(self.process.pid) if self.process else 0.0
+        return _anonymous_megabytes(self.process.pid) if self.process else 0.0
 
     @property
     def cpu_seconds(self) -> float:
         """CPU of it and its children."""
-        return _worked(self.process.pid) / os.sysconf("SC_CLK_TCK") if self.process else 0.0
+        return _cpu_ticks(self.process.pid) / os.sysconf("SC_CLK_TCK") if self.process else 0.0
 
 
-def _worked(pid: int) -> int:
+def _cpu_ticks(pid: int) -> int:
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(user) + int(system) + sum(_worked(int(one)) for one in children)
+    return int(user) + int(system) + sum(_cpu_ticks(int(one)) for one in children)
 
 
-def _kept(pid: int) -> float:
-    told = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+def _anonymous_megabytes(pid: int) -> float:
+    fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(told["RssAnon"].split()[0]) / 1024 + sum(_kept(int(one)) for one in children)
+    return int(fields["RssAnon"].split()[0]) / 1024 + sum(_anonymous_megabytes(int(one)) for one in children)
 
 
-def killed(service: Sandbox, times: int) -> tuple[Verdict, int]:
+def kill_portal(service: Sandbox, times: int) -> tuple[Verdict, int]:
     """Kill the portal ``times`` times under load; the verdict and the number of forms sent."""
     portal, stopping = Portal(service.url), threading.Event()
     staff = [_member(service, number) for number in range(STAFF)]
@@ -156,7 +156,7 @@ def killed(service: Sandbox, times: int) -> tuple[Verdict, int]:
             thread.join()
         portal.kill()
     sent = [form for _, _, forms in staff for form in forms]
-    return _judged(service, sent), len(sent)
+    return _compare_all(service, sent), len(sent)
 
 
 def _member(service: Sandbox, number: int) -> tuple[str, Record, list[Form]]:
@@ -190,7 +190,7 @@ def _press(portal: Portal, cookie: str, form: Form) -> int | None:
             data=typed,
             cookies=cookies,
             headers={"X-CSRFToken": TOKEN},
-            timeout=LONGEST,
+            timeout=ANSWER_SECONDS,
             allow_redirects=False,
         )
     except requests.RequestException:
@@ -199,14 +199,14 @@ def _press(portal: Portal, cookie: str, form: Form) -> int | None:
     return answer.status_code
 
 
-def _judged(service: Sandbox, forms: list[Form]) -> Verdict:
+def _compare_all(service: Sandbox, forms: list[Form]) -> Verdict:
     """Compare each form with the service and the trail."""
     WriteIntent.objects.filter(state=WriteIntent.State.SENDING).update(created_at="2020-01-01T00:00:00Z")
     close_stale_writes()
-    found, made = Verdict(), _made(service)
+    found, applications = Verdict(), _applications(service)
     intents = {intent.submit_id: intent for intent in WriteIntent.objects.all()}
     for form in forms:
-        count = made.get((form.borrower, form.amount), 0)
+        count = applications.get((form.borrower, form.amount), 0)
         _compare(form, intents.get(form.submit_id), count, found)
     if broken := verify_chain().found:
         found.lost.append(str(broken))
@@ -236,10 +236,10 @@ def _compare(form: Form, intent: WriteIntent | None, count: int, found: Verdict)
         found.untrue.append(f"{form.amount} is {intent.state}, and the service has it {count} times")
 
 
-def _made(service: Sandbox) -> dict[tuple[str, Decimal], int]:
+def _applications(service: Sandbox) -> dict[tuple[str, Decimal], int]:
     """The number of applications at the service by borrower and amount."""
-    made: dict[tuple[str, Decimal], int] = {}
+    applications: dict[tuple[str, Decimal], int] = {}
     for record in service.world.store.all("loan_application"):
         key = (record.owner, Decimal(str(record.body["amount"])))
-        made[key] = made.get(key, 0) + 1
-    return made
+        applications[key] = applications.get(key, 0) + 1
+    return applications

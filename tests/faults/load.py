@@ -32,15 +32,15 @@ from tests import given
 from tests.faults.killing import TOKEN, Portal
 
 STAFF = 50
-THINK = (2.0, 10.0)
+PAUSE_SECONDS = (2.0, 10.0)
 """Seconds between two clicks of one person."""
 COOKIES = ("__Host-sessionid", "__Host-csrftoken")
-MOST_MS = 300
-MOST_MB = 16
+MAX_PAGE_MS = 300
+MAX_GROWTH_MB = 16
 """Megabytes that both processes together may grow by in 10,000 requests."""
 LOADER_TAG = re.compile(rf'<div id="{LOADER}"[^>]* hx-get="([^"]*)" hx-headers="([^"]*)"[^>]*>')
 REQUEST = b'"logger": "portal.requests"'
-SETTLED = 0.4
+WARM_UP_SHARE = 0.4
 """The share of the run before memory counts: caches fill first."""
 
 
@@ -60,28 +60,30 @@ class Load(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"server time median {self.median} ms, p95 {self.p95} ms (at most {MOST_MS}), "
+            f"server time median {self.median} ms, p95 {self.p95} ms (at most {MAX_PAGE_MS}), "
             f"CPU of a page with its panels {self.cpu:.0f} ms, "
-            f"memory {self.growth:+.1f} MB in 10,000 requests (at most {MOST_MB})"
+            f"memory {self.growth:+.1f} MB in 10,000 requests (at most {MAX_GROWTH_MB})"
         )
 
     @property
     def missed(self) -> list[str]:
         """The limits that were missed."""
         held = {
-            f"p95 is {self.p95} ms": self.p95 < MOST_MS,
-            f"memory grows by {self.growth:.1f} MB": self.growth < MOST_MB,
+            f"p95 is {self.p95} ms": self.p95 < MAX_PAGE_MS,
+            f"memory grows by {self.growth:.1f} MB": self.growth < MAX_GROWTH_MB,
         }
         return [words for words, is_held in held.items() if not is_held]
 
 
-def loaded(service: Sandbox, seconds: float) -> Load:
+def run_load(service: Sandbox, seconds: float) -> Load:
     """Run the day for this long."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "portal.log"
-        told = {"LOG_LEVEL": "INFO", "LOG_FORMAT": "json", "WEB_CONCURRENCY": "2"}
+        options = {"LOG_LEVEL": "INFO", "LOG_FORMAT": "json", "WEB_CONCURRENCY": "2"}
         # Recycling would hide a leak.
-        portal = Portal(service.url, "--max-requests", "0", log=log, **told, **deployed(service))
+        portal = Portal(
+            service.url, "--max-requests", "0", log=log, **options, **deployment_settings(service)
+        )
         people = [_person(service, portal.url, number) for number in range(STAFF)]
         connection.close()
         portal.start()
@@ -92,15 +94,17 @@ def loaded(service: Sandbox, seconds: float) -> Load:
             portal.kill()
         answers = _answers(log)
     pages = {reference for one in people for reference in one.pages}
-    views = {view: _described(answers, view, pages) for view in sorted({one.view for one in answers})}
+    views = {view: _view_times(answers, view, pages) for view in sorted({one.view for one in answers})}
     every = [one.ms for one in answers]
     cpu = worked * 1000 / max(len(pages), 1)
-    return Load(len(every), errors, _within(every, 50), _within(every, 95), _growth(memory), views, cpu)
+    return Load(
+        len(every), errors, _percentile(every, 50), _percentile(every, 95), _growth(memory), views, cpu
+    )
 
 
-def deployed(service: Sandbox) -> dict[str, str]:
+def deployment_settings(service: Sandbox) -> dict[str, str]:
     """Collect static files; the settings of a deployment without the TLS proxy."""
-    told = {
+    deployment = {
         "DEBUG": "off",
         "SECRET_KEY": settings.SECRET_KEY,
         "ALLOWED_HOSTS": "127.0.0.1",
@@ -108,9 +112,9 @@ def deployed(service: Sandbox) -> dict[str, str]:
         "SECURE_SSL_REDIRECT": "off",
     }
     command = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
-    environment = os.environ | told | {"SERVICING_URL": service.url}
+    environment = os.environ | deployment | {"SERVICING_URL": service.url}
     subprocess.run(command, env=environment, cwd=settings.BASE_DIR, check=True)
-    return told
+    return deployment
 
 
 class Answer(NamedTuple):
@@ -122,15 +126,15 @@ class Answer(NamedTuple):
     cpu_ms: int
 
 
-def _described(answers: list[Answer], view: str, pages: set[str]) -> str:
+def _view_times(answers: list[Answer], view: str, pages: set[str]) -> str:
     """What a view took; panels are asked for at the address of their page, so its requests divide by its pages."""
     asked = [one for one in answers if one.view == view]
     cpu, whole = sum(one.cpu_ms for one in asked), sum(one.reference in pages for one in asked)
     of_page = f", {cpu / whole:.0f} a page" if whole and whole < len(asked) else ""
-    return f"{_within([one.ms for one in asked], 95)} (CPU {cpu / len(asked):.0f}{of_page})"
+    return f"{_percentile([one.ms for one in asked], 95)} (CPU {cpu / len(asked):.0f}{of_page})"
 
 
-def _within(times: list[int], share: int) -> int:
+def _percentile(times: list[int], share: int) -> int:
     """This percentile."""
     return sorted(times)[len(times) * share // 100]
 
@@ -147,11 +151,11 @@ class Person:
     def work(self, end: float, chance: random.Random) -> None:
         """Do the steps in turn, with pauses."""
         steps = [self.look, self.borrower, self.account, self.line_of_credit, self.messages, self.apply]
-        time.sleep(chance.uniform(0, THINK[1]))
+        time.sleep(chance.uniform(0, PAUSE_SECONDS[1]))
         while time.monotonic() < end:
             for step in steps:
                 step()
-                time.sleep(chance.uniform(*THINK))
+                time.sleep(chance.uniform(*PAUSE_SECONDS))
 
     def look(self) -> None:
         self.get("/")
@@ -224,7 +228,7 @@ def _day(
     memory = []
     while any(thread.is_alive() for thread in threads):
         time.sleep(2)
-        if time.monotonic() - began > seconds * SETTLED:
+        if time.monotonic() - began > seconds * WARM_UP_SHARE:
             memory.append((log.read_bytes().count(REQUEST), portal.megabytes))
     return [error for one in people for error in one.errors], memory
 

@@ -34,7 +34,7 @@ LOST: dict[str, dict[str, Any]] = {
 }
 
 
-def changed_at_once(service: ProxiedSandbox, rounds: int) -> Verdict:
+def race_changes(service: ProxiedSandbox, rounds: int) -> Verdict:
     """Let two people change the same borrower at once, and lose some of the answers."""
     portal, chance, found = Portal(service.url, APPROVAL_ACTS="none"), random.Random(20261122), Verdict()
     forget_connections()
@@ -101,7 +101,7 @@ def _copy(record: Record) -> str:
     return str(Record.objects.get(pk=record.pk).answer)
 
 
-def approved_and_lost(service: ProxiedSandbox, rounds: int) -> Verdict:
+def lose_approved_answers(service: ProxiedSandbox, rounds: int) -> Verdict:
     """Lose the answer of approved changes: the approval must say so, and only resend when asked."""
     found = Verdict()
     for name in LOST:

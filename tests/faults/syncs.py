@@ -21,24 +21,24 @@ ARRIVING = 600
 LEAVING = 40
 """Messages that the service drops before each pair of runs."""
 DAYS = 4
-AT_ONCE = 6
-PATIENCE = 600
+LAST_RUNS = 6
+RUN_SECONDS = 600
 
 
-def killed(service: Sandbox, times: int) -> Verdict:
-    """Kill ``times`` runs, one or both of two at once, while they read; then let AT_ONCE runs finish together."""
-    struck, chance = 0, random.Random(20261121)
-    while struck < times:
+def kill_syncs(service: Sandbox, times: int) -> Verdict:
+    """Kill ``times`` runs, one or both of two at once, while they read; then let LAST_RUNS runs finish together."""
+    kills, chance = 0, random.Random(20261121)
+    while kills < times:
         _arrive(service, chance)
         runs = [_run(), _run()]
-        for run in chance.sample(runs, min(times - struck, chance.choice((1, 2)))):
-            struck += _is_killed(run, chance.uniform(0, 0.5))
+        for run in chance.sample(runs, min(times - kills, chance.choice((1, 2)))):
+            kills += _is_killed(run, chance.uniform(0, 0.5))
         for run in runs:
-            run.communicate(timeout=PATIENCE)
+            run.communicate(timeout=RUN_SECONDS)
     _arrive(service, chance)
-    last = [_run() for _ in range(AT_ONCE)]
-    ends = [(run.communicate(timeout=PATIENCE)[0], run.returncode) for run in last]
-    return _judged(service, [words for words, code in ends if code])
+    last = [_run() for _ in range(LAST_RUNS)]
+    ends = [(run.communicate(timeout=RUN_SECONDS)[0], run.returncode) for run in last]
+    return _compare(service, [words for words, code in ends if code])
 
 
 def _arrive(service: Sandbox, chance: random.Random) -> None:
@@ -51,13 +51,13 @@ def _arrive(service: Sandbox, chance: random.Random) -> None:
 
 
 def _run() -> "subprocess.Popen[str]":
-    told = {
+    client = {
         name: getattr(settings, name)
         for name in ("URL", "CLIENT_ID", "SECRET")
         for name in [f"SERVICING_{name}"]
     }
     environment = (
-        os.environ | told | {"DATABASE_URL": database_url(), "LOG_LEVEL": "ERROR", "PYTHONUNBUFFERED": "1"}
+        os.environ | client | {"DATABASE_URL": database_url(), "LOG_LEVEL": "ERROR", "PYTHONUNBUFFERED": "1"}
     )
     command = [sys.executable, "manage.py", "sync_messages"]
     return subprocess.Popen(
@@ -74,11 +74,11 @@ def _is_killed(run: "subprocess.Popen[str]", later: float) -> bool:
     return run.wait() == -signal.SIGKILL
 
 
-def _judged(service: Sandbox, failed: list[str]) -> Verdict:
+def _compare(service: Sandbox, failed: list[str]) -> Verdict:
     """Compare saved messages with the service's; the last runs must succeed."""
-    found, told = Verdict(), {message["uuid"] for message in service.world.messages()}
-    kept = list(Message.objects.at_service().values_list("uuid", flat=True))
-    found.lost = [f"{uuid} is missing" for uuid in told - set(kept)]
-    found.doubled = [f"{len(kept) - len(set(kept))} are kept twice"] * (len(kept) != len(set(kept)))
-    found.untrue = [f"{uuid} is not at the service" for uuid in set(kept) - told] + failed
+    found, sent = Verdict(), {message["uuid"] for message in service.world.messages()}
+    saved = list(Message.objects.at_service().values_list("uuid", flat=True))
+    found.lost = [f"{uuid} is missing" for uuid in sent - set(saved)]
+    found.doubled = [f"{len(saved) - len(set(saved))} are saved twice"] * (len(saved) != len(set(saved)))
+    found.untrue = [f"{uuid} is not at the service" for uuid in set(saved) - sent] + failed
     return found

@@ -96,7 +96,7 @@ def packed(content: bytes, coding: str = "gzip") -> Fault:
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 NO = {"error": "amount is too large"}
-REFUSALS: dict[str, Fault] = {
+REJECTIONS: dict[str, Fault] = {
     **{
         f"{status} with a reason": saying(f"{status} No", NO)
         for status in (400, 401, 403, 404, 409, 422, 429, 451)
@@ -173,7 +173,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "an unknown packing": packed(b"....", "br"),
 }
-ALL = FAULTS | REFUSALS
+ALL = FAULTS | REJECTIONS
 
 
 @dataclass
@@ -247,7 +247,7 @@ class HostileService:
             connection.sendall(self.mutants[call])
             return call.endswith("stays")
         fault = {key.translate(PLAIN): fault for key, fault in ALL.items()}.get(name, FAULTS["none"])
-        if method == b"POST" and name not in {key.translate(PLAIN) for key in REFUSALS}:
+        if method == b"POST" and name not in {key.translate(PLAIN) for key in REJECTIONS}:
             self.carried_out.add(call)
         uuid = path.rpartition(b"/")[2].decode() if method == b"GET" else f"a-{call}"
         return fault(connection.sendall, json.dumps({"uuid": uuid, "amount": 1}).encode())
@@ -269,9 +269,7 @@ def drill(*, mutants: int, threads: int = 16, seed: int = 20261122) -> Findings:
             act, stays = ("read", "write")[number % 2], number % 4 < 2
             call = f"{next(numbers)}-mutant-{'stays' if stays else 'closes'}"
             uuid = f"l-{call}" if act == "read" else f"a-{call}"
-            service.mutants[call] = mutated(
-                answer(json.dumps({"uuid": uuid, "amount": 1.5}).encode()), chance
-            )
+            service.mutants[call] = mutate(answer(json.dumps({"uuid": uuid, "amount": 1.5}).encode()), chance)
             jobs.append((act, call))
         chance.shuffle(jobs)
 
@@ -322,10 +320,10 @@ def attempt(client: Client, service: HostileService, findings: Findings, act: st
     if call.endswith("-none") and result:
         findings.wrong.append(f"{call}: a plain {act} after a fault: {result}")
     if result.startswith("OutcomeUnknown") and call not in service.carried_out and service.arrived[call]:
-        findings.wrong.append(f"{call}: refused, and called unknown")
+        findings.wrong.append(f"{call}: rejected, and called unknown")
 
 
-def mutated(content: bytes, chance: random.Random) -> bytes:
+def mutate(content: bytes, chance: random.Random) -> bytes:
     """The answer with some bytes after the status changed, removed or repeated."""
     head, rest = content[:12], bytearray(content[12:])
     for _ in range(chance.randint(1, 4)):

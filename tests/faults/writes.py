@@ -15,27 +15,27 @@ from tests import given
 from tests.portal.borrowers.editor import SSN, TWICE, WITH_SSN, Editor
 from tests.portal.borrowers.wizard import EIN, SIGNED, Wizard
 
-# Seconds that the portal waits for a silent service here.
-PATIENCE = 1
+TIMEOUT_SECONDS = 1
+"""The portal's timeout for calls, short because of the silent fault."""
 
 
 @dataclass(frozen=True)
-class Accident:
+class NetworkFault:
     """One way of losing an answer, and whether the service did the write."""
 
     name: str
     is_done: bool
-    fault: dict[str, Any]
+    options: dict[str, Any]
 
 
-ACCIDENTS = [
-    Accident("cut before", False, {"cut_before": True}),
-    Accident("cut after commit", True, {"cut_after_commit": True}),
-    Accident("500 after commit", True, {"status": 500, "commit": True}),
-    Accident("silence", True, {"delay": PATIENCE + 2}),
-    Accident("truncated", True, {"truncate": True}),
-    Accident("HTML", True, {"html": True, "commit": True}),
-    Accident("malformed", True, {"body": b'{"uuid": "3f', "commit": True}),
+NETWORK_FAULTS = [
+    NetworkFault("cut before", False, {"cut_before": True}),
+    NetworkFault("cut after commit", True, {"cut_after_commit": True}),
+    NetworkFault("500 after commit", True, {"status": 500, "commit": True}),
+    NetworkFault("silence", True, {"delay": TIMEOUT_SECONDS + 2}),
+    NetworkFault("truncated", True, {"truncate": True}),
+    NetworkFault("HTML", True, {"html": True, "commit": True}),
+    NetworkFault("malformed", True, {"body": b'{"uuid": "3f', "commit": True}),
 ]
 
 
@@ -147,10 +147,10 @@ class Verdict:
         return [*self.lost, *self.doubled, *self.untrue, *self.stuck]
 
 
-def judged(operation: str, accident: Accident, browser: Browser, service: Sandbox) -> Verdict:
+def check_write(operation: str, fault: NetworkFault, browser: Browser, service: Sandbox) -> Verdict:
     """Send under the fault, send the same form again, and compare both sides."""
     sending, found = WRITES[operation](browser, service), Verdict()
-    service.fail_next(operation, **accident.fault)
+    service.fail_next(operation, **fault.options)
     answer = sending.send()
     service.heal()
     page = answer.content.decode()
@@ -165,7 +165,7 @@ def judged(operation: str, accident: Accident, browser: Browser, service: Sandbo
     again = sending.send()
     if again.status_code not in (303, 409):
         found.untrue.append(f"the same form sent again answers {again.status_code}")
-    if sending.done() != accident.is_done:
+    if sending.done() != fault.is_done:
         found.doubled.append(f"the service has it {sending.done()} times")
     if WriteIntent.objects.filter(operation=operation).count() != len(intents):
         found.doubled.append("the same form left a second intent")
@@ -184,5 +184,5 @@ def _lost(sending: Sending, intent: WriteIntent, browser: Browser) -> list[str]:
         lost.append("what was typed is not found again")
     with connection.cursor() as cursor:
         cursor.execute("SELECT request_body FROM audit_writeintent")
-        kept = str(cursor.fetchall())
-    return lost + [f"a secret rests: {secret}" for secret in sending.secrets if secret in kept]
+        bodies = str(cursor.fetchall())
+    return lost + [f"a secret is stored: {secret}" for secret in sending.secrets if secret in bodies]

@@ -7,7 +7,7 @@ from portal.accounts.roles import Role
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
-from tests.faults.hostile import attacked
+from tests.faults.hostile import attack
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_nothing_that_is_sent_to_a_form_or_a_query_is_an_error_of_ours(
     loan = given.loan(portal_service, owner, paid=3)
     browser = browser_of(role) if role else Browser()
     starts = [start, loan.get_absolute_url()] if role == Role.SUPERVISOR else [start]
-    assert [str(one) for one in attacked(browser, starts, count, pages=40)] == []
+    assert [str(one) for one in attack(browser, starts, count, pages=40)] == []
 
 
 @pytest.mark.parametrize(

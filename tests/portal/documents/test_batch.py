@@ -17,7 +17,7 @@ from portal.documents.models import Batch, Item, Printed, remove_expired
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.faults.batches import killed
+from tests.faults.batches import kill_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -115,4 +115,4 @@ def test_a_batch_whose_worker_is_killed_ends_complete_with_no_document_twice(
     monkeypatch.setenv("DOCUMENT_PROCESSES", "1")
     for number in range(10):
         given.borrower(portal_service, first_name=f"Alpine {number}")
-    assert killed(begun(servicer), times=1).words == []
+    assert kill_worker(begun(servicer), times=1).words == []

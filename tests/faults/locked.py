@@ -20,7 +20,7 @@ from django.db import connection
 from tests import databases, given
 from tests.faults.answers import RemoteBrowser
 from tests.faults.killing import TOKEN, Portal
-from tests.faults.load import COOKIES, deployed
+from tests.faults.load import COOKIES, deployment_settings
 from tests.faults.proxy import ProxiedSandbox
 from tests.faults.writes import Verdict
 
@@ -49,14 +49,14 @@ def stopped() -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-def away(service: ProxiedSandbox, way: str, rounds: int) -> tuple[Verdict, int]:
+def send_while_away(service: ProxiedSandbox, way: str, rounds: int) -> tuple[Verdict, int]:
     """Send requests while the database is away, ``rounds`` times; the findings and the number of requests."""
-    deployment = deployed(service) | {"SECOND_FACTOR_REQUIRED": "none", "WEB_CONCURRENCY": "1"}
+    deployment = deployment_settings(service) | {"SECOND_FACTOR_REQUIRED": "none", "WEB_CONCURRENCY": "1"}
     portal, found = Portal(service.url, **deployment), Verdict()
     loan = given.loan(service, given.borrower(service), paid=3)
     databases.forget_connections()
     portal.start()
-    asked = 0
+    sent = 0
     try:
         person = RemoteBrowser(portal)
         person.session.cookies[COOKIES[0]] = person.session.cookies[settings.SESSION_COOKIE_NAME]
@@ -64,16 +64,16 @@ def away(service: ProxiedSandbox, way: str, rounds: int) -> tuple[Verdict, int]:
         for page in [*PAGES, loan.get_absolute_url()]:
             person.get(page)
         for _ in range(rounds):
-            with databases.locked() if way == "held" else stopped():
-                asked += _work(portal, person, loan.uuid, way, found)
-            asked += _is_back(person, loan.uuid, found)
+            with databases.locked() if way == "locked" else stopped():
+                sent += _work(portal, person, loan.uuid, way, found)
+            sent += _check_recovery(person, loan.uuid, found)
     finally:
         portal.kill()
-    return found, asked
+    return found, sent
 
 
 def _work(portal: Portal, person: RemoteBrowser, loan: str, way: str, found: Verdict) -> int:
-    def timed(ask: Any, seconds: float, wanted: set[int], words: str) -> None:
+    def check(ask: Any, seconds: float, wanted: set[int], words: str) -> None:
         began = time.monotonic()
         status = ask().status_code
         took = time.monotonic() - began
@@ -96,21 +96,21 @@ def _work(portal: Portal, person: RemoteBrowser, loan: str, way: str, found: Ver
         typed = {"text": "Called the owner."}
         return requests.post(address, typed, cookies=cookies, headers=headers, timeout=60)
 
-    readable = {200} if way == "held" else {503}
+    readable = {200} if way == "locked" else {503}
     with ThreadPoolExecutor(WRITERS + READERS + 4) as people:
-        jobs = [people.submit(timed, write, PAGE_SECONDS, {503}, "a form") for _ in range(WRITERS)]
+        jobs = [people.submit(check, write, PAGE_SECONDS, {503}, "a form") for _ in range(WRITERS)]
         jobs += [
-            people.submit(timed, lambda page=page: fetch(page), PAGE_SECONDS, readable, page)
+            people.submit(check, lambda page=page: fetch(page), PAGE_SECONDS, readable, page)
             for page in (PAGES * READERS)[:READERS]
         ]
         for _ in range(4):
-            timed(healthz, HEALTH_SECONDS, {200}, "/healthz")
+            check(healthz, HEALTH_SECONDS, {200}, "/healthz")
         for job in jobs:
             job.result()
     return len(jobs) + 4
 
 
-def _is_back(person: RemoteBrowser, loan: str, found: Verdict) -> int:
+def _check_recovery(person: RemoteBrowser, loan: str, found: Verdict) -> int:
     """Check that pages and forms work again."""
     end = time.monotonic() + BACK_SECONDS
     typed, status = {"text": f"Called again at {time.monotonic()}."}, 0

@@ -22,12 +22,12 @@ from tests.faults.killing import Portal
 from tests.faults.proxy import ProxiedSandbox
 from tests.faults.writes import Verdict
 
-LONGEST = 1.0
+PAGE_SECONDS = 1.0
 """The limit for any page, in seconds."""
-TIMEOUT = 5
+TIMEOUT_SECONDS = 5
 """The portal's timeout for calls, in seconds; short to shorten the run."""
-KNOWN_BY = 40.0
-BACK_BY = 30.0
+NOTICE_SECONDS = 40.0
+RECOVERY_SECONDS = 30.0
 LISTS = [
     "/",
     "/borrowers/",
@@ -39,12 +39,12 @@ LISTS = [
     "/approvals/",
 ]
 LISTS += ["/search/?q=bakery", "/status/", "/audit/"]
-SAID = ("No response since", "Loading…")
+SIGNS = ("No response since", "Loading…")
 
 
 WAYS: dict[str, dict[str, Any]] = {"silent": {"delay": 60}, "away": {"cut_before": True}}
 """It never answers, or closes every connection."""
-SECONDS = 40.0
+OUTAGE_SECONDS = 40.0
 
 
 class Staff:
@@ -70,27 +70,27 @@ class Staff:
         return answer.text, answer.status_code, time.monotonic() - began
 
 
-def left_alone(service: ProxiedSandbox, way: str) -> tuple[Verdict, list[float]]:
+def open_pages(service: ProxiedSandbox, way: str) -> tuple[Verdict, list[float]]:
     """Open every page while the service is down; the findings and the seconds of each page."""
-    records = known(service)
-    portal = Portal(service.url, SERVICING_TIMEOUT=str(TIMEOUT), WEB_CONCURRENCY="2")
+    records = records_with_copies(service)
+    portal = Portal(service.url, SERVICING_TIMEOUT=str(TIMEOUT_SECONDS), WEB_CONCURRENCY="2")
     staff = [Staff(portal.url, scripts=True), Staff(portal.url, scripts=False)]
     connection.close()
     portal.start()
     try:
         service.fail_next("*", times=None, **WAYS[way])
         found, took = Verdict(), []
-        for page, person, says_so in walked(staff, records, SECONDS):
-            took.append(look(page, person, found, says_so=says_so))
-        _asked_seldom(service, found)
+        for page, person, says_so in pages_in_turn(staff, records, OUTAGE_SECONDS):
+            took.append(check_page(page, person, found, says_so=says_so))
+        _check_call_rate(service, found)
         service.heal()
-        _well_again(staff[0], records, found)
+        _check_recovery(staff[0], records, found)
     finally:
         portal.kill()
     return found, took
 
 
-def known(service: ProxiedSandbox) -> list[Record]:
+def records_with_copies(service: ProxiedSandbox) -> list[Record]:
     """A borrower, a loan and a line with saved copies."""
     owner = given.borrower(service)
     loan, line = given.loan(service, owner, paid=3), given.line(service, owner)
@@ -102,9 +102,11 @@ def known(service: ProxiedSandbox) -> list[Record]:
     return [owner, loan, line]
 
 
-def walked(staff: list[Staff], records: list[Record], seconds: float) -> Iterator[tuple[str, Staff, bool]]:
+def pages_in_turn(
+    staff: list[Staff], records: list[Record], seconds: float
+) -> Iterator[tuple[str, Staff, bool]]:
     """Pages in turn for this long, each with whether the portal must know by then that the service is down."""
-    end, waited_until = time.monotonic() + seconds, time.monotonic() + KNOWN_BY
+    end, waited_until = time.monotonic() + seconds, time.monotonic() + NOTICE_SECONDS
     details = [record.get_absolute_url() for record in records]
     while time.monotonic() < end or (current_outage() is None and time.monotonic() < waited_until):
         Record.objects.update(asked_at=None)
@@ -114,19 +116,19 @@ def walked(staff: list[Staff], records: list[Record], seconds: float) -> Iterato
                 yield page, person, is_known
 
 
-def look(page: str, person: Staff, found: Verdict, *, says_so: bool) -> float:
+def check_page(page: str, person: Staff, found: Verdict, *, says_so: bool) -> float:
     """Check one page and return its seconds."""
     text, status, seconds = person.get(page)
     if status != 200:
         found.lost.append(f"{page} answers {status}")
-    if seconds > LONGEST:
+    if seconds > PAGE_SECONDS:
         found.untrue.append(f"{page} took {seconds:.1f} s")
-    if says_so and not any(words in text for words in SAID):
+    if says_so and not any(words in text for words in SIGNS):
         found.untrue.append(f"{page} does not say that the service is away")
     return seconds
 
 
-def _asked_seldom(service: ProxiedSandbox, found: Verdict) -> None:
+def _check_call_rate(service: ProxiedSandbox, found: Verdict) -> None:
     """Check that the service is called about once per pause."""
     before, began = service.proxy.asked, time.monotonic()
     time.sleep(3 * PAUSE.total_seconds())
@@ -135,12 +137,12 @@ def _asked_seldom(service: ProxiedSandbox, found: Verdict) -> None:
         found.doubled.append(f"the service was asked {tries} times in {pauses:.0f} pauses")
 
 
-def _well_again(person: Staff, records: list[Record], found: Verdict) -> None:
+def _check_recovery(person: Staff, records: list[Record], found: Verdict) -> None:
     """Check that the first answer ends the outage."""
-    end = time.monotonic() + BACK_BY
+    end = time.monotonic() + RECOVERY_SECONDS
     while current_outage() and time.monotonic() < end:
         Record.objects.update(asked_at=None)
         person.get(records[1].get_absolute_url(), panel="loan")
         time.sleep(0.5)
     if current_outage():
-        found.stuck.append(f"{BACK_BY:.0f} s after the service was back it is still not called")
+        found.stuck.append(f"{RECOVERY_SECONDS:.0f} s after the service was back it is still not called")
