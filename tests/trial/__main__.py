@@ -49,7 +49,7 @@ PEOPLE = 4
 BORROWERS, LINES = 500, 10_000
 KILLS = 3
 """So often a web process and the worker that is busy die."""
-PATIENCE = 180
+WAIT_SECONDS = 180
 
 
 def main() -> None:
@@ -95,10 +95,10 @@ class Process:
         return began, time.monotonic()
 
     def stop(self) -> None:
-        """As a platform does it; whoever is stopped ends well."""
+        """Stop it as a platform does; it must exit cleanly."""
         if self.running.poll() is None:
             self.running.terminate()
-            must(self.running.wait(60) in (0, -signal.SIGTERM), "who is told to stop ends well")
+            must(self.running.wait(60) in (0, -signal.SIGTERM), "a stopped process exits cleanly")
 
 
 class Deployment:
@@ -143,7 +143,7 @@ class Deployment:
     def prepare(self) -> None:
         """Two upgrades at once, as two machines start them; then staff and some records."""
         upgrades = [Process(*MANAGE, "upgrade", "-v0", **self.settings) for _ in range(2)]
-        must(all(one.running.wait(PATIENCE) == 0 for one in upgrades), "two upgrades at once end well")
+        must(all(one.running.wait(WAIT_SECONDS) == 0 for one in upgrades), "two upgrades at once succeed")
         self.manage("demo_staff")
         self.run(sys.executable, "-m", "tests.bench.generate", "--borrowers", str(BORROWERS))
         self.manage("collectstatic", "--noinput", "-v0", **DEPLOYED)
@@ -153,11 +153,11 @@ class Deployment:
 
     def run(self, *command: str, **settings: str) -> str:
         done = subprocess.run(command, env=self.settings | settings, cwd=ROOT, capture_output=True, text=True)
-        must(done.returncode == 0, f"{' '.join(command)} ends well: {done.stdout[-500:]}{done.stderr[-500:]}")
+        must(done.returncode == 0, f"{' '.join(command)} succeeds: {done.stdout[-500:]}{done.stderr[-500:]}")
         return done.stdout
 
     def make_database(self) -> None:
-        """An empty one, whatever was there and whoever is connected."""
+        """Create an empty database, dropping what was there and every connection."""
         with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
             connection.execute("DROP DATABASE IF EXISTS trial WITH (FORCE)")
             connection.execute("CREATE DATABASE trial")
@@ -271,7 +271,7 @@ def choose_a_password(address: str, deployment: Deployment, others: Others) -> N
     session = visitor()
     posted(session, f"{address}/sign-in/password/", {"email": "viewer@desk.example"})
     try:
-        text = others.received.get(timeout=PATIENCE)
+        text = others.received.get(timeout=WAIT_SECONDS)
     except queue.Empty:
         sys.exit("trial: no mail came.")
     link = re.search(r"https://[^/]+(/sign-in/\S+)", text)
@@ -286,8 +286,8 @@ def choose_a_password(address: str, deployment: Deployment, others: Others) -> N
 def sign_in_with_the_provider(deployment: Deployment, others: Others) -> None:
     """A new person comes from the identity provider and gets the role of a group; the doctor finds it all well."""
     claims = {"email": "maya@desk.example", "email_verified": True, "groups": ["Loan Servicing"]}
-    known = f"{others.provider}/users/maya"
-    requests.put(known, json=claims, verify=others.certificate, timeout=10).raise_for_status()
+    user = f"{others.provider}/users/maya"
+    requests.put(user, json=claims, verify=others.certificate, timeout=10).raise_for_status()
     settings, port = deployment.settings | others.single_sign_on, free_port()
     address, session = f"http://{HOST}:{port}", visitor()
     with process([word.format(port) for word in GUNICORN], settings, port):
@@ -306,17 +306,19 @@ def sign_in_with_the_provider(deployment: Deployment, others: Others) -> None:
     role = deployment.ask("SELECT role FROM accounts_user WHERE email = 'maya@desk.example'")
     must(role == ("supervisor",), f"the group gives the role: {role}")
     # It also names what a trial on one machine lacks.
-    said = subprocess.run([*MANAGE, "doctor"], env=settings, cwd=ROOT, capture_output=True, text=True).stdout
+    output = subprocess.run(
+        [*MANAGE, "doctor"], env=settings, cwd=ROOT, capture_output=True, text=True
+    ).stdout
     for words in (
         "The mail server responds and accepts these",
         f"The identity provider at {others.provider} responds",
     ):
-        must(f"ok     {words}" in said, f"{words}: {said}")
-    say("somebody new signed in with the identity provider and has the role of a group")
+        must(f"ok     {words}" in output, f"{words}: {output}")
+    say("a new person signed in with the identity provider and has the role of a group")
 
 
 def visitor() -> requests.Session:
-    """A browser that nobody is signed in with."""
+    """A browser without a session."""
     session = Trusting()
     session.trust_env = False
     return session
@@ -374,7 +376,7 @@ class Load:
             self.failed.append((began, time.monotonic(), problem))
 
     def beyond(self, deaths: list[tuple[float, float]]) -> list[str]:
-        """What failed although it was not under way while somebody died."""
+        """Requests that failed although no process died during them."""
         return [
             f"{words}, begun {began - deaths[-1][1]:+.3f} s after the last death, {ended - began:.3f} s long"
             for began, ended, words in self.failed
@@ -397,14 +399,14 @@ def survive(session: requests.Session, address: str, deployment: Deployment, num
         wait_until("the import ends whole", lambda: is_taken(deployment, number))
         wait_until("the web process is back", lambda: all(map(is_ready, deployment.addresses)))
     must(load.asked > 50, f"people could turn pages: {load.asked}")
-    must(not load.beyond(deaths), f"nobody else saw an error: {load.beyond(deaths)[:5]}")
+    must(not load.beyond(deaths), f"no other request failed: {load.beyond(deaths)[:5]}")
     say(
         f"{load.asked} pages while two processes died, {len(load.failed)} under way were lost; the import went on"
     )
 
 
 def upload(address: str, deployment: Deployment, number: int) -> None:
-    """A supervisor has a file taken in that takes a while."""
+    """Import a large file as a supervisor."""
     session = signed_in(address, "supervisor")
     page = session.get(f"{address}/registry/import/", timeout=30)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
@@ -434,13 +436,13 @@ def busy(deployment: Deployment) -> Process:
 
 
 def is_taken(deployment: Deployment, number: int) -> bool:
-    """Whether every line of it is known, and its job has ended well after more than one attempt."""
-    known = "SELECT count(*) FROM registry_record WHERE kind = 'loan' AND uuid LIKE %s"
-    (count,) = deployment.ask(known, f"trial-{number}-%")
-    ended = (
+    """Whether every line is imported, and the job succeeded after more than one attempt."""
+    loans = "SELECT count(*) FROM registry_record WHERE kind = 'loan' AND uuid LIKE %s"
+    (count,) = deployment.ask(loans, f"trial-{number}-%")
+    jobs = (
         "SELECT count(*) FROM jobs_job WHERE name = 'lookup.import_file' AND state = 'done' AND attempts > 1"
     )
-    return (count, *deployment.ask(ended)) == (LINES, number + 1)
+    return (count, *deployment.ask(jobs)) == (LINES, number + 1)
 
 
 def verified(deployment: Deployment) -> int:
@@ -452,7 +454,7 @@ def verified(deployment: Deployment) -> int:
 
 
 def lose_and_restore(deployment: Deployment, copy: Path) -> None:
-    """A copy, no database any more, the copy in its place."""
+    """Back up, drop the database, and restore the copy."""
     before = verified(deployment)
     deployment.manage("backup", str(copy))
     deployment.make_database()
@@ -465,7 +467,7 @@ def lose_and_restore(deployment: Deployment, copy: Path) -> None:
     )
     must(records == KILLS * LINES, f"every record is back: {records}")
     say(
-        f"copied, lost, put back: {before} entries, then {after}, one unbroken chain; {records} records of files"
+        f"backed up, dropped, restored: {before} entries, then {after}, one unbroken chain; {records} records of files"
     )
 
 
@@ -480,20 +482,20 @@ def is_ready(address: str) -> bool:
 
 
 def wait_until(what: str, happens: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + WAIT_SECONDS
     while not happens():
-        must(time.monotonic() < until, f"{what} within {PATIENCE} seconds")
+        must(time.monotonic() < until, f"{what} within {WAIT_SECONDS} seconds")
         time.sleep(0.2)
 
 
 def require(*programs: str) -> None:
     if missing := [name for name in programs if not shutil.which(name)]:
-        sys.exit(f"trial: these are missing, Debian's packages bring them: {', '.join(missing)}")
+        sys.exit(f"trial: missing, install Debian's packages: {', '.join(missing)}")
 
 
 def must(holds: object, what: str) -> None:
     if not holds:
-        sys.exit(f"trial: this did not hold: {what}")
+        sys.exit(f"trial: failed: {what}")
 
 
 def say(words: str) -> None:

@@ -26,14 +26,14 @@ from tests.bench.deployment import ROOT
 SUITE = "bookworm"
 GUIDE = ROOT / "docker/README.md"
 PORTS = (80, 443, 5432, 6379, 8000, 8001, 8025, 8443)
-PATIENCE = 900
+WAIT_SECONDS = 900
 REPLACED = {
     "https://git.example.com/servicing-desk.git": "file:///srv/servicing-desk.git",
     "https://lender.example.com": "http://127.0.0.1:8001",
     "smtp+tls://desk:password@mail.example.com:587": "smtp://127.0.0.1:8025",
     "https://sso.example.com": "https://sso.example.com:8443",
 }
-SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"  # Of the sandbox, which stands for the lender.
+SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"  # Of the sandbox, which plays the lender.
 PASSWORD = "walnut-harbor-77"
 ENTER = """
 set -e
@@ -51,17 +51,17 @@ for name in names:
     unit = configparser.ConfigParser(strict=False, interpolation=None)
     file = name.replace(".timer", ".service") if "." in name else f"{name}.service"
     assert unit.read(f"/etc/systemd/system/{file}"), file
-    told, pid = unit["Service"], pathlib.Path(f"/run/{file}.pid")
+    service, pid = unit["Service"], pathlib.Path(f"/run/{file}.pid")
     if verb in ("stop", "restart") and pid.exists():
         os.killpg(int(pid.read_text()), signal.SIGTERM)
         while subprocess.run(["pgrep", "--session", pid.read_text()], capture_output=True).returncode == 0:
             time.sleep(0.2)
         pid.unlink()
     if verb in ("enable", "start", "restart"):
-        settings = os.environ | dict([told["Environment"].split("=", 1)] if "Environment" in told else [])
-        command = ["runuser", "--user", told["User"], "--", *shlex.split(told["ExecStart"])]
-        options = dict(cwd=told["WorkingDirectory"], env=settings, stdin=subprocess.DEVNULL)
-        if told.get("Type") == "oneshot":
+        settings = os.environ | dict([service["Environment"].split("=", 1)] if "Environment" in service else [])
+        command = ["runuser", "--user", service["User"], "--", *shlex.split(service["ExecStart"])]
+        options = dict(cwd=service["WorkingDirectory"], env=settings, stdin=subprocess.DEVNULL)
+        if service.get("Type") == "oneshot":
             subprocess.run(command, check=True, **options)
         else:
             log = open(f"/var/log/{file}.log", "ab")
@@ -72,7 +72,7 @@ for name in names:
 
 def main() -> None:
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
-        sys.exit("guide: it needs root, and debootstrap. Type: apt-get install debootstrap")
+        sys.exit("guide: needs root and debootstrap. Type: apt-get install debootstrap")
     for port in PORTS:
         require_free(port)
     commands = commands_of(GUIDE.read_text())
@@ -94,7 +94,7 @@ def main() -> None:
             for one in others:
                 one.terminate()
                 one.wait()
-    say(f"{len(commands)} commands of the guide ended well")
+    say(f"{len(commands)} commands of the guide succeeded")
 
 
 def commands_of(text: str) -> list[str]:
@@ -119,11 +119,11 @@ def commands_of(text: str) -> list[str]:
 
 
 def make_root(root: Path) -> None:
-    """An empty Debian, with this machine's way to its packages, the source, and what stands for other machines."""
+    """Make an empty Debian with this machine's package settings, the source, and stand-ins for other machines."""
     say("making an empty Debian")
-    kept = Path(os.environ.get("GUIDE_ROOT", ""))
-    if kept.name and kept.is_dir():
-        call("cp", "--archive", str(kept), str(root))
+    saved_root = Path(os.environ.get("GUIDE_ROOT", ""))
+    if saved_root.name and saved_root.is_dir():
+        call("cp", "--archive", str(saved_root), str(root))
     else:
         call("debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, str(root))
     for path in ("/etc/pip.conf", "/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"):
@@ -144,8 +144,16 @@ def make_root(root: Path) -> None:
 
 def others_in(folder: str) -> list[list[str]]:
     """A lending service, a mail server and an identity provider."""
-    known = ["--client-id", "desk", "--secret", SECRET]
-    sandbox = ["servicing.sandbox", *known, "--port", "8001", "--db", f"{folder}/sandbox.sqlite3", "--seed"]
+    credentials = ["--client-id", "desk", "--secret", SECRET]
+    sandbox = [
+        "servicing.sandbox",
+        *credentials,
+        "--port",
+        "8001",
+        "--db",
+        f"{folder}/sandbox.sqlite3",
+        "--seed",
+    ]
     mail = ["aiosmtpd", "--nosetuid", "--listen", "127.0.0.1:8025"]
     provider = ["uvicorn", "--factory", "oidc_provider_mock:app", "--interface", "wsgi", "--port", "8443"]
     provider += ["--ssl-certfile", f"{folder}/root/usr/local/share/ca-certificates/sso.crt"]
@@ -163,7 +171,7 @@ def require_free(port: int) -> None:
 
 
 class Terminal:
-    """A shell in the root, and somebody who types."""
+    """A shell in the root that commands are typed into."""
 
     def __init__(self, root: Path) -> None:
         self.sql = ""
@@ -188,7 +196,7 @@ class Terminal:
             self.type(command)
 
     def type(self, command: str) -> None:
-        """Type a command as the guide has it; it must end well."""
+        """Type a command as the guide has it; it must succeed."""
         for words, other in REPLACED.items():
             command = command.replace(words, other)
         os.write(self.screen, command.encode() + b"\n")
@@ -198,7 +206,7 @@ class Terminal:
         self.read(shown)
 
     def read(self, shown: str) -> None:
-        """What a reader would copy from the screen."""
+        """Copy from the screen what a reader would."""
         if found := re.search(r"administrator:\s+(CREATE ROLE.*?;)\s+Next:\s+(.*)$", shown, re.DOTALL):
             self.sql = found[1]
             say("typing what init printed")
@@ -207,12 +215,12 @@ class Terminal:
                 self.type(command)
 
     def wait(self) -> tuple[int, str]:
-        """Until the prompt comes back, answering what is asked; the status and what was shown."""
-        shown, until = "", time.monotonic() + PATIENCE
+        """Wait for the prompt and answer questions; return the status and the output."""
+        shown, until = "", time.monotonic() + WAIT_SECONDS
         answers = self.answers()
         while not (prompt := re.search(r"<<(\d+)>>$", shown)):
             if time.monotonic() > until:
-                sys.exit(f"guide: it waits: {shown[-2000:]}")
+                sys.exit(f"guide: no prompt: {shown[-2000:]}")
             if not select.select([self.screen], [], [], 1)[0]:
                 continue
             try:
