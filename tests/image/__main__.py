@@ -4,7 +4,7 @@
 
 The base is made by debootstrap, the image by buildah. Its containers run as the compose file says, beside Debian's
 PostgreSQL, Redis and HAProxy: two upgrades at once, then web, worker and sandbox. Somebody signs in and onboards a
-borrower; the database is copied, and put back.
+borrower; the database is backed up and restored.
 """
 
 import base64
@@ -30,13 +30,13 @@ import requests
 
 from tests.image.containers import (
     ENVIRONMENT,
-    PATIENCE,
     PORTS,
     PROFILES,
     ROOT,
+    WAIT_SECONDS,
     Containers,
     compose,
-    ended,
+    finish,
     output,
     wait_for,
 )
@@ -56,7 +56,7 @@ User.objects.create_user("servicer", password={PASSWORD!r}, role="servicer")
 
 def main() -> None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        sys.exit("image-check: it needs root on Debian, for it mounts and installs.")
+        sys.exit("image-check: it needs root on Debian, because it mounts and installs.")
     database = os.environ.get("DATABASE_URL") or sys.exit("image-check: run it under docker/postgres.py.")
     install_tools()
     lint()
@@ -66,24 +66,24 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="image-check-")))
         for name, port in PORTS.items():
             require_free(name, port)
-        told = secrets_for(database)
-        told["cache_url"] = stack.enter_context(cache(folder))
+        secret_files = secrets_for(database)
+        secret_files["cache_url"] = stack.enter_context(cache(folder))
         containers = Containers(
             {target: stack.enter_context(mounted(image)) for target, image in IMAGES.items()},
             folder,
-            told,
+            secret_files,
             SERVICING_URL=f"http://127.0.0.1:{PORTS['sandbox']}",
             CSRF_TRUSTED_ORIGINS=f"https://localhost:{PORTS['https']}",
             SECOND_FACTOR_REQUIRED="none",
         )
-        make_role(folder, told)
+        make_role(folder, secret_files)
         upgrade(containers)
         with at_work(containers, folder):
             onboard(folder / "certificate.pem")
             look_after(containers)
             refuse_writing(containers)
-        copy_and_put_back(containers, told)
-    say("all is well")
+        restore_copy(containers, secret_files)
+    say("passed")
 
 
 # --- Before anything runs ---
@@ -106,7 +106,7 @@ def lint() -> None:
 
 
 def make_base() -> None:
-    """A small Debian with its own Python; made once."""
+    """Build a small Debian with its own Python, once."""
     if subprocess.run(["buildah", "inspect", BASE], env=ENVIRONMENT, capture_output=True).returncode == 0:
         return
     say("making the base")
@@ -122,12 +122,12 @@ def make_base() -> None:
 
 
 def build() -> None:
-    """Both targets of the Dockerfile; this machine's package settings are lent to it, and enter no image."""
+    """Build both targets of the Dockerfile; this machine's package settings are mounted, not copied."""
     say("building")
-    told = [path for path in ("/etc/pip.conf", os.environ.get("SSL_CERT_FILE", "")) if Path(path).is_file()]
-    mounts = [flag for path in told for flag in ("--volume", f"{path}:{path}:ro")]
+    files = [path for path in ("/etc/pip.conf", os.environ.get("SSL_CERT_FILE", "")) if Path(path).is_file()]
+    mounts = [flag for path in files for flag in ("--volume", f"{path}:{path}:ro")]
     revision = output("git", "rev-parse", "HEAD")
-    # Only this format has the check of health.
+    # Only this format has a health check.
     flags = [
         "--format",
         "docker",
@@ -157,11 +157,11 @@ def require_free(name: str, port: int) -> None:
 
 @contextmanager
 def mounted(image: str) -> Iterator[tuple[dict[str, Any], Path]]:
-    """What an image says of itself, and its files."""
-    said = json.loads(output("buildah", "inspect", "--type", "image", image))["Docker"]["config"]
+    """An image's configuration, and its files."""
+    config = json.loads(output("buildah", "inspect", "--type", "image", image))["Docker"]["config"]
     container = output("buildah", "from", "--pull-never", image)
     try:
-        yield said, Path(output("buildah", "mount", container))
+        yield config, Path(output("buildah", "mount", container))
     finally:
         call("buildah", "rm", container, quiet=True)
 
@@ -180,10 +180,10 @@ def secrets_for(database: str) -> dict[str, str]:
     }
 
 
-def make_role(folder: Path, told: dict[str, str]) -> None:
-    """As the database's container does when it is new."""
-    owner, file = urlsplit(told["owner_database_url"]), folder / "database_url"
-    file.write_text(told["database_url"])
+def make_role(folder: Path, secret_files: dict[str, str]) -> None:
+    """Create the roles as the database's container does on its first start."""
+    owner, file = urlsplit(secret_files["owner_database_url"]), folder / "database_url"
+    file.write_text(secret_files["database_url"])
     settings = {
         "POSTGRES_USER": owner.username,
         "POSTGRES_DB": owner.path[1:],
@@ -220,15 +220,19 @@ def proxy(folder: Path) -> Iterator[None]:
     names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
     call("openssl", *request.split(), *names, quiet=True)
     both.write_text(certificate.read_text() + key.read_text())
-    told = {"DESK_CERTIFICATE": str(both), "DESK_HOST": "localhost", "DESK_WEB": f"127.0.0.1:{PORTS['web']}"}
+    settings = {
+        "DESK_CERTIFICATE": str(both),
+        "DESK_HOST": "localhost",
+        "DESK_WEB": f"127.0.0.1:{PORTS['web']}",
+    }
     command = ["haproxy", "-db", "-f", str(ROOT / "docker/proxy.cfg")]
-    with outside(command, PORTS["https"], folder / "proxy.log", **told):
+    with outside(command, PORTS["https"], folder / "proxy.log", **settings):
         yield
 
 
 @contextmanager
 def outside(command: list[str], port: int, log: Path, **settings: str) -> Iterator[None]:
-    """One of Debian's servers, for as long as the block lasts."""
+    """Run one of Debian's servers for the duration of the block."""
     with log.open("wb") as out:
         process = subprocess.Popen(command, env=os.environ | settings, stdout=out, stderr=out)
     try:
@@ -240,17 +244,17 @@ def outside(command: list[str], port: int, log: Path, **settings: str) -> Iterat
 
 
 def upgrade(containers: Containers) -> None:
-    """Two at once, as two machines start them; then somebody who can sign in."""
+    """Run two upgrades at once, as two machines would; then create a user."""
     say("upgrading twice at once")
     both = [containers.begin("upgrade", *containers.words("upgrade")) for _ in range(2)]
     for one in both:
-        ended(one, "upgrade")
+        finish(one, "upgrade")
     containers.run("web", "python", "manage.py", "shell", "--verbosity", "0", "--command", STAFF)
 
 
 @contextmanager
 def at_work(containers: Containers, folder: Path) -> Iterator[None]:
-    """All of it, until the block ends."""
+    """Run everything for the duration of the block."""
     with containers.running("sandbox"), containers.running("web"), containers.running("worker"):
         containers.wait_until_healthy()
         with proxy(folder):
@@ -272,18 +276,20 @@ class Visitor:
         self.session.headers["Referer"] = f"{self.origin}/"
 
     def get(self, path: str, **headers: str) -> requests.Response:
-        return self.session.get(f"{self.origin}{path}", headers=headers, timeout=PATIENCE)
+        return self.session.get(f"{self.origin}{path}", headers=headers, timeout=WAIT_SECONDS)
 
     def post(self, path: str, typed: dict[str, Any], **_: Any) -> requests.Response:
         token = {"csrfmiddlewaretoken": self.session.cookies["__Host-csrftoken"]}
-        return self.session.post(f"{self.origin}{path}", data=typed | token, timeout=PATIENCE)
+        return self.session.post(f"{self.origin}{path}", data=typed | token, timeout=WAIT_SECONDS)
 
 
 def onboard(certificate: Path) -> None:
     """Sign in and create a borrower, through the proxy."""
     say("signing in and onboarding a borrower")
     visitor = Visitor(certificate)
-    plain = visitor.session.get(f"http://localhost:{PORTS['http']}/", allow_redirects=False, timeout=PATIENCE)
+    plain = visitor.session.get(
+        f"http://localhost:{PORTS['http']}/", allow_redirects=False, timeout=WAIT_SECONDS
+    )
     assert plain.headers["Location"] == "https://localhost/" or plain.status_code == 308, plain.headers
     visitor.get("/sign-in/")
     home = visitor.post("/sign-in/", {"login": "servicer", "password": PASSWORD})
@@ -300,7 +306,7 @@ def onboard(certificate: Path) -> None:
 
 
 def look_after(containers: Containers) -> None:
-    """What an operator does: nothing is left to mend, and the log tells of views, and of nobody."""
+    """Run `doctor`: nothing needs fixing, and the log has views but no names."""
     say("asking the doctor")
     containers.run("worker", "python", "manage.py", "verify_audit")
     words = containers.run("web", "python", "manage.py", "doctor")
@@ -308,9 +314,9 @@ def look_after(containers: Containers) -> None:
     assert all(line.startswith("ok ") for line in words.splitlines()), words
     text = containers.log("web").read_text()
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    told = [line for line in lines if "view" in line]
-    assert any(line["view"].startswith("borrowers:") for line in told)
-    assert all(line["request_id"].startswith("r-") for line in told)
+    views = [line for line in lines if "view" in line]
+    assert any(line["view"].startswith("borrowers:") for line in views)
+    assert all(line["request_id"].startswith("r-") for line in views)
     text += containers.log("worker").read_text()
     people = [one[name] for one in (BUSINESS, ELENA, PRIYA) for name in ("first_name", "email", "phone")]
     assert not [word for word in (EIN, *people) if word in text]
@@ -324,18 +330,18 @@ def refuse_writing(containers: Containers) -> None:
         assert subprocess.run(containers.command("web", "which", tool), capture_output=True).returncode, tool
 
 
-def copy_and_put_back(containers: Containers, told: dict[str, str]) -> None:
-    """The compose file's own commands; afterwards the role of web and worker finds all of it again."""
-    say("copying the database, losing it, putting it back")
+def restore_copy(containers: Containers, secret_files: dict[str, str]) -> None:
+    """Back up, drop and restore with the compose file's commands; web's role sees every record again."""
+    say("backing up the database, dropping it, restoring it")
     containers.run("backup", *containers.words("backup"))
     (copy,) = containers.backups.iterdir()
-    before = borrowers(told["database_url"])
-    with psycopg.connect(told["owner_database_url"]) as connection:
+    before = borrowers(secret_files["database_url"])
+    with psycopg.connect(secret_files["owner_database_url"]) as connection:
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     containers.run(
         "restore", *containers.words("restore", f"/backups/{copy.name}", "--replace", "--while-in-use")
     )
-    assert borrowers(told["database_url"]) == before > 0
+    assert borrowers(secret_files["database_url"]) == before > 0
     accept = ["verify_audit", "--accept", "Put back from the copy"]
     assert "one unbroken chain" in containers.run("worker", "python", "manage.py", *accept)
 

@@ -21,11 +21,11 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PORTS = {"web": 8000, "sandbox": 8001, "http": 8080, "https": 8443}
-PATIENCE = 90
+WAIT_SECONDS = 90
 ENVIRONMENT = os.environ | {"STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
 COMPOSE = ["docker-compose", "--file", "-", "--project-directory", "docker"]
 PROFILES = ["--profile", "sandbox", "--profile", "tools"]
-# What the platform gives a container stands in its root, which cannot be written to.
+# What the platform gives a container is in its root, which is read-only.
 ENTER = """
 set -e
 mount --bind "$1" "$1" && mkdir -p "$1/backups" && mount -o remount,ro,bind "$1"
@@ -71,8 +71,8 @@ class Containers:
 
     def words(self, service: str, *more: str) -> list[str]:
         """What it runs: the image's own words where the compose file has none."""
-        told = self.services[service]
-        words = [*told.get("entrypoint", []), *(more or told.get("command", []))]
+        config = self.services[service]
+        words = [*config.get("entrypoint", []), *(more or config.get("command", []))]
         words = words or self.image_of(service)[0]["Cmd"]
         return [word.replace("$$", "$").replace("0.0.0.0", "127.0.0.1") for word in words]
 
@@ -90,7 +90,7 @@ class Containers:
 
     def run(self, service: str, *words: str) -> str:
         """Until it ends, which it does well."""
-        return ended(self.begin(service, *words), f"{service} {' '.join(words)}")
+        return finish(self.begin(service, *words), f"{service} {' '.join(words)}")
 
     def begin(self, service: str, *words: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -99,7 +99,10 @@ class Containers:
 
     def wait_until_healthy(self) -> None:
         """As a platform does before it lets the proxy in, by the image's own check."""
-        (kind, *words), until = self.image_of("web")[0]["Healthcheck"]["Test"], time.monotonic() + PATIENCE
+        (kind, *words), until = (
+            self.image_of("web")[0]["Healthcheck"]["Test"],
+            time.monotonic() + WAIT_SECONDS,
+        )
         assert kind == "CMD", kind
         while subprocess.run(self.command("web", *words), capture_output=True, check=False).returncode:
             if time.monotonic() > until:
@@ -131,11 +134,11 @@ def owned(folder: Path) -> None:
     shutil.chown(folder, 10001, 10001)
 
 
-def ended(process: "subprocess.Popen[str]", what: str) -> str:
-    told, _ = process.communicate(timeout=PATIENCE)
+def finish(process: "subprocess.Popen[str]", what: str) -> str:
+    words, _ = process.communicate(timeout=WAIT_SECONDS)
     if process.returncode:
-        sys.exit(f"image-check: {what} failed.\n{told}")
-    return told
+        sys.exit(f"image-check: {what} failed.\n{words}")
+    return words
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
@@ -150,7 +153,7 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + WAIT_SECONDS
     while process.poll() is None and time.monotonic() < until:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
