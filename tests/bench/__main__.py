@@ -1,8 +1,8 @@
-"""Runs benchmarks, each part in a process of its own; prints their tables, keeps and shows them.
+"""Runs benchmarks, each part in a process of its own; prints their tables and saves them.
 
     python -m tests.bench [--quick] [--baseline] [part of a name …]
 
-A part that meets a database meets the one of DATABASE_URL, where that is given. Figures are kept in results.json
+Parts with a database use the one of DATABASE_URL, if set. Figures are saved in results.json
 and shown in README.md, both beside this module. With ``--quick`` all is small, only the parts of :data:`QUICK` run, and
 ratios are compared with baseline.json: one that grew by a fifth is missed. ``--baseline`` keeps them there instead.
 """
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
         ratios = {row["name"]: round(row["figure"], 2) for row in measured if row["unit"] == TIMES}
         if "--baseline" in arguments:
             results.keep_baseline(ratios)
-        missed = results.grown(ratios, GROWTH)
+        missed = results.above_baseline(ratios, GROWTH)
     fine = "No ratio grew beyond its baseline." if is_quick else "Every limit is met."
     print("\n".join(["Missed:", *missed]) if missed else fine)  # noqa: T201
     return 1 if missed else 0
@@ -70,7 +70,7 @@ def parts(wanted: list[str]) -> list[str]:
 
 
 def part(name: str, smaller: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    """What one part finds in a process of its own, shown at once."""
+    """Run one part in its own process and print its table."""
     began, load = datetime.now(UTC), os.getloadavg()[0]
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
         rows = alone.submit(results.measured, name).result()

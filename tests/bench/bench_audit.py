@@ -18,7 +18,7 @@ from uuid import UUID
 from django.http import HttpResponse
 from django.urls import include, path
 
-from tests.bench.database import hurry, own, settle
+from tests.bench.database import benchmark_database, gather_statistics, skip_disk_waits
 from tests.bench.memory import watched
 from tests.bench.table import Row, at_most, compared, timed
 
@@ -30,8 +30,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def rows() -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "audit.sqlite3") as name:
-        sow(ENTRIES)
+    with tempfile.TemporaryDirectory() as folder, benchmark_database(Path(folder) / "audit.sqlite3") as name:
+        insert_entries(ENTRIES)
         return [appending(name), *verifying(name), comparing(name), *viewing(name), administering(name)]
 
 
@@ -45,7 +45,7 @@ def appending(name: str) -> Row:
         took = []
         for number in range(first, first + ROUND):
             started = time.perf_counter()
-            append(actor, "borrowers.update", **said(number))
+            append(actor, "borrowers.update", **entry_content(number))
             took.append((time.perf_counter() - started) * 1000)
         rounds.append(statistics.median(took))
     return at_most(f"append an audit entry, {name}, median", rounds, 3)
@@ -165,7 +165,7 @@ def comparing(name: str) -> Row:
             RemoteCall(operation="borrowers.update", intent_id=UUID(int=number), duration_ms=1)
             for number in numbers
         )
-    settle()
+    gather_statistics()
     started = time.perf_counter()
     found = list(cross_check_tables())
     assert not found, found
@@ -173,7 +173,7 @@ def comparing(name: str) -> Row:
     return at_most(what, time.perf_counter() - started, 60, unit="s")
 
 
-def sow(count: int) -> None:
+def insert_entries(count: int) -> None:
     """A true chain, written in batches past the model."""
     from django.db import connection, transaction
 
@@ -185,7 +185,7 @@ def sow(count: int) -> None:
     columns = ", ".join(["id", *(field.column for field in fields), "hash"])
     marks = ", ".join(["%s"] * (len(fields) + 2))
     last = GENESIS_HASH
-    hurry()
+    skip_disk_waits()
     for start in range(0, count, BATCH):
         batch = []
         for number in range(start, min(start + BATCH, count)):
@@ -195,7 +195,7 @@ def sow(count: int) -> None:
             batch.append([number + 1, *stored, last])
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.executemany(f"INSERT INTO audit_entry ({columns}) VALUES ({marks})", batch)
-    settle()
+    gather_statistics()
 
 
 def entry(number: int) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def entry(number: int) -> dict[str, Any]:
         "request_id": f"r-{number:012x}",
         "action": "borrowers.update",
         "phase": "outcome" if number % 2 else "attempt",
-        **said(number),
+        **entry_content(number),
     }
 
 
@@ -227,8 +227,8 @@ def write(number: int) -> Any:
     )
 
 
-def said(number: int) -> dict[str, Any]:
-    """What such an entry says."""
+def entry_content(number: int) -> dict[str, Any]:
+    """The content of such an entry."""
     uuid = str(UUID(int=number % 10_000))
     return {
         "intent_id": UUID(int=number // 2),

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.bench.database import own
+from tests.bench.database import benchmark_database
 from tests.bench.table import Row, compared, timed
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
@@ -30,7 +30,7 @@ TODAY = date(2026, 11, 20)
 
 
 def rows() -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "documents.sqlite3"):
+    with tempfile.TemporaryDirectory() as folder, benchmark_database(Path(folder) / "documents.sqlite3"):
         summary, schedule = pages()
         with workers(1) as pool:
             found = [*beside_chromium(pool, summary, Path(folder)), beside_bare_table(pool, schedule)]
@@ -132,12 +132,16 @@ def pages() -> tuple[str, str]:
     from portal.live.reading import LiveCopy
     from portal.registry.models import Kind, Record
 
-    owner = kept(Kind.BORROWER, "b", {"first_name": "Northwind Baking Co LLC", "user_type": "BUSINESS"})
+    owner = save_answer(
+        Kind.BORROWER, "b", {"first_name": "Northwind Baking Co LLC", "user_type": "BUSINESS"}
+    )
     for number in range(3):
-        kept(Kind.KEY_PERSON, f"p-{number}", {"first_name": "Elena", "last_name": "Ortiz", "title": "OWNER"})
-    kept(Kind.LOAN, "loan", {"amount": 24000, "installments": installments(24)})
+        save_answer(
+            Kind.KEY_PERSON, f"p-{number}", {"first_name": "Elena", "last_name": "Ortiz", "title": "OWNER"}
+        )
+    save_answer(Kind.LOAN, "loan", {"amount": 24000, "installments": installments(24)})
     paid = [{"uuid": str(n), "amount": 765.5, "effective_date": str(TODAY)} for n in range(12)]
-    kept(Kind.LOAN_REPAYMENTS, "loan", paid)
+    save_answer(Kind.LOAN_REPAYMENTS, "loan", paid)
     readings = [LiveCopy(one) for one in accounts_of(owner)]
     summary = document(owner, readings, Options(), today=TODAY)
     long_loan = Record(
@@ -148,10 +152,10 @@ def pages() -> tuple[str, str]:
     return summary.html(stamp), schedule.html(stamp)
 
 
-def kept(kind: str, uuid: str, told: Any) -> Any:
+def save_answer(kind: str, uuid: str, content: Any) -> Any:
     from portal.registry.models import Record
 
-    text = json.dumps(told) if isinstance(told, list) else answer(uuid, told)
+    text = json.dumps(content) if isinstance(content, list) else answer(uuid, content)
     return Record.objects.create(kind=kind, uuid=uuid, borrower_uuid="b", label="Northwind", answer=text)
 
 

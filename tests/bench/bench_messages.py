@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 
 from tests.bench.bench_registry import signed_in
 from tests.bench.memory import resident
-from tests.bench.messages import MESSAGES, NOW, bank, bodies, sowed
+from tests.bench.messages import MESSAGES, NOW, bank, bodies, generated
 from tests.bench.plain import bare, change_list
 from tests.bench.table import Row, at_most, bounded, compared, p95, timed
 
@@ -72,7 +72,7 @@ RICHER = (
 
 
 def rows() -> list[Row]:
-    with sowed() as engine:
+    with generated() as engine:
         admin = listed_by_django()
         link()
         size = f"{MESSAGES:,} messages, {engine}"
@@ -80,13 +80,13 @@ def rows() -> list[Row]:
 
 
 def link() -> None:
-    """Two borrowers of whom staff said which bank account is theirs."""
+    """Two borrowers whose bank accounts staff matched."""
     from portal.messaging.models import BankAccount
     from portal.registry.models import Kind, Record
 
     for number, name in enumerate(("busy", "quiet")):
-        told = {"kind": Kind.BORROWER, "borrower_uuid": name, "label": name.title()}
-        Record.objects.get_or_create(uuid=name, defaults=told)
+        fields = {"kind": Kind.BORROWER, "borrower_uuid": name, "label": name.title()}
+        Record.objects.get_or_create(uuid=name, defaults=fields)
         BankAccount.objects.get_or_create(uuid=bank(number), borrower_uuid=name, linked_by="Ana")
 
 
@@ -94,10 +94,10 @@ def link() -> None:
 
 
 def pages(size: str) -> list[Row]:
-    """The list as a browser asks for it: its first page, and one deep in it, with counts and all that stands around."""
+    """The list as a browser asks for it: its first page, and one deep in it, with counts and everything around it."""
     browser = signed_in()
-    first, later = taken(browser, some([{"source": "copy"}, *sets(SINGLE, SINGLE)]))
-    text, text_later = taken(browser, some([*TEXT["q"], *sets(TEXT, SINGLE)]))
+    first, later = measure(browser, some([{"source": "copy"}, *sets(SINGLE, SINGLE)]))
+    text, text_later = measure(browser, some([*TEXT["q"], *sets(TEXT, SINGLE)]))
     return [
         at_most(f"first page, any filter or two, {size}, p95", first, 100),
         compared("a page deep in it, times the first, p95", later, first, ALIKE),
@@ -121,7 +121,7 @@ def some(asked: list[Asked]) -> list[Asked]:
     return random.Random(20261121).sample(asked, min(len(asked), ADDRESSES))
 
 
-def taken(browser: Any, asked: Iterable[Asked]) -> tuple[list[float], list[float]]:
+def measure(browser: Any, asked: Iterable[Asked]) -> tuple[list[float], list[float]]:
     """The 95th percentile of each round, of first pages and of later ones, in turns.
 
     The first look at each only warms the cache.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.bench.database import own
+from tests.bench.database import benchmark_database
 from tests.bench.memory import resident
 from tests.bench.plain import bare, change_list
 from tests.bench.table import Row, at_least, at_most, bounded, compared, p95, timed
@@ -28,7 +28,7 @@ SEARCH_MS, LIST_MS, MEMORY_MB, LINES, EXPORTED = 50, 100, 200, 8_000, 20_000
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 IMPORTED = 10_000
 FIRST_MS, GROWN_MB = 1000, 50
-# Of few rows the admin's plainer page is soon made; what is promised is promised of many.
+# With few rows the admin's plainer page is fast; the limit is for many.
 MANY = 100_000
 MANY_TEXTS = (
     "four digits and names of two or three words stand in thousands of texts, and their trigrams in hundreds of"
@@ -49,15 +49,18 @@ CELLS = (
 
 
 def rows() -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "registry.sqlite3") as engine:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        benchmark_database(Path(folder) / "registry.sqlite3") as engine,
+    ):
         from portal.registry.models import Record
 
         if not Record.objects.exists():
-            sow(BORROWERS)
+            insert_borrowers(BORROWERS)
         return measured(Registry(random.Random(20261120)), f"{BORROWERS:,} borrowers, {engine}")
 
 
-def sow(borrowers: int) -> None:
+def insert_borrowers(borrowers: int) -> None:
     """Another process invents them, so that this one is as large as one that serves pages."""
     from tests.databases import database_url, forget_connections
 
@@ -199,7 +202,7 @@ def imported(name: str) -> list[Row]:
 
 
 def _taken(lines: list[str]) -> float:
-    """How many lines a second are taken."""
+    """Imported lines per second."""
     from portal.lookup.imports import import_ids
 
     started = time.perf_counter()

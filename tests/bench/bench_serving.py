@@ -90,8 +90,8 @@ def asking(address: str, path: str, cookies: str, until: float) -> int:
 def worker_megabytes(portal: Portal) -> list[float]:
     """What each process that answers keeps for itself and of what they share."""
     children = Path(f"/proc/{portal.pid}/task/{portal.pid}/children").read_text().split()
-    told = [Path(f"/proc/{child}/status").read_text() for child in children]
-    return [int(re.findall(r"VmRSS:\s+(\d+) kB", one)[0]) / 1024 for one in told]
+    statuses = [Path(f"/proc/{child}/status").read_text() for child in children]
+    return [int(re.findall(r"VmRSS:\s+(\d+) kB", one)[0]) / 1024 for one in statuses]
 
 
 def starting() -> Row:
@@ -104,19 +104,19 @@ def starting() -> Row:
         prepare(folder)
         other = {"portal.wsgi": "bare:application", "python:portal.gunicorn": "python:settings_of_server"}
         bare = [other.get(word, word) for word in GUNICORN]
-        taken = [(answered(GUNICORN, local | DEPLOYED), answered(bare, local)) for _ in range(ROUNDS)]
-    ours, theirs = ([pair[which] for pair in taken] for which in (0, 1))
+        seconds = [(answered(GUNICORN, local | DEPLOYED), answered(bare, local)) for _ in range(ROUNDS)]
+    ours, theirs = ([pair[which] for pair in seconds] for which in (0, 1))
     return compared("start until the first answer, times a bare project", ours, theirs, None, unit="s")
 
 
 def answered(command: list[str], settings: dict[str, str]) -> float:
-    """Seconds until a server that is started now has said that it is well."""
+    """Seconds from starting a server to its first healthy answer."""
     port, began = free_port(), time.perf_counter()
     with process([word.format(port) for word in command], settings, port) as server:
         connection = http.client.HTTPConnection(HOST, port, timeout=60)
         connection.request("GET", "/healthz")
         answer = connection.getresponse()
         assert answer.status == 200, answer.status
-        taken = time.perf_counter() - began
-        server.send_signal(signal.SIGQUIT)  # At once: nobody is served any more.
-        return taken
+        seconds = time.perf_counter() - began
+        server.send_signal(signal.SIGQUIT)  # Stop at once: no request is open.
+        return seconds

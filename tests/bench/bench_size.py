@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench import bench_registry, messages
-from tests.bench.database import own
+from tests.bench.database import benchmark_database
 from tests.bench.generate import generate
 from tests.bench.table import Row, at_most
 
@@ -21,7 +21,7 @@ MANY_MESSAGES, MANY_BORROWERS = 100_000_000, 10_000_000
 
 def rows() -> list[Row]:
     found = []
-    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "size.sqlite3") as engine:
+    with tempfile.TemporaryDirectory() as folder, benchmark_database(Path(folder) / "size.sqlite3") as engine:
         empty = bytes_used()
         generate(messages=MESSAGES)
         found += added_up(f"message, {engine}", (bytes_used() - empty) / MESSAGES, MANY_MESSAGES, None)

@@ -32,13 +32,13 @@ def weighed(portal: Portal, browser: Browser, name: str, path: str) -> list[Row]
     received: list[float] = []
     documents: set[str] = set()
 
-    def requested(told: dict[str, Any]) -> None:
-        if told["request"]["url"].endswith("/pdf/"):
-            documents.add(told["requestId"])
+    def requested(event: dict[str, Any]) -> None:
+        if event["request"]["url"].endswith("/pdf/"):
+            documents.add(event["requestId"])
 
-    def finished(told: dict[str, Any]) -> None:
-        if told["requestId"] not in documents:
-            received.append(told["encodedDataLength"] / 1000)
+    def finished(event: dict[str, Any]) -> None:
+        if event["requestId"] not in documents:
+            received.append(event["encodedDataLength"] / 1000)
 
     watched.on("Network.requestWillBeSent", requested)
     watched.on("Network.loadingFinished", finished)

@@ -1,6 +1,6 @@
 """A database of its own for a benchmark: SQLite in a file, or PostgreSQL on the server that DATABASE_URL names.
 
-BENCH_KEPT names a folder: databases stay, SQLite's files there, and the next run finds what the one before it sowed.
+BENCH_KEPT names a folder: databases stay, SQLite's files there, and the next run reuses what the last one generated.
 """
 
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 
 
 @contextmanager
-def own(path: Path) -> Iterator[str]:
-    """The portal's tables, empty unless they were kept, for as long as the block lasts; the name of the engine."""
+def benchmark_database(path: Path) -> Iterator[str]:
+    """The portal's tables for the duration of the block, empty unless kept; yields the name of the engine."""
     os.environ |= {"DEBUG": "on", "ENV_FILE": os.devnull, "DJANGO_SETTINGS_MODULE": "portal.settings"}
     import django
     from django.test.utils import override_settings
@@ -33,11 +33,11 @@ def own(path: Path) -> Iterator[str]:
             creation.destroy_test_db(before, verbosity=0, keepdb=keep)
 
 
-def hurry() -> None:
-    """What this connection sows can be sown again: it need not wait for a disk."""
+def skip_disk_waits() -> None:
+    """Never wait for the disk: generated rows can be generated again."""
     from django.db import connection
 
-    wishes = {
+    settings = {
         "sqlite": [
             "PRAGMA journal_mode=MEMORY",
             "PRAGMA synchronous=OFF",
@@ -47,12 +47,12 @@ def hurry() -> None:
         "postgresql": ["SET synchronous_commit=off", "SET maintenance_work_mem='512MB'"],
     }
     with connection.cursor() as cursor:
-        for wish in wishes[connection.vendor]:
-            cursor.execute(wish)
+        for setting in settings[connection.vendor]:
+            cursor.execute(setting)
 
 
-def settle() -> None:
-    """Leave the tables as a server has them after a while: with statistics."""
+def gather_statistics() -> None:
+    """Analyze the tables, as a server does after a while."""
     from django.db import connection
 
     from portal.registry.table_statistics import analyze

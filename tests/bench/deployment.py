@@ -36,20 +36,20 @@ class Portal:
 
     @contextmanager
     def served(self, *command: str) -> Iterator[str]:
-        """The same product by another server beside this one, on the same database; its address."""
+        """The same product under another server, on the same database; yields its address."""
         port = free_port()
         with process([word.format(port) for word in command], self.settings, port):
             yield f"http://{HOST}:{port}"
 
     def slow(self, seconds: float) -> None:
-        """From now on the service is silent that long before each answer."""
+        """Delay each answer of the service from now on."""
         requests.delete(f"{self.service}/_sandbox/faults", timeout=5).raise_for_status()
         if seconds:
             fault = {"operation": "*", "delay": seconds, "times": None}
             requests.post(f"{self.service}/_sandbox/faults", json=fault, timeout=5).raise_for_status()
 
     def forget_asking(self) -> None:
-        """As if nobody had asked the service for half a minute."""
+        """Forget when the service was last asked, so that panels ask again."""
         with sqlite3.connect(self.database, timeout=20) as connection:
             connection.execute("UPDATE registry_record SET asked_at = NULL")
         connection.close()
@@ -78,17 +78,17 @@ class Portal:
 
 @contextmanager
 def running(*, processes: int = 1) -> Iterator[Portal]:
-    """The product on a database of its own, every account read once, as it is deployed; stopped at the end."""
+    """Run the product as deployed on its own database, with every account read once."""
     with tempfile.TemporaryDirectory() as name:
         folder, ports = Path(name), [free_port(), free_port()]
         address, service = (f"http://{HOST}:{port}" for port in ports)
         settings = environment(folder, ports[1]) | DEPLOYED | {"WEB_CONCURRENCY": str(processes)}
-        kept = ["--db", str(folder / "sandbox.sqlite3")]
+        database_flags = ["--db", str(folder / "sandbox.sqlite3")]
         prepare(folder)
-        # The service ends first: whoever waits for its answer then waits no longer.
+        # Stop the service first, so that no request waits for its answer.
         with (
             process([word.format(ports[0]) for word in GUNICORN], settings, ports[0]) as started,
-            process([*SANDBOX, *kept, "--port", str(ports[1]), "--control"], settings, ports[1]),
+            process([*SANDBOX, *database_flags, "--port", str(ports[1]), "--control"], settings, ports[1]),
         ):
             database = folder / "portal.sqlite3"
             yield Portal(address, service, database, signed_in(address), started.pid, settings)
@@ -125,7 +125,7 @@ def environment(folder: Path, service_port: int) -> dict[str, str]:
 
 
 def certificate(folder: Path) -> Path:
-    """A new certificate of this machine with its key in front, for whoever trusts the file."""
+    """A new self-signed certificate of this machine, after its key, in one file."""
     file = folder / "own.pem"
     command = [
         "openssl",
@@ -163,11 +163,11 @@ def prepare(folder: Path) -> None:
 
 def _make(folder: Path) -> None:
     port, names = free_port(), {"ids": "ids.csv", "profiles": "profiles.jsonl"}
-    local, kept = environment(folder, port), ["--db", str(folder / "sandbox.sqlite3")]
-    with process([*SANDBOX, *kept, "--port", str(port), "--seed"], local, port):
+    local, database_flags = environment(folder, port), ["--db", str(folder / "sandbox.sqlite3")]
+    with process([*SANDBOX, *database_flags, "--port", str(port), "--seed"], local, port):
         for what, name in names.items():
             with (folder / name).open("wb") as out:
-                subprocess.run([*SANDBOX, what, *kept], stdout=out, env=local, cwd=ROOT, check=True)
+                subprocess.run([*SANDBOX, what, *database_flags], stdout=out, env=local, cwd=ROOT, check=True)
         importing = ["import_ids", str(folder / "ids.csv"), "--profiles", str(folder / "profiles.jsonl")]
         refreshing = ["refresh_portfolio", "--rate", "500"]
         filling = [importing, refreshing, ["sync_messages"], ["verify_audit"]]
@@ -183,7 +183,7 @@ def manage(settings: dict[str, str], *words: str) -> None:
 
 
 def signed_in(address: str, name: str = "servicer") -> requests.Session:
-    """A session as a browser has it once somebody has signed in."""
+    """A signed-in session, like a browser's."""
     session = Trusting()
     session.trust_env = False
     page = session.get(f"{address}/", timeout=30)
@@ -208,7 +208,7 @@ class Trusting(requests.Session):
 
 @contextmanager
 def process(command: list[str], settings: dict[str, str], port: int) -> Iterator["subprocess.Popen[bytes]"]:
-    """A server for as long as the block lasts, from when its port opens."""
+    """Run a server for the duration of the block; waits until its port opens."""
     server = subprocess.Popen(command, env=settings, cwd=ROOT)
     try:
         for _ in range(1200):

@@ -3,7 +3,7 @@
     python -m tests.bench.generate [--borrowers N] [--messages N]
 
 Hides how rows get into each database quickly: nothing waits for the disk, and all indexes are made after the rows. So
-nobody else may use the database, and if this is killed, the database is unusable.
+nothing else may use the database, and if this is killed, the database is unusable.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any
 
 import django
 
-from tests.bench.database import hurry, settle
+from tests.bench.database import gather_statistics, skip_disk_waits
 
 BATCH = 5_000
 """So many borrowers or messages enter in one transaction."""
@@ -57,14 +57,14 @@ def holds_real_data() -> bool:
 
 def generate(borrowers: int = 0, messages: int = 0) -> None:
     """Add so many of each, and leave the database as a server has it after a while."""
-    hurry()
+    skip_disk_waits()
     gc.disable()  # Nothing here is cyclic, and to find that out takes a tenth of the time.
     try:
         add_borrowers(borrowers)
         add_messages(messages)
     finally:
         gc.enable()
-        settle()
+        gather_statistics()
 
 
 def add_borrowers(number: int) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import django
 from django.db import connection
 
-from tests.bench.database import own
+from tests.bench.database import benchmark_database
 from tests.bench.generate import generate
 
 MESSAGES = int(os.environ.get("BENCH_MESSAGES", "1000000"))
@@ -30,13 +30,16 @@ DELIVERIES = (["SUCCESS", "FAILED", "PENDING"], [95, 4, 1])
 PRODUCTS = ["LOAN", "LOC", "BUILD_CREDIT"]
 BANKS = 20_000
 BUSY = 0.02
-"""So large a part of all payments comes from one bank account."""
+"""The share of all payments that come from one bank account."""
 
 
 @contextmanager
-def sowed() -> Iterator[str]:
-    """A database that holds all of them, sown unless it was kept; the name of its engine."""
-    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "messages.sqlite3") as engine:
+def generated() -> Iterator[str]:
+    """A database with all of them, generated unless it was kept; yields the name of its engine."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        benchmark_database(Path(folder) / "messages.sqlite3") as engine,
+    ):
         from portal.messaging.models import Message
 
         if not Message.objects.exists():
@@ -52,7 +55,7 @@ def row_batches(parts: Sequence[range], of: int) -> Iterator[list[list[Any]]]:
 
 
 def bodies(numbers: range, of: int) -> Iterator[dict[str, Any]]:
-    """Messages number so and so, of so many in the year, always the same."""
+    """The messages with these numbers, out of `of` in the year; always the same."""
     chance = random.Random(numbers.start)
     for number in numbers:
         at = NOW - timedelta(seconds=(of - number) * YEAR // of)
@@ -69,7 +72,7 @@ def bodies(numbers: range, of: int) -> Iterator[dict[str, Any]]:
 
 @cache
 def bank(number: int) -> str:
-    """The identifier of a bank account; the first one is the busy one."""
+    """The ID of a bank account; the first one is the busy one."""
     return _uuid(random.Random(number))
 
 

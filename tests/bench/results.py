@@ -1,4 +1,4 @@
-"""What the benchmarks found: kept as JSON beside them with the machine it was found on, and shown in README.md.
+"""Results of the benchmarks: saved as JSON with the machine, and shown in README.md.
 
 A run of some parts replaces those parts alone; each keeps its own date.
 """
@@ -30,7 +30,7 @@ def measured(name: str) -> list[Row]:
 
 
 def part(rows: list[Row], began: datetime, load: float, sizes: Mapping[str, str]) -> dict[str, Any]:
-    """What one part found, and under what circumstances."""
+    """The results of one part, with their circumstances."""
     return {
         "date": f"{began:%Y-%m-%d %H:%M} UTC",
         "minutes": round((datetime.now(UTC) - began).total_seconds() / 60, 1),
@@ -42,7 +42,7 @@ def part(rows: list[Row], began: datetime, load: float, sizes: Mapping[str, str]
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on beside the program."""
+    """The machine that the figures depend on."""
     memory = re.findall(r"MemTotal: +(\d+) kB", Path("/proc/meminfo").read_text())
     model = re.findall(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
     return {
@@ -59,13 +59,13 @@ def machine() -> dict[str, Any]:
 def _postgres() -> str:
     """The version of Debian's server, as ``docker/postgres.py`` starts it."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    told = subprocess.run([found[-1], "--version"], capture_output=True, text=True).stdout if found else ""
-    version = re.search(r"[\d.]+", told)
+    output = subprocess.run([found[-1], "--version"], capture_output=True, text=True).stdout if found else ""
+    version = re.search(r"[\d.]+", output)
     return version[0] if version else "none"
 
 
 def keep(found: Found, file: Path = KEPT) -> Found:
-    """Put these parts in the place of what was found of them before; all that is known then."""
+    """Replace the saved results of these parts; return all results."""
     known: Found = json.loads(file.read_text()) if file.exists() else {}
     known = dict(sorted((known | found).items()))
     file.parent.mkdir(exist_ok=True)
@@ -81,7 +81,7 @@ def keep_baseline(ratios: Mapping[str, float]) -> None:
     )
 
 
-def grown(ratios: Mapping[str, float], factor: float) -> list[str]:
+def above_baseline(ratios: Mapping[str, float], factor: float) -> list[str]:
     """The ratios that grew beyond what is allowed since the baseline."""
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     return [
