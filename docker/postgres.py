@@ -1,4 +1,4 @@
-"""Runs a command beside a PostgreSQL server of its own, made for it in a temporary folder and stopped after it.
+"""Runs a command with a temporary PostgreSQL server, which is stopped afterwards.
 
     python3 docker/postgres.py [options of the server] -- command …
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 HOST, ROLE = "127.0.0.1", "desk"
-PATIENCE = 30
+WAIT_SECONDS = 30
 # PostgreSQL refuses to run as root; Debian's package brings a user for it.
 UNPRIVILEGED: dict[str, Any] = (
     {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
@@ -29,7 +29,7 @@ UNPRIVILEGED: dict[str, Any] = (
 
 
 def main(arguments: list[str]) -> int:
-    """Run what stands behind the dashes; its exit code is ours."""
+    """Run the command after the dashes and exit with its code."""
     cut = arguments.index("--")
     options, command = arguments[:cut], arguments[cut + 1 :]
     if os.environ.get("DATABASE_URL"):
@@ -63,8 +63,8 @@ def server(folder: Path, options: list[str]) -> Iterator[str]:
         wait_for(process, port, log)
         yield f"postgres://{ROLE}:{password}@{HOST}:{port}/postgres"
     finally:
-        process.send_signal(signal.SIGINT)  # At once: whoever is still connected is cut off.
-        process.wait(PATIENCE)
+        process.send_signal(signal.SIGINT)  # Fast shutdown: open connections are closed.
+        process.wait(WAIT_SECONDS)
 
 
 def create(folder: Path, password: str) -> None:
@@ -86,20 +86,20 @@ def create(folder: Path, password: str) -> None:
         "--locale",
         "C.UTF-8",
     ]
-    made = subprocess.run(
+    result = subprocess.run(
         [program("initdb"), "-D", folder / "data", *flags],
         cwd=folder,
         capture_output=True,
         text=True,
         **UNPRIVILEGED,
     )
-    if made.returncode:
-        sys.exit(f"postgres: no data folder could be made.\n{made.stderr}")
+    if result.returncode:
+        sys.exit(f"postgres: no data folder could be result.\n{result.stderr}")
 
 
 def wait_for(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
     """Until the server lets people in."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + WAIT_SECONDS
     asking = [program("pg_isready"), "-q", "-h", HOST, "-p", str(port), "-d", "postgres", "-U", ROLE]
     while subprocess.call(asking):
         if process.poll() is not None or time.monotonic() > until:

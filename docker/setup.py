@@ -1,7 +1,7 @@
 """Prepares a checkout: system libraries, a virtual environment, hashed dependencies. Standard library only.
 
 Called by every make target as ``python3 docker/setup.py run`` (the product) or ``... test`` (the tests too).
-A stamp makes a second call cost nothing.
+A stamp makes a second call free.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ SYSTEM = {
 
 
 def main(purpose: str) -> None:
-    """Bring the checkout to the state ``purpose`` needs, or stop with one line to type."""
+    """Prepare the checkout for ``purpose``, or exit with a command to type."""
     if sys.version_info < (3, 11):
         sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
     stamp, wanted = VENV / f".ready-{purpose}", fingerprint(purpose)
@@ -47,7 +47,7 @@ def main(purpose: str) -> None:
 
 
 def fingerprint(purpose: str) -> str:
-    """What the environment was built from: any change of it means building again."""
+    """A digest of what the environment is built from; a change means a rebuild."""
     parts = [sys.version, str(ROOT)]
     parts += [
         (ROOT / name).read_text() for name in [*LOCKS[purpose], *SYSTEM[purpose], "requirements-uv.txt"]
@@ -56,7 +56,7 @@ def fingerprint(purpose: str) -> str:
 
 
 def install_system_packages(purpose: str) -> None:
-    """Install what Debian lacks as root; otherwise say the one line that does it."""
+    """Install missing Debian packages as root, or print the command to type."""
     wanted = [line for name in SYSTEM[purpose] for line in (ROOT / name).read_text().split()]
     if not has_pip():
         wanted.append("python3-pip")
@@ -94,7 +94,7 @@ def is_installed(package: str) -> bool:
 
 
 def has_pip() -> bool:
-    """Whether this Python can install anything at all."""
+    """Whether this Python has pip."""
     return (
         subprocess.run(
             [sys.executable, "-m", "pip", "--version"], capture_output=True, check=False
@@ -104,7 +104,7 @@ def has_pip() -> bool:
 
 
 def install_python_packages(purpose: str) -> None:
-    """Install the hashed lock with uv, which is itself installed from a hashed lock; plain pip if uv cannot."""
+    """Install the hashed lock with uv, itself installed from a hashed lock, or with pip if uv fails."""
     say("installing Python packages")
     locks = [flag for name in LOCKS[purpose] for flag in ("-r", name)]
     python = VENV / "bin/python"
@@ -129,7 +129,7 @@ def install_python_packages(purpose: str) -> None:
         flags = ["--require-hashes", "--only-binary", ":all:", "--python", str(python)]
         run([uv, "pip", "install", "-q", *flags, *locks], env=certificates)
     except subprocess.CalledProcessError:
-        say("uv could not do it; falling back to venv and pip")
+        say("uv failed; falling back to venv and pip")
         run([sys.executable, "-m", "venv", *([] if is_of_this_python(VENV) else ["--clear"]), str(VENV)])
         run([str(python), "-m", "pip", "install", "-q", "--only-binary", ":all:", "--require-hashes", *locks])
 
@@ -140,12 +140,12 @@ def is_of_this_python(environment: Path) -> bool:
 
 
 def run(command: list[str], **options: object) -> None:
-    """Run one command in the checkout; a failure stops with it."""
+    """Run one command in the checkout; exit if it fails."""
     subprocess.run(command, cwd=ROOT, check=True, **options)  # type: ignore[call-overload]
 
 
 def say(text: str) -> None:
-    """One line for the person who waits."""
+    """Print a line of progress."""
     print(f"setup: {text}", flush=True)
 
 
