@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -18,6 +19,7 @@ from portal.audit.view_log import log_list, log_view
 from portal.collections.aging_tabs import aging_tabs
 from portal.collections.contacts import (
     SUBJECTS,
+    borrower_of,
     contact_form,
     contact_log,
     label_of,
@@ -145,7 +147,9 @@ def log(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Log a contact. Of two people at once, the second waits and is asked once."""
     record = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SUBJECTS)
     with transaction.atomic():
-        Record.objects.select_for_update().get(pk=record.pk)
+        # One may log on the borrower's page, another on an account's.
+        borrower = Q(kind=Kind.BORROWER, uuid=borrower_of(record))
+        list(Record.objects.select_for_update().filter(Q(pk=record.pk) | borrower).order_by("pk"))
         form = contact_form(record, request.POST)
         if form.is_valid():
             save_contact(Actor.of(request), record, form)

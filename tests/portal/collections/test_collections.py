@@ -97,22 +97,21 @@ def logged(browser: Browser, record: Record, **typed: Any) -> Any:
     return browser.post(f"/collections/contacts/{record.kind}/{record.uuid}/log/", values | typed)
 
 
-def post_at_once(browsers: Sequence[Browser], address: str, typed: dict[str, str]) -> set[int]:
-    """The statuses of the answers to browsers that send the same at the same moment."""
-    start, statuses = threading.Barrier(len(browsers)), list[int]()
+def post_at_once(people: Sequence[tuple[Browser, str]], typed: dict[str, str]) -> list[int]:
+    """The statuses of the answers to people who send the same at the same moment, each to an address."""
+    start, statuses = threading.Barrier(len(people)), list[int]()
 
-    def send(browser: Browser) -> None:
+    def send(browser: Browser, address: str) -> None:
         start.wait()
         statuses.append(browser.post(address, typed).status_code)
         connections.close_all()
 
-    threads = [threading.Thread(target=send, args=[one]) for one in browsers]
+    threads = [threading.Thread(target=send, args=one) for one in people]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(statuses) == len(browsers)
-    return set(statuses)
+    return sorted(statuses)
 
 
 def promise_of(account: Record) -> str:
@@ -351,10 +350,11 @@ def test_of_two_people_at_once_one_takes_an_account_and_one_is_asked_again(
     desk: Sandbox, servicer: Browser
 ) -> None:
     loan, colleague = late_loan(desk), browser_of(Role.SUPERVISOR)
-    people = (servicer, colleague)
-    log = f"/collections/contacts/loan/{loan.uuid}/log/"
-    assert post_at_once(people, log, CONTACT | {"seen": "0"}) == {303, 422}
-    assert post_at_once(people, "/collections/take/", {"uuid": loan.uuid}) == {303}
+    log, take = "/collections/contacts/{}/{}/log/", "/collections/take/"
+    of_loan, of_borrower = log.format("loan", loan.uuid), log.format("borrower", loan.borrower_uuid)
+    first = CONTACT | {"seen": "0"}
+    assert post_at_once([(servicer, of_loan), (colleague, of_borrower)], first) == [303, 422]
+    assert post_at_once([(servicer, take), (colleague, take)], {"uuid": loan.uuid}) == [303, 303]
     assert Contact.objects.count() == 1
     assert Entry.objects.filter(action="collections.assign").count() == 1
 
