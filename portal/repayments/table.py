@@ -94,7 +94,7 @@ class RepaymentRow:
         parts: list[AmountPart] = []
         start = Decimal(0)
         for name, amount in amounts.items():
-            width = round(amount * BAR_WIDTH / whole, 2)
+            width = round(amount * BAR_WIDTH / whole, 1)
             parts.append(AmountPart(name, amount, start, width))
             start += width
         return parts
