@@ -211,8 +211,12 @@
 
   document.addEventListener("htmx:configRequest", ({ detail: { elt } }) => {
     const field = elt.closest(".sd-field");
-    // A moment later, when what puts a value into its usual form has done so.
-    if (field) setTimeout(() => asked.set(field, held(field)));
+    if (!field) return;
+    const note = () => asked.set(field, held(field));
+    note();
+    // And a moment later, once the value is in its usual form, unless a key is faster.
+    const timer = setTimeout(note);
+    field.addEventListener("input", ({ isTrusted }) => isTrusted && clearTimeout(timer), { once: true });
   });
 
   // It moves what stands below the field, and a press that goes on meanwhile would lose its button to that: fields are
