@@ -6,7 +6,8 @@ from django.template.defaultfilters import truncatechars
 from django.utils.safestring import SafeString
 
 from portal.registry.figures import days_of
-from portal.registry.models import Record
+from portal.registry.models import Kind, Record
+from portal.runtime.business_date import business_date, business_date_at
 from portal.ui import wording
 from portal.ui.markup import escape_value, format_html, format_html_join
 from portal.ui.templatetags import ui
@@ -80,11 +81,14 @@ def past_due_total(row: Any) -> str:
 
 
 def days_past_due(row: Any) -> str:
-    """The days past due, if any."""
-    days = days_of(row.record)
+    """The days past due, if any. A line's are of the day of its copy, which is shown unless that is today."""
+    record, days = row.record, days_of(row.record)
     if days is None:
-        return ui.NOT_KNOWN if row.record.flagged else ""
-    return f"{days:,}" if days > 0 else ""
+        return ui.NOT_KNOWN if record.flagged else ""
+    if days <= 0:
+        return ""
+    day = business_date_at(record.checked_at) if record.kind == Kind.LINE and record.checked_at else None
+    return with_note(f"{days:,}", f"as of {wording.day(day)}" if day and day < business_date() else "")
 
 
 def due_next(row: Any) -> str:

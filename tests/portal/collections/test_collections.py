@@ -34,6 +34,7 @@ from portal.notes.models import FollowUp
 from portal.registry.models import Kind, PastDueChange, Record
 from portal.repayments.returns import MAX_DATED
 from portal.runtime.business_date import CACHE_KEY, business_date
+from portal.ui import wording
 from servicing.promises import business_day_after
 from servicing.sandbox import Sandbox
 from tests import given
@@ -151,6 +152,14 @@ class TestWorklist:
         assert "Reached" in printed
         assert re.search(r"False|None|T\d\d:\d\d| ago\b", printed) is None
         assert Entry.objects.filter(action="collections.print").count() == 1
+
+    def test_days_of_a_line_have_the_day_of_its_copy(self, desk: Sandbox, servicer: Browser) -> None:
+        line = given.line(desk, given.borrower(desk), past_due_balance=Decimal("55.50"), days_past_due=12)
+        refresh(line)
+        assert "as of" not in pages.words(pages.page(servicer, "/collections/"))
+        Record.objects.filter(pk=line.pk).update(checked_at=timezone.now() - timedelta(days=2))
+        shown = pages.words(pages.page(servicer, "/collections/"))
+        assert f"$55.50 12 as of {wording.day(in_days(-2))}" in shown
 
     @pytest.mark.parametrize(
         ("query", "number"),
