@@ -89,12 +89,18 @@ def main(wanted: list[str]) -> int:
 
             settings.SERVICING_URL = service.url
             at_end.callback(stop_servers)  # Later parts use a database server that an earlier one restarted.
-            rows = [row for name in wanted or PARTS if name in PARTS for row in PARTS[name](service)]
-    print("| fault | tries | lost | doubled | untrue | stuck |")  # noqa: T201 - a command line tool
-    print("|---|---:|---:|---:|---:|---:|")  # noqa: T201
-    for name, *figures in rows:
-        print(f"| {name} | {' | '.join(map(str, figures))} |")  # noqa: T201
-    return 1 if any(sum(figures[1:]) for _, *figures in rows) else 0
+            show("| fault | tries | lost | doubled | untrue | stuck |\n|---|---:|---:|---:|---:|---:|")
+            failures = 0
+            for part in wanted or PARTS:
+                for name, tries, *found in PARTS[part](service) if part in PARTS else ():
+                    show(f"| {name} | {' | '.join(map(str, (tries, *found)))} |")
+                    failures += sum(found)
+    return 1 if failures else 0
+
+
+def show(text: str) -> None:
+    """Print at once: a run that is stopped has shown what it found."""
+    print(text, flush=True)  # noqa: T201 - a command line tool
 
 
 Figures = tuple[str, int, int, int, int, int]
