@@ -204,7 +204,6 @@ class ListPage:
 
         Invalid values fall back to the default; ``problems`` says so if that widens the list.
         """
-        name = self.area if records is None else ""
         records = (self.records() if records is None else records).filter(self.within(state))
         state = state.copy()
         for name in TRANSIENT_PARAMS:
@@ -219,14 +218,12 @@ class ListPage:
         owned, too_many = owned_by_borrowers(query, self.kinds) if is_owned else (Q(), "")
         narrow = filter_records(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
         found = narrow.found.filter(conditions).order_by(*order)
-        is_exact = not (query.text or chosen)
         paginator = CappedPaginator(
             found,
             next((size for size in SIZES if str(size) == state.get("size")), SIZES[0]),
             counted=found if conditions else narrow.counted,
-            is_exact=is_exact,
+            is_exact=not (query.text or chosen),
             upcoming=self.upcoming() if self.upcoming and is_default else None,
-            name=name if is_exact else "",
         )
         if chosen and not is_default and sort != by_span and paginator.count < MAX_COUNTED:
             # So few are sorted after they are found; SQLite would search for them along the whole order.

@@ -33,7 +33,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
     """Pages of records, counted up to :data:`MAX_COUNTED` unless the count must be exact.
 
     ``counted`` are the same records, perhaps found faster. Records that match ``upcoming`` come after all others, in
-    reverse order. ``name`` identifies the records, if they are those of a list without filters.
+    reverse order.
     """
 
     object_list: QuerySet[Record]
@@ -46,10 +46,8 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         counted: QuerySet[Record],
         is_exact: bool,
         upcoming: Q | None,
-        name: str = "",
     ) -> None:
         super().__init__(found, size)
-        self.name = name
         self.counted = counted.order_by()
         self.is_exact = is_exact
         self.upcoming = upcoming
@@ -57,13 +55,12 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
     @cached_property
     def count(self) -> int:
         """The number of records. That there are too many to count is cached for a minute."""
-        digest = self.name or _digest(self.counted)
-        key = f"registry.many.{digest}"
+        key = f"registry.many.{_digest(self.counted)}"
         if cache.get(key):
             count = MAX_COUNTED
         elif (count := self.counted[:MAX_COUNTED].count()) == MAX_COUNTED:
             cache.set(key, True, COUNT_CACHE_SECONDS)
-        return cached_count(self.counted, digest) if self.is_exact and count == MAX_COUNTED else count
+        return cached_count(self.counted) if self.is_exact and count == MAX_COUNTED else count
 
     @cached_property
     def upcoming_count(self) -> int:
@@ -105,10 +102,9 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         return list(ordered[start:end])
 
 
-def cached_count(records: QuerySet[Record], digest: str = "") -> int:
+def cached_count(records: QuerySet[Record]) -> int:
     """The number of records, cached for a minute."""
-    key = f"registry.count.{digest or _digest(records)}"
-    return cache.get_or_set(key, records.count, COUNT_CACHE_SECONDS) or 0
+    return cache.get_or_set(f"registry.count.{_digest(records)}", records.count, COUNT_CACHE_SECONDS) or 0
 
 
 def cached_sums(words: str, kinds: Sequence[Kind], compute: Callable[[], T], *, is_long: bool) -> T:
