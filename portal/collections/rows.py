@@ -90,9 +90,8 @@ def _last_contacts(records: Sequence[Record]) -> dict[int, LastContact]:
     about = Q(account_uuid__in=[one.uuid for one in records]) | Q(account_uuid="", borrower_uuid__in=owners)
     groups = Contact.objects.filter(about).order_by().values_list("account_uuid", "borrower_uuid")
     newest: dict[str, int] = {}
-    for account, owner, pk in groups.annotate(
-        Max("pk")
-    ):  # Two of an account whose borrower was confirmed later.
+    # An account whose borrower was confirmed later has two groups.
+    for account, owner, pk in groups.annotate(Max("pk")):
         newest[account or owner] = max(pk, newest.get(account or owner, 0))
     found = Contact.objects.filter(pk__in=newest.values()).order_by().values_list("pk", "at", "outcome")
     contacts = {pk: LastContact(at, outcome) for pk, at, outcome in found}

@@ -12,7 +12,9 @@ from portal.borrowers.list_page import BORROWERS
 from portal.collections.list_page import WORKLIST
 from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
+from portal.lists.paging import MAX_COUNTED
 from portal.loans.list_page import LOANS
+from portal.registry.models import Kind, Record
 from portal.repayments.list_page import REPAYMENTS
 from servicing.sandbox import Sandbox
 from tests import given
@@ -65,3 +67,14 @@ def test_a_list_without_filters_counts_what_was_added_just_now(
     for number in (1, 2):
         given.borrower(portal_service)
         assert f'id="borrower-total">{number}<' in viewer.get("/borrowers/").content.decode()
+
+
+def test_the_count_of_a_long_list_is_not_shown_in_another(viewer: Browser, portal_service: Sandbox) -> None:
+    numbers = {Kind.BORROWER: MAX_COUNTED + 1, Kind.LOAN: 60}
+    for kind, number in numbers.items():
+        Record.objects.bulk_create(
+            Record(kind=kind, uuid=f"{kind}-{one}", label="Many") for one in range(number)
+        )
+    for kind, number in numbers.items():
+        page = viewer.get(f"/{kind.value}s/").content.decode()
+        assert f'id="{kind.value}-total">{number:,}<' in page
