@@ -35,7 +35,9 @@ def business_date_of_service(moment: datetime) -> date:
 
 
 def _local_date(moment: datetime | None = None) -> date:
-    zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+    # The sandbox's day changes at midnight of its own zone.
+    on_sandbox = settings.BUSINESS_DATE_FROM == "sandbox"
+    zone = ZoneInfo(settings.SERVICING_TIME_ZONE if on_sandbox else settings.BUSINESS_TIME_ZONE)
     return (moment.astimezone(zone) if moment else datetime.now(zone)).date()
 
 
