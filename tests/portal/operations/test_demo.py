@@ -4,12 +4,13 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,18 @@ def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> It
         demo.communicate(timeout=60)
 
 
-def until(holds: Callable[[], object]) -> None:
+def until(holds: Callable[[], object], explain: Callable[[], object] = str) -> None:
     for _ in range(1200):
         if holds():
             return
         time.sleep(0.05)
-    raise AssertionError("it never came to pass")
+    raise AssertionError(f"it never came to pass {explain()}")
+
+
+def failed_calls(environment: dict[str, str]) -> list[Any]:
+    with closing(sqlite3.connect(Path(environment["DATA_DIR"], "portal.sqlite3"))) as database:
+        calls = "SELECT at, operation, outcome, tries, error FROM audit_remotecall WHERE error <> ''"
+        return database.execute(calls).fetchall()
 
 
 def stopped(demo: subprocess.Popen[str], number: signal.Signals) -> str:
@@ -124,7 +131,8 @@ def check_work(environment: dict[str, str]) -> None:
         home = browser.get(f"{base}/").text
         wanted = ("Ask for the bank statement", "Agree on a payment plan", "Harbor Light Bakery LLC")
         assert [words for words in wanted if words not in home] == []
-        assert "failing since" not in home
+        # On a busy machine a read may fail; the next one is answered.
+        until(lambda: "failing since" not in browser.get(f"{base}/").text, lambda: failed_calls(environment))
         assert "Outcome unknown:" in home
         assert "after 2 PM." in browser.get(f"{base}/search/?q=cell").text
         assert "$120,000.00" in browser.get(f"{base}/applications/").text

@@ -203,10 +203,10 @@ def stop(servers: list[subprocess.Popen[bytes]]) -> None:
     """Stop the servers by their process IDs, the worker first, without interruption."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    # The worker and the portal call the sandbox until they stop.
     for server in reversed(servers):
         if server.poll() is None:
             server.terminate()
-    for server in reversed(servers):
         try:
             server.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
