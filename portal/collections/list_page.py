@@ -155,9 +155,9 @@ def _name(row: WorklistRow) -> str:
 def _account(row: WorklistRow) -> SafeString:
     record = row.record
     mark, promise = "", ""
-    if row.change:
+    if row.is_cured is not None:
         new = SafeString('New<span class="visually-hidden">ly past due</span>')
-        mark = ui.badge("ok", "Cured") if row.change.is_cured else ui.badge("warn", new)
+        mark = ui.badge("ok", "Cured") if row.is_cured else ui.badge("warn", new)
     if row.promise:  # A phone has no room for the promises column.
         badge = ui.badge(row.promise.look, f"Promise {str(row.promise.state).lower()}")
         promise = format_html('<span class="sd-narrow">{}</span>', badge)

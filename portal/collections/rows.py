@@ -6,8 +6,8 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db.models import CharField, Max, Q
-from django.db.models.functions import Cast
+from django.db import connection
+from django.db.models import Max, Q
 
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner, Contact
@@ -49,7 +49,8 @@ class WorklistRow(Row):
     contact: LastContact | None = None
     promise: DecidedPromise | None = None
     owner: User | None = None
-    change: PastDueChange | None = None
+    is_cured: bool | None = None
+    """Whether it was cured lately or is newly past due; None without a change."""
 
 
 def changed_since() -> date:
@@ -65,10 +66,8 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
     owned = AccountOwner.objects.filter(account_uuid__in=uuids).select_related("owner")
     owned = owned.only("account_uuid", *(f"owner__{name}" for name in SHOWN_OF_OWNER))
     owners = {one.account_uuid: one.owner for one in owned}
-    changes: dict[int, PastDueChange] = {}
     recent = PastDueChange.objects.filter(record__in=[one.pk for one in records], day__gte=changed_since())
-    for change in recent.order_by("id"):
-        changes[change.record_id] = change
+    is_cured = dict(recent.order_by("id").values_list("record", "is_cured"))
     for record, borrower in with_borrowers(records):
         pending, last_paid = payments.get(record.uuid, (None, None))
         yield WorklistRow(
@@ -80,7 +79,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
             contact=contacts.get(record.pk),
             promise=next(iter(promises.get(record.uuid, ())), None),
             owner=owners.get(record.uuid),
-            change=changes.get(record.pk),
+            is_cured=is_cured.get(record.pk),
         )
 
 
@@ -88,15 +87,19 @@ def _last_contacts(records: Sequence[Record]) -> dict[int, LastContact]:
     """The last contact about each account, or about its borrower as a whole."""
     owners = {one.borrower_uuid for one in records if one.borrower_uuid}
     about = Q(account_uuid__in=[one.uuid for one in records]) | Q(account_uuid="", borrower_uuid__in=owners)
-    groups = Contact.objects.filter(about).order_by().values_list("account_uuid", "borrower_uuid")
-    newest: dict[str, int] = {}
+    groups = Contact.objects.filter(about).order_by().values("account_uuid", "borrower_uuid")
+    newest = Contact.objects.filter(pk__in=groups.annotate(newest=Max("pk")).values("newest")).order_by("pk")
     # An account whose borrower was confirmed later has two groups.
-    for account, owner, pk in groups.annotate(Max("pk")):
-        newest[account or owner] = max(pk, newest.get(account or owner, 0))
-    found = Contact.objects.filter(pk__in=newest.values()).order_by().values_list("pk", "at", "outcome")
-    contacts = {pk: LastContact(at, outcome) for pk, at, outcome in found}
-    last = {one.pk: max(newest.get(one.uuid, 0), newest.get(one.borrower_uuid, 0)) for one in records}
-    return {pk: contacts[key] for pk, key in last.items() if key in contacts}
+    found = {
+        account or owner: (pk, LastContact(at, outcome))
+        for pk, account, owner, at, outcome in newest.values_list(
+            "pk", "account_uuid", "borrower_uuid", "at", "outcome"
+        )
+    }
+    about_each = {
+        one.pk: [found[uuid] for uuid in (one.uuid, one.borrower_uuid) if uuid in found] for one in records
+    }
+    return {pk: max(contacts)[1] for pk, contacts in about_each.items() if contacts}
 
 
 def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment | None]]:
@@ -104,17 +107,17 @@ def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment |
 
     Only these two are shown, so all are compared as text, and only these are converted.
     """
-    today = business_date().isoformat()
-    texts = {"day": "key_date", "value": "amount", "at": "answer_at"}
-    rows = (
-        Record.objects.filter(
-            kind__in=(Kind.REPAYMENT, *REPAYMENTS_OF.values()),
-            parent_uuid__in=uuids,
-            archived_at__isnull=True,
+    if not uuids:
+        return {}
+    today, places = business_date().isoformat(), ", ".join(["%s"] * len(uuids))
+    kinds = ", ".join(f"'{kind.value}'" for kind in (Kind.REPAYMENT, *REPAYMENTS_OF.values()))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT parent_uuid, kind, status, CAST(key_date AS text), CAST(amount AS text), CAST(answer_at AS text)"  # noqa: S608 - closed lists
+            f" FROM registry_record WHERE kind IN ({kinds}) AND parent_uuid IN ({places}) AND archived_at IS NULL",
+            uuids,
         )
-        .annotate(**{name: Cast(column, CharField()) for name, column in texts.items()})
-        .values_list("parent_uuid", "kind", "status", *texts)
-    )
+        rows = cursor.fetchall()
     lists = {uuid: at for uuid, kind, *_, at in rows if kind != Kind.REPAYMENT}
     pending: dict[str, tuple[str, str | None]] = {}
     paid: dict[str, tuple[str, str | None]] = {}

@@ -6,11 +6,12 @@ Hides how a page is read along an index, and how matches are counted without rea
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.core.cache import cache
 from django.core.exceptions import EmptyResultSet
 from django.core.paginator import Page, Paginator
+from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -55,11 +56,19 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
     @cached_property
     def count(self) -> int:
         """The number of records. That there are too many to count is cached for a minute."""
-        key = f"registry.many.{_digest(self.counted)}"
+        statement = _statement(self.counted)
+        if statement is None:
+            return 0
+        sql, params = statement
+        key = f"registry.many.{_digest(statement)}"
         if cache.get(key):
             count = MAX_COUNTED
-        elif (count := self.counted[:MAX_COUNTED].count()) == MAX_COUNTED:
-            cache.set(key, True, COUNT_CACHE_SECONDS)
+        else:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SELECT COUNT(*) FROM ({sql} LIMIT {MAX_COUNTED}) counted", params)  # noqa: S608 - Django's
+                (count,) = cursor.fetchone()
+            if count == MAX_COUNTED:
+                cache.set(key, True, COUNT_CACHE_SECONDS)
         return cached_count(self.counted) if self.is_exact and count == MAX_COUNTED else count
 
     @cached_property
@@ -104,7 +113,10 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
 
 def cached_count(records: QuerySet[Record]) -> int:
     """The number of records, cached for a minute."""
-    return cache.get_or_set(f"registry.count.{_digest(records)}", records.count, COUNT_CACHE_SECONDS) or 0
+    return (
+        cache.get_or_set(f"registry.count.{_digest(_statement(records))}", records.count, COUNT_CACHE_SECONDS)
+        or 0
+    )
 
 
 def cached_sums(words: str, kinds: Sequence[Kind], compute: Callable[[], T], *, is_long: bool) -> T:
@@ -125,9 +137,13 @@ def cached_sums(words: str, kinds: Sequence[Kind], compute: Callable[[], T], *, 
     return cast(T, sums)
 
 
-def _digest(records: QuerySet[Record]) -> str:
+def _statement(records: QuerySet[Record]) -> tuple[str, tuple[Any, ...]] | None:
+    """The statement that reads their keys; None for an impossible condition, which has none."""
     try:
-        statement = str(records.query)
-    except EmptyResultSet:  # An impossible condition produces no statement.
-        statement = ""
-    return hashlib.sha256(statement.encode()).hexdigest()
+        return records.order_by().values("pk").query.sql_with_params()
+    except EmptyResultSet:
+        return None
+
+
+def _digest(statement: Any) -> str:
+    return hashlib.sha256(repr(statement).encode()).hexdigest()
