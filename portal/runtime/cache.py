@@ -51,7 +51,8 @@ class TableCache(DatabaseCache):
         return bool(is_set)
 
     def _base_delete_many(self, keys: Any) -> bool:
-        return bool(write_if_possible(lambda: DatabaseCache._base_delete_many(self, keys)))  # type: ignore[attr-defined]
+        # Django asks this after every read, mostly without keys.
+        return bool(keys and write_if_possible(lambda: DatabaseCache._base_delete_many(self, keys)))  # type: ignore[attr-defined]
 
 
 class ForgivingCache(RedisCache):
