@@ -60,12 +60,13 @@ class Bar(NamedTuple):
         blocks = [(f"{before}{kind}{after}", y, height) for kind, y, height in self.blocks]
         if self.is_overdue:
             blocks.append(('class="sd-bar-overdue"', self.y, self.height))
-        position = f'x="{self.x}%" width="{self.width}%"'
         rects = "".join(
-            [f'<rect {look} {position} y="{y}" height="{height}"/>' for look, y, height in blocks]
+            [f'<rect {look} width="100%" y="{y}" height="{height}"/>' for look, y, height in blocks]
         )
         # Nothing here needs escaping. A schedule has hundreds of bars, so plain joining saves time.
-        return SafeString(f"<g><title>{escape(self.words)}</title>{rects}</g>")
+        return SafeString(
+            f'<svg x="{self.x}%" width="{self.width}%"><title>{escape(self.words)}</title>{rects}</svg>'
+        )
 
 
 class Tick(NamedTuple):
