@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from django import template
+from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 
 from portal.gateway import StaffRequest
@@ -58,7 +59,9 @@ def repayment_row(
         marks=SafeString("".join(marks)),
         name=name,
         borrower=borrower_link(row.borrower) if row.borrower else "",
-        meta=format_html('<small title="{0}">{0}</small>', words) if words else "",
+        meta=format_html('<small title="{}">{}</small>', SafeString(strip_tags(words)), words)
+        if words
+        else "",
         amounts=explain_missing(_amounts(row, table), lambda: row.why_null),
         account=_account(row, table) if table.has_accounts else "",
     )

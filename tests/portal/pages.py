@@ -24,7 +24,13 @@ def plain(browser: Browser, address: str) -> str:
     """The page as whoever asks gets it."""
     answer = browser.get(address)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return checked(answer.content.decode())
+
+
+def checked(shown: str) -> str:
+    """The same HTML, if no attribute holds markup."""
+    assert re.findall(r'="[^"<>]*<[^"]*"', shown) == []
+    return shown
 
 
 def panel(browser: Browser, address: str, name: str, **headers: str) -> str:
@@ -33,7 +39,7 @@ def panel(browser: Browser, address: str, name: str, **headers: str) -> str:
     for _ in range(20):
         answer = browser.get(address, headers=htmx(name) | headers)
         assert answer.status_code == 200
-        shown = answer.content.decode().strip()
+        shown = checked(answer.content.decode().strip())
         if 'hx-trigger="load delay:1s"' not in shown:
             return shown
         address = address.replace("&refresh=1", "").replace("?refresh=1", "")

@@ -44,6 +44,14 @@ def test_what_is_to_come_is_on_top_the_soonest_first(
     assert places == sorted(places)
 
 
+def test_an_unusual_type_is_said_below_the_day(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    portal_service.world.repayment(loan.uuid, payment_type="DISPUTED")
+    shown = read(viewer, loan)
+    assert '<small title="Disputed"><span title="DISPUTED">Disputed</span></small>' in shown
+
+
 def test_one_bank_account_is_named_above_the_rows(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
