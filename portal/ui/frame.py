@@ -8,12 +8,15 @@ Middleware sets ``request.can`` (whether the person may do an action), ``request
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.functional import cached_property
+from django.utils.safestring import SafeString
 
 from portal.runtime.business_date import business_date
 from portal.ui.addresses import page_url
@@ -107,14 +110,12 @@ class Frame:
         """The areas that this person may open."""
         return tuple(area for areas in AREAS.values() for area in areas if self.can(area.act))
 
-    @cached_property
-    def nav(self) -> list[tuple[str, list[Link]]]:
+    @property
+    def nav(self) -> SafeString:
         """The navigation groups with their links, without empty groups."""
-        groups = (
-            (group, [self._link(area) for area in areas if area in self.areas])
-            for group, areas in AREAS.items()
-        )
-        return [(group, links) for group, links in groups if links]
+        match, waiting = self._request.resolver_match, getattr(self._request, "waiting", {})
+        numbers = tuple(waiting.get(area.url_name, 0) for area in self.areas)
+        return _render_nav(self.areas, match.namespace if match else "", numbers)
 
     @cached_property
     def can(self) -> Callable[[str], bool]:
@@ -162,12 +163,23 @@ class Frame:
         words = self.person.split()
         return "".join(word[0] for word in (words[:1] + words[-1:] if len(words) > 1 else words)).upper()
 
-    def _link(self, area: Area) -> Link:
-        match = self._request.resolver_match
-        namespace = area.url_name.partition(":")[0]
-        is_current = bool(match and match.namespace == namespace)
-        waiting = getattr(self._request, "waiting", {}).get(area.url_name, 0)
-        return Link(area.label, area.icon, page_url(area.url_name), area.key, is_current, waiting)
+
+@lru_cache(maxsize=500)
+def _render_nav(allowed: tuple[Area, ...], namespace: str, numbers: tuple[int, ...]) -> SafeString:
+    """The navigation of everyone who may open these areas, has these numbers waiting and is in this area."""
+    waiting = dict(zip(allowed, numbers, strict=True))
+    groups = [
+        (group, [_link(area, namespace, waiting[area]) for area in areas if area in waiting])
+        for group, areas in AREAS.items()
+    ]
+    return render_to_string(
+        "ui/frame.html#nav", {"groups": [(group, links) for group, links in groups if links]}
+    )
+
+
+def _link(area: Area, namespace: str, waiting: int) -> Link:
+    is_current = area.url_name.partition(":")[0] == namespace
+    return Link(area.label, area.icon, page_url(area.url_name), area.key, is_current, waiting)
 
 
 def frame(request: HttpRequest) -> dict[str, Frame]:
