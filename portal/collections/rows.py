@@ -19,6 +19,7 @@ from portal.registry.records import with_borrowers
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
+from servicing.promises import PromiseState
 
 MARK_DAYS = 7
 """How long an account is marked as newly past due or cured."""
@@ -77,7 +78,9 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
             last_paid=last_paid,
             autopay=store.autopay(record) if record.kind == Kind.LOAN else None,
             contact=contacts.get(record.pk),
-            promise=next(iter(promises.get(record.uuid, ())), None),
+            promise=next(
+                (one for one in promises.get(record.uuid, ()) if one.state != PromiseState.WITHDRAWN), None
+            ),
             owner=owners.get(record.uuid),
             is_cured=is_cured.get(record.pk),
         )

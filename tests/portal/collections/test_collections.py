@@ -670,6 +670,17 @@ class TestPromises:
         shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "Withdrawn by Servicer (servicer): Logged on the wrong loan" in shown
 
+    def test_a_row_shows_the_newest_promise_that_was_not_withdrawn(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(desk)
+        for amount in ("40", "50"):
+            logged(servicer, loan, amount=amount, is_confirmed="on")
+        newest = Promise.objects.get(amount=50)
+        servicer.post(f"/collections/promises/{newest.pk}/withdraw/", {"reason": "Logged twice"})
+        [row] = rows(servicer, "?promise=open")
+        assert (row["Promise"], row["Promised amount"]) == ("Open", "40.00")
+
 
 class TestReturns:
     def test_they_are_grouped_by_code_and_what_is_next_is_named(
