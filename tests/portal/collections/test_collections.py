@@ -153,6 +153,11 @@ class TestWorklist:
         assert re.search(r"False|None|T\d\d:\d\d| ago\b", printed) is None
         assert Entry.objects.filter(action="collections.print").count() == 1
 
+    def test_its_refresh_speaks_of_accounts(self, desk: Sandbox, servicer: Browser) -> None:
+        shown = pages.words(servicer.post("/collections/refresh/").content.decode())
+        assert "Refresh accounts" in shown
+        assert "accounts to refresh." in shown
+
     def test_days_of_a_line_have_the_day_of_its_copy(self, desk: Sandbox, servicer: Browser) -> None:
         line = given.line(desk, given.borrower(desk), past_due_balance=Decimal("55.50"), days_past_due=12)
         refresh(line)
