@@ -67,13 +67,14 @@ UNKNOWN_LATE_LOAN = 42
 CONTRADICTORY_LOAN = 43
 LOAN_STATUSES = {PAID_OFF_LOAN: "PAID_OFF", 22: "CHARGED_OFF", 30: "FORBEARANCE", 34: "CLOSED"}
 
-# Payments on the last day of the seeded past or shortly before it: kind and number of the account, days before the
-# last one, and the payment's outcome.
+# Payments around the last day of the seeded past: kind and number of the account, days before the last one, and the
+# payment's outcome. A past due loan pays a day after it, so a promise for tomorrow can be kept.
 LAST_PAYMENTS: tuple[tuple[str, int, int, PaymentOutcome], ...] = (
     ("line", 39, 5, "return"),
     ("line", 15, 0, "succeed"),
     ("line", 28, 0, "succeed"),
     ("loan", 33, 0, "fail"),
+    ("loan", 10, -1, "succeed"),
 )
 # Profile changes: the number of a business, and days before the last one.
 LAST_CHANGES = ((23, 6), (40, 4), (12, 2), (31, 1))

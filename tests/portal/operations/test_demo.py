@@ -11,8 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import requests
@@ -134,6 +136,9 @@ def check_work(environment: dict[str, str]) -> None:
         # On a busy machine a read may fail; the next one is answered.
         until(lambda: "failing since" not in browser.get(f"{base}/").text, lambda: failed_calls(environment))
         assert "Outcome unknown:" in home
+        # A promise for tomorrow can be kept: a past due account pays then.
+        tomorrow = datetime.now(ZoneInfo("America/Los_Angeles")).date() + timedelta(days=1)
+        assert f'"{tomorrow}"' in browser.get(f"{base}/collections/export.csv?all=1").text
         assert "after 2 PM." in browser.get(f"{base}/search/?q=cell").text
         assert "$120,000.00" in browser.get(f"{base}/applications/").text
     with signed_in(environment, "supervisor") as (browser, base):
