@@ -510,6 +510,8 @@ def apart(work: Callable[[], object]) -> int:
     child = os.fork()
     if child == 0:
         code = 1
+        # A pool's threads may wait for a lock that another thread held at the fork.
+        connection.settings_dict["OPTIONS"].pop("pool", None)
         try:
             work()
             code = 0
