@@ -128,6 +128,7 @@ SLOW = [
     "portal/test_postgres.py",
     "portal/test_roles.py",
     "portal/test_search.py",
+    "portal/test_secrets.py",
     "portal/test_settings.py",
     "portal/test_strange_answers.py",
     "portal/test_typed_numbers.py",
@@ -139,31 +140,14 @@ SLOW = [
     "servicing/test_connections.py",
     "servicing/test_first_day.py",
 ]
-# They test what is sent, typed, signed in with or computed: it is the same on each database, and other tests run the
-# same queries there.
+# They test what is sent: a PDF, a header, a form. It is the same on each database, and other tests run its queries.
 ONE_DATABASE = [
-    "portal/applications/test_any_shape.py",
-    "portal/applications/test_submit.py",
-    "portal/borrowers/test_create.py",
-    "portal/borrowers/test_draft.py",
-    "portal/borrowers/test_edit.py",
-    "portal/borrowers/test_edit_again.py",
-    "portal/borrowers/test_edit_input.py",
     "portal/documents/test_borrower.py",
     "portal/documents/test_document.py",
-    "portal/documents/test_long.py",
     "portal/documents/test_pdf.py",
     "portal/operations/test_compression.py",
     "portal/operations/test_headers.py",
-    "portal/operations/test_tracing.py",
     "portal/operations/test_uploads.py",
-    "portal/test_accounts.py",
-    "portal/test_any_account.py",
-    "portal/test_every_form.py",
-    "portal/test_figures.py",
-    "portal/test_generate.py",
-    "portal/test_sign_in.py",
-    "portal/test_typed_numbers.py",
     "portal/ui",
 ]
 

@@ -6,7 +6,6 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db import connection
 from django.db.models import Max, Q
 
 from portal.accounts.models import User
@@ -15,7 +14,7 @@ from portal.collections.promises import DecidedPromise, decide_promises, is_drop
 from portal.lists.pages import Row
 from portal.registry import store
 from portal.registry.models import Kind, PastDueChange, Record
-from portal.registry.records import with_borrowers
+from portal.registry.records import read_as_text, with_borrowers
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
@@ -68,7 +67,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
     owned = owned.only("account_uuid", *(f"owner__{name}" for name in SHOWN_OF_OWNER))
     owners = {one.account_uuid: one.owner for one in owned}
     recent = PastDueChange.objects.filter(record__in=[one.pk for one in records], day__gte=changed_since())
-    is_cured = dict(recent.order_by("id").values_list("record", "is_cured"))
+    changes = dict(recent.order_by("id").values_list("record", "is_cured"))
     for record, borrower in with_borrowers(records):
         pending, last_paid = payments.get(record.uuid, (None, None))
         yield WorklistRow(
@@ -82,7 +81,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
                 (one for one in promises.get(record.uuid, ()) if one.state != PromiseState.WITHDRAWN), None
             ),
             owner=owners.get(record.uuid),
-            is_cured=is_cured.get(record.pk),
+            is_cured=changes.get(record.pk),
         )
 
 
@@ -110,17 +109,8 @@ def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment |
 
     Only these two are shown, so all are compared as text, and only these are converted.
     """
-    if not uuids:
-        return {}
-    today, places = business_date().isoformat(), ", ".join(["%s"] * len(uuids))
-    kinds = ", ".join(f"'{kind.value}'" for kind in (Kind.REPAYMENT, *REPAYMENTS_OF.values()))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT parent_uuid, kind, status, CAST(key_date AS text), CAST(amount AS text), CAST(answer_at AS text)"  # noqa: S608 - closed lists
-            f" FROM registry_record WHERE kind IN ({kinds}) AND parent_uuid IN ({places}) AND archived_at IS NULL",
-            uuids,
-        )
-        rows = cursor.fetchall()
+    today, kinds = business_date().isoformat(), (Kind.REPAYMENT, *REPAYMENTS_OF.values())
+    rows = read_as_text(uuids, kinds, ("key_date", "amount", "answer_at"))
     lists = {uuid: at for uuid, kind, *_, at in rows if kind != Kind.REPAYMENT}
     pending: dict[str, tuple[str, str | None]] = {}
     paid: dict[str, tuple[str, str | None]] = {}

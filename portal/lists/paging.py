@@ -60,7 +60,8 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         if statement is None:
             return 0
         sql, params = statement
-        key = f"registry.many.{_digest(statement)}"
+        digest = _digest(statement)
+        key = f"registry.many.{digest}"
         if cache.get(key):
             count = MAX_COUNTED
         else:
@@ -69,7 +70,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
                 (count,) = cursor.fetchone()
             if count == MAX_COUNTED:
                 cache.set(key, True, COUNT_CACHE_SECONDS)
-        return cached_count(self.counted) if self.is_exact and count == MAX_COUNTED else count
+        return cached_count(self.counted, digest) if self.is_exact and count == MAX_COUNTED else count
 
     @cached_property
     def upcoming_count(self) -> int:
@@ -111,12 +112,10 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         return list(ordered[start:end])
 
 
-def cached_count(records: QuerySet[Record]) -> int:
-    """The number of records, cached for a minute."""
-    return (
-        cache.get_or_set(f"registry.count.{_digest(_statement(records))}", records.count, COUNT_CACHE_SECONDS)
-        or 0
-    )
+def cached_count(records: QuerySet[Record], digest: str = "") -> int:
+    """The number of records, cached for a minute; ``digest`` is that of their statement, if known."""
+    key = f"registry.count.{digest or _digest(_statement(records))}"
+    return cache.get_or_set(key, records.count, COUNT_CACHE_SECONDS) or 0
 
 
 def cached_sums(words: str, kinds: Sequence[Kind], compute: Callable[[], T], *, is_long: bool) -> T:

@@ -1,5 +1,7 @@
 """``manage.py demo``, really run: two servers, a seeded portfolio, staff who can sign in, and data that stay."""
 
+import csv
+import io
 import os
 import re
 import signal
@@ -138,7 +140,8 @@ def check_work(environment: dict[str, str]) -> None:
         assert "Outcome unknown:" in home
         # A promise for tomorrow can be kept: a past due account pays then.
         tomorrow = datetime.now(ZoneInfo("America/Los_Angeles")).date() + timedelta(days=1)
-        assert f'"{tomorrow}"' in browser.get(f"{base}/collections/export.csv?all=1").text
+        worklist = browser.get(f"{base}/collections/export.csv?all=1").content.decode("utf-8-sig")
+        assert str(tomorrow) in [row["Pending payment"] for row in csv.DictReader(io.StringIO(worklist))]
         assert "after 2 PM." in browser.get(f"{base}/search/?q=cell").text
         assert "$120,000.00" in browser.get(f"{base}/applications/").text
     with signed_in(environment, "supervisor") as (browser, base):
