@@ -170,6 +170,8 @@ def find_promises(condition: Q, states: Collection[PromiseState]) -> list[Decide
     )
     made = Promise.objects.filter(Exists(account), condition, withdrawn_at=None)
     accounts = dict(made.values_list("pk", "account_uuid"))
+    if not accounts:
+        return []
     found = [
         one
         for of_account in decide_promises(accounts.values(), with_contacts=True).values()

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+
+from django.db.models import Count, Min
 
 from portal.jobs.kinds import JobKind, all_kinds
 from portal.jobs.models import Job, Schedule, Worker, lease
@@ -16,7 +19,6 @@ class JobsStatus:
     """The workers that are alive."""
     silent_since: datetime | None
     """When the last worker was last alive, if none is left; ``None`` if there never was one."""
-    running: list[Job]
     waiting: int
     oldest: datetime | None
     """When the oldest waiting job was started."""
@@ -25,6 +27,10 @@ class JobsStatus:
     def is_working(self) -> bool:
         """Whether a worker is alive."""
         return bool(self.workers)
+
+    @cached_property
+    def running(self) -> list[Job]:
+        return list(Job.objects.filter(state=Job.State.RUNNING))
 
 
 def live_workers() -> list[Worker]:
@@ -36,13 +42,11 @@ def jobs_status(workers: list[Worker] | None = None) -> JobsStatus:
     """Read the status of background work; pass ``workers`` if the live ones were just read."""
     alive = live_workers() if workers is None else workers
     last = None if alive else Worker.objects.first()
-    waiting = Job.objects.filter(state=Job.State.WAITING).order_by("created_at")
+    waiting = Job.objects.filter(state=Job.State.WAITING)
     return JobsStatus(
         workers=alive,
         silent_since=(last.stopped_at or last.beat_at) if last else None,
-        running=list(Job.objects.filter(state=Job.State.RUNNING)),
-        waiting=waiting.count(),
-        oldest=waiting.values_list("created_at", flat=True).first(),
+        **waiting.aggregate(waiting=Count("pk"), oldest=Min("created_at")),
     )
 
 
