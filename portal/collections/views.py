@@ -50,8 +50,8 @@ from portal.ui.htmx import finish_action, render_page, toast
 MAX_PRINTED = 500
 MAX_ASSIGNED = 100
 NOBODY = "nobody"
-CHANGED = "collections:changed"
-"""The event after which the panel of contacts and the worklist beside it are read again."""
+# The events after which the panel of contacts, or its head alone, and the worklist beside it are refreshed.
+LOGGED, TAKEN = "collections:logged", "collections:taken"
 RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
     "Day": lambda one: one.day,
     "Code": lambda one: one.code,
@@ -156,7 +156,7 @@ def log(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     if not form.is_valid():
         return _contacts_page(request, record, form, status=422)
     toast(request, "Promise logged." if form.promised else "Contact logged.")
-    return finish_action(request, contacts_url(record), event=CHANGED)
+    return finish_action(request, contacts_url(record), event=LOGGED)
 
 
 def contacts_url(record: Record) -> str:
@@ -178,7 +178,9 @@ def _contacts_page(
         "is_beside_list": "beside" in request.GET,
         "takes_focus": not form.is_bound and not request.GET.keys().isdisjoint({"beside", "again"}),
     }
-    return render_page(request, "collections/contacts.html", context, partial="contacts", status=status)
+    return render_page(
+        request, "collections/contacts.html", context, partial=("contacts", "contacts-head"), status=status
+    )
 
 
 def _log_view(request: StaffRequest, record: Record) -> None:
@@ -225,7 +227,7 @@ def take(request: StaffRequest) -> HttpResponse:
     words = f"{changed} account{'' if changed == 1 else 's'} {'released' if is_release else 'taken'}."
     words = f"{words} {len(others)} skipped: owned by colleagues." if others else words
     toast(request, words if records else "Select accounts first.")
-    event = CHANGED if "one" in request.POST else None
+    event = TAKEN if "one" in request.POST else None
     return finish_action(request, _back_url(request, records), event=event)
 
 

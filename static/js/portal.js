@@ -291,6 +291,13 @@
     if (form && event.detail.failed) dirty.add(form);
   });
 
+  // An answer may also replace a form beside the link or button that asked for it.
+  document.addEventListener("htmx:confirm", (event) => {
+    const { elt, target } = event.detail;
+    const isLost = [...dirty].some((form) => target.contains(form) && !form.contains(elt));
+    if (isLost && !confirm("Discard what you typed?")) event.preventDefault();
+  });
+
   window.addEventListener("beforeunload", (event) => {
     if ([...dirty].some((form) => form.isConnected)) event.preventDefault();
   });

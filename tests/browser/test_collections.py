@@ -12,7 +12,7 @@ import pytest
 from django.conf import LazySettings
 from django.conf import settings as portal_settings
 from django.core.cache import cache
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from portal import gateway
@@ -96,6 +96,40 @@ def test_the_walk_goes_on_from_a_contact_and_a_taken_account(page: Page, late: l
     expect(panel).to_contain_text("Owner: Servicer")
     page.keyboard.press("x")
     page.wait_for_url(f"**/{late[1].uuid}/?*")
+
+
+def test_what_was_typed_is_discarded_only_if_somebody_says_so(page: Page, late: list[Record]) -> None:
+    asked: list[str] = []
+    answers = iter([False, False, True])
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.accept() if next(answers) else dialog.dismiss()
+
+    page.on("dialog", answer)
+    page.goto("/collections/")
+    links = page.locator("#worklist").get_by_role("link", name="Contacts")
+    links.first.click()
+    title, note = page.locator("#contacts-title"), page.locator("#contacts").get_by_label("Note")
+    expect(title).to_contain_text(late[0].uuid[:8])
+    note.fill("Pays on Friday.")
+    page.get_by_role("button", name="Take account").click()
+    expect(page.locator("#contacts")).to_contain_text("Owner: Servicer")
+    expect(title).to_be_focused()
+    expect(page.locator("#worklist")).to_contain_text("Servicer")
+    expect(note).to_have_value("Pays on Friday.")
+    assert asked == []
+    page.get_by_role("link", name="Unassigned").click()
+    links.nth(1).click()
+    expect(title).to_contain_text(late[0].uuid[:8])
+    expect(note).to_have_value("Pays on Friday.")
+    assert asked == ["Discard what you typed?"] * 2
+    links.nth(1).click()
+    expect(title).to_contain_text(late[1].uuid[:8])
+    expect(note).to_have_value("")
+    links.first.click()
+    expect(title).to_contain_text(late[0].uuid[:8])
+    assert len(asked) == 3
 
 
 def test_axe_finds_nothing(page: Page, late: list[Record]) -> None:

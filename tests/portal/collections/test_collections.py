@@ -338,7 +338,7 @@ class TestOwners:
         for typed, number in (({}, 1), ({"release": "1"}, 0)):
             typed |= {"uuid": loan.uuid, "one": "1"}
             answer = servicer.post("/collections/take/", typed, headers=htmx("contacts"))
-            assert (answer.status_code, "collections:changed" in answer["HX-Trigger"]) == (204, True)
+            assert (answer.status_code, "collections:taken" in answer["HX-Trigger"]) == (204, True)
             assert AccountOwner.objects.count() == number
         answer = servicer.post("/collections/take/", {"back": "?kind=loan"}, follow=True)
         assert "Select accounts first." in pages.words(answer.content.decode())
@@ -402,7 +402,7 @@ class TestContacts:
         sent = {"person": "Someone else", "channel": "email", "outcome": "hardship"}
         newest = Contact.objects.get().pk
         answer = servicer.post(f"{address}log/", sent | {"seen": newest}, headers=htmx("contacts"))
-        assert (answer.status_code, "collections:changed" in answer["HX-Trigger"]) == (204, True)
+        assert (answer.status_code, "collections:logged" in answer["HX-Trigger"]) == (204, True)
         assert Entry.objects.filter(action="collections.log", subject_uuid=loan.uuid).count() == 2
         assert Entry.objects.filter(action="collections.view", subject_uuid=loan.uuid).count() == 1
 
