@@ -1,23 +1,21 @@
 """The forms of the contact log: one contact with promise and follow-up, and the withdrawal of a promise."""
 
 from collections.abc import Iterable, Sequence
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from django import forms
 
 from portal.collections.models import Channel, Outcome
-from portal.notes.views import ColleagueField, FutureDayField
+from portal.notes.views import ColleagueField, NearDayField
 from portal.registry import store
 from portal.registry.models import Kind, Record
-from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.forms import ChoiceField, MoneyField, StaffForm, TextField
 from servicing import Statement
 
 SOMEONE_ELSE = "Someone else"
-MAX_DAYS_AHEAD = 366
 NOUNS = {Kind.LOAN: "Loan", Kind.LINE: "Line"}
 
 
@@ -29,10 +27,10 @@ class ContactForm(StaffForm):
     channel = ChoiceField(label="Channel", choices=Channel.choices)
     outcome = ChoiceField(label="Outcome", choices=[("", "Choose one"), *Outcome.choices])
     amount = MoneyField(label="Promised amount", required=False)
-    day = FutureDayField(label="Promised for", required=False)
+    day = NearDayField(label="Promised for", required=False)
     note = TextField(label="Note", max_length=2000, required=False, widget=forms.Textarea({"rows": 2}))
     next_action = TextField(label="Next action", max_length=200, required=False)
-    next_on = FutureDayField(label="Due", required=False)
+    next_on = NearDayField(label="Due", required=False)
     colleague = ColleagueField(label="Assign to", required=False, empty_label="Me")
     is_confirmed = forms.BooleanField(label="Yes, log it", required=False)
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
@@ -88,8 +86,6 @@ class ContactForm(StaffForm):
             self.add_error("amount", "Enter the promised amount.")
         if not found["day"]:
             self.add_error("day", "Choose the promised day.")
-        elif found["day"] > business_date() + timedelta(days=MAX_DAYS_AHEAD):
-            self.add_error("day", "Choose a day within a year.")
         account = self.chosen_account
         if account is None:
             self.add_error("account" if "account" in self.fields else None, "Choose the account.")

@@ -1,6 +1,6 @@
 """Adds, unpins and finishes notes and follow-ups. Each action appends one audit entry in the same transaction."""
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Protocol
 
 from django import forms
@@ -23,6 +23,8 @@ from portal.runtime.business_date import business_date
 from portal.ui.forms import DayField, NearDayInput, StaffForm, TextField
 from portal.ui.htmx import finish_action, render_page, toast
 
+MAX_DAYS_AHEAD = 366
+
 
 def colleagues() -> QuerySet[User]:
     """Active staff who may work on borrowers and accounts, by name, as far as their names need it."""
@@ -43,6 +45,13 @@ class FutureDayField(DayField):
         super().validate(value)
         if value and value < business_date():
             raise forms.ValidationError("Choose today or later.")
+
+
+class NearDayField(FutureDayField):
+    def validate(self, value: date | None) -> None:
+        super().validate(value)
+        if value and value > business_date() + timedelta(days=MAX_DAYS_AHEAD):
+            raise forms.ValidationError("Choose a day within a year.")
 
 
 class ColleagueField(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django's own cannot be subscripted
@@ -71,7 +80,7 @@ class FollowUpForm(StaffForm):
     """A task with a due date, for oneself or a colleague."""
 
     title = TextField(label="Task", max_length=200, widget=forms.TextInput({"autofocus": True}))
-    due = FutureDayField(label="Due")
+    due = NearDayField(label="Due")
     owner = ColleagueField(label="Assign to", required=False, empty_label="Me")
 
 

@@ -43,6 +43,7 @@ from tests.portal import pages
 
 pytestmark = pytest.mark.django_db
 ACTOR = Actor(name="Maya Chen")
+TOMORROW = (timezone.localdate() + timedelta(days=1)).isoformat()
 CONTACT = {"person": "Someone else", "channel": "phone", "outcome": "reached"}
 
 
@@ -424,7 +425,8 @@ class TestContacts:
             ({"outcome": "evil"}, "Choose an option"),
             ({"person": "Nobody on file"}, "Choose an option"),
             ({"next_action": "Call"}, "Choose a day"),
-            ({"next_on": "2999-01-01"}, "Enter the next action"),
+            ({"next_action": "Call", "next_on": "9999-12-31"}, "within a year"),
+            ({"next_on": TOMORROW}, "Enter the next action"),
         ],
     )
     def test_what_is_wrong_is_said(
