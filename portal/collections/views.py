@@ -199,10 +199,11 @@ def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
         actor, reason = Actor.of(request), form.cleaned_data["reason"]
         with transaction.atomic():
             is_open = Promise.objects.filter(pk=promise.pk, withdrawn_at=None)
-            if is_open.update(withdrawn_at=timezone.now(), withdrawn_by=actor.name, reason=reason):
+            is_first = is_open.update(withdrawn_at=timezone.now(), withdrawn_by=actor.name, reason=reason)
+            if is_first:
                 subject = entry_subject(account, label_of(account))
                 append(actor, "collections.withdraw", reason=reason, **subject)
-        toast(request, "Promise withdrawn.")
+        toast(request, "Promise withdrawn." if is_first else "This promise was already withdrawn.")
         return finish_action(request, contacts_url(account))
     _log_view(request, account)
     context = {"form": form, "promise": promise, "record": account, "back": contacts_url(account)}
