@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 
 from portal.registry.figures import days_of
 from portal.registry.models import Kind, Record
-from portal.runtime.business_date import business_date, business_date_at
+from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.markup import escape_value, format_html, format_html_join
 from portal.ui.templatetags import ui
@@ -87,7 +87,7 @@ def days_past_due(row: Any) -> str:
         return ui.NOT_KNOWN if record.flagged else ""
     if days <= 0:
         return ""
-    day = business_date_at(record.checked_at) if record.kind == Kind.LINE and record.checked_at else None
+    day = record.answer_day if record.kind == Kind.LINE else None
     return with_note(f"{days:,}", f"as of {wording.day(day)}" if day and day < business_date() else "")
 
 

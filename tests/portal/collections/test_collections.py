@@ -163,7 +163,7 @@ class TestWorklist:
         line = given.line(desk, given.borrower(desk), past_due_balance=Decimal("55.50"), days_past_due=12)
         refresh(line)
         assert "as of" not in pages.words(pages.page(servicer, "/collections/"))
-        Record.objects.filter(pk=line.pk).update(checked_at=timezone.now() - timedelta(days=2))
+        advance(desk, 2)
         shown = pages.words(pages.page(servicer, "/collections/"))
         assert f"$55.50 12 as of {wording.day(in_days(-2))}" in shown
 
