@@ -118,6 +118,7 @@ WRITE_TITLES = {
     "not_sent": "Nothing was sent",
 }
 """The title of a write whose own page can't be shown, by its state."""
+READS = ("GET", "HEAD")
 WITH_A_PAGE = (
     servicing.AnswerNotSaved,
     PermissionDenied,
@@ -232,7 +233,7 @@ def database_unavailable(request: HttpRequest) -> HttpResponse:
     """The page for a database that is down, locked, full or read-only."""
     watchers: list[Watcher] = getattr(request, "watchers", [])
     intent = next((watcher.intent for watcher in watchers if watcher.intent), None)
-    context: dict[str, Any] = {"intent": intent, "only_reads": request.method in ("GET", "HEAD")}
+    context: dict[str, Any] = {"intent": intent, "only_reads": request.method in READS}
     response = _bare_page(request, "database_away.html", HTTPStatus.SERVICE_UNAVAILABLE, **context)
     response["Retry-After"] = "10"
     return response
@@ -282,4 +283,5 @@ def page_500(request: HttpRequest) -> HttpResponse:
     """The page for a defect of ours. It reports a write that came before."""
     if write := write_to_report(request):
         return write_result_page(request, write, HTTPStatus.INTERNAL_SERVER_ERROR)
-    return _bare_page(request, "500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
+    only_reads = request.method in READS
+    return _bare_page(request, "500.html", HTTPStatus.INTERNAL_SERVER_ERROR, only_reads=only_reads)

@@ -78,7 +78,9 @@ def test_the_page_of_what_broke_names_the_reference_of_its_line(viewer: Browser,
     answer = viewer.get("/borrowers/")
     assert answer.status_code == 500
     told = next(line for line in lines(log) if "error" in line)
-    assert f"Reference {told['request_id']}" in answer.content.decode()
+    page = answer.content.decode()
+    assert f"Reference {told['request_id']}" in page
+    assert "This page can’t be shown. Nothing was changed." in page
 
 
 def test_an_exception_tells_where_it_happened_and_not_what_was_there(log: io.StringIO) -> None:
