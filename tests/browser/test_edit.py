@@ -35,6 +35,9 @@ def of_person(record: Record) -> str:
     return f"/borrowers/{record.borrower_uuid}/people/{record.uuid}/edit/"
 
 
+RING = "title => getComputedStyle(title).outlineStyle"
+
+
 def let_go(page: Page, held: list[Route]) -> None:
     """Send on the request that was held, once the page has made it, and wait for its answer."""
     for _ in range(500):
@@ -54,7 +57,9 @@ def test_title_and_ssn_are_changed_by_keyboard_alone(
     page.keyboard.type("Director")
     page.focus("main summary")
     press(page, "Enter", "Tab", "Tab", "Tab", "Tab", "Space", "Enter")
-    expect(page.get_by_role("heading", name="Review changes to")).to_be_focused()
+    title = page.get_by_role("heading", name="Review changes to")
+    expect(title).to_be_focused()
+    assert title.evaluate(RING) == "solid"
     page.focus("[name=ssn]")
     page.keyboard.type(SSN)
     press(page, "Tab")
@@ -94,6 +99,9 @@ def test_a_review_keeps_its_buttons_and_its_values_in_line(page: Page, maya: Rec
     page.fill("[name=phone]", "(512) 555-0188")
     page.get_by_role("button", name="Review changes").click()
     expect(page.get_by_role("button", name="Send 1 change")).to_be_visible()
+    title = page.get_by_role("heading", name="Review changes to")
+    expect(title).to_be_focused()
+    assert title.evaluate(RING) == "none"
     for width, line in ((1440, ".sd-form-foot .sd-btn"), (390, ".sd-changes td")):
         page.set_viewport_size({"width": width, "height": 900})
         tops = page.locator(line).evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")

@@ -257,3 +257,13 @@ def test_axe_finds_nothing_on_any_screen_and_nothing_scrolls_sideways(
     page.get_by_text("Views", exact=True).click()
     look("the menu of views")
     assert not found, "\n".join(found)
+
+
+def test_a_file_field_with_an_error_stays_in_its_column(visit: Visit) -> None:
+    page = visit(Role.SUPERVISOR)
+    page.goto("/registry/import/")
+    page.get_by_label("IDs (CSV)").set_input_files({"name": "ids.csv", "mimeType": "text/csv", "buffer": b""})
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator(".sd-field-bad [type=file]")).to_be_visible()
+    right = "one.getBoundingClientRect().right - one.parentElement.getBoundingClientRect().right"
+    assert max(page.locator("[type=file]").evaluate_all(f"each => each.map(one => {right})")) <= 0
