@@ -128,9 +128,7 @@ class ArchiveForm(StaffForm):
 def check_file_size(file: "UploadedFile[bytes]") -> None:
     """Reject files that are too large."""
     if (file.size or 0) > max_file_bytes():
-        raise forms.ValidationError(
-            f"{too_large_message()} Import it in parts, or with manage.py import_ids."
-        )
+        raise forms.ValidationError(f"{too_large_message()} Import it in parts.")
 
 
 class ImportForm(StaffForm):

@@ -83,7 +83,7 @@
     if (!file) return;
     event.stopImmediatePropagation();
     input.value = "";
-    showToast({ text: `${file.name} is too large: files can have up to ${most} MB.`, bad: true });
+    showToast({ text: `${file.name} is too large. Files can be up to ${most} MB.`, bad: true });
   }, true);
 
   on("click", "[data-dismiss]", (button) => button.closest("#toasts > *")?.remove());
