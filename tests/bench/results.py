@@ -1,6 +1,6 @@
-"""Results of the benchmarks: saved as JSON with the machine, and shown in README.md.
+"""Saves the results of benchmarks as JSON, with the machine, and shows them in README.md.
 
-A run of some parts replaces those parts alone; each keeps its own date.
+A run of some parts replaces only those; each part has its own date.
 """
 
 import json
@@ -30,7 +30,7 @@ def measured(name: str) -> list[Row]:
 
 
 def part(rows: list[Row], began: datetime, load: float, sizes: Mapping[str, str]) -> dict[str, Any]:
-    """The results of one part, with their circumstances."""
+    """The results of one part, with date, load and machine."""
     return {
         "date": f"{began:%Y-%m-%d %H:%M} UTC",
         "minutes": round((datetime.now(UTC) - began).total_seconds() / 60, 1),
@@ -42,7 +42,7 @@ def part(rows: list[Row], began: datetime, load: float, sizes: Mapping[str, str]
 
 
 def machine() -> dict[str, Any]:
-    """The machine that the figures depend on."""
+    """The machine and the versions on it."""
     memory = re.findall(r"MemTotal: +(\d+) kB", Path("/proc/meminfo").read_text())
     model = re.findall(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
     return {
@@ -74,7 +74,7 @@ def keep(found: Found, file: Path = KEPT) -> Found:
 
 
 def keep_baseline(ratios: Mapping[str, float]) -> None:
-    """Remember the ratios that later runs are compared with."""
+    """Save the ratios that later runs are compared with."""
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     BASELINE.write_text(
         json.dumps(dict(sorted({**known, **ratios}.items())), indent=1, ensure_ascii=False) + "\n"
@@ -82,24 +82,24 @@ def keep_baseline(ratios: Mapping[str, float]) -> None:
 
 
 def above_baseline(ratios: Mapping[str, float], factor: float) -> list[str]:
-    """The ratios that grew beyond what is allowed since the baseline."""
+    """The ratios that grew too much, and those without a baseline: a row that is renamed keeps none."""
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     return [
-        f"{name}: {ratio} ×, baseline {known[name]} ×"
+        f"{name}: {ratio} ×, baseline {known.get(name, 'missing')}"
         for name, ratio in ratios.items()
-        if name in known and ratio > known[name] * factor
+        if name not in known or ratio > known[name] * factor
     ]
 
 
 def show(known: Found) -> None:
-    """Write the tables into the README beside this module, between their marks."""
+    """Write the tables into README.md, between their marks."""
     head, rest = README.read_text().split(MARKS[0])
     _, tail = rest.split(MARKS[1])
     README.write_text(f"{head}{MARKS[0]}\n{tables(known)}\n{MARKS[1]}{tail}")
 
 
 def tables(known: Found) -> str:
-    """Every part with its date and its machine, each of which opens by itself."""
+    """A table that folds for each part, with its date and machine."""
     return "\n\n".join(_table(name, one) for name, one in known.items())
 
 
