@@ -49,7 +49,7 @@ check: setup-test
 	SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))') SERVICING_URL=https://service.example SERVICING_CLIENT_ID=check SERVICING_SECRET=0123456789abcdef0123456789abcdef ALLOWED_HOSTS=desk.example $(BIN)/python manage.py check --deploy --fail-level WARNING
 	@$(BIN)/python -m tests.counts
 
-# Takes long with a million of everything; BENCH_KEPT=folder keeps what was sown for the next time.
+# Takes an hour or more; BENCH_KEPT=folder keeps the generated data for the next run.
 bench: setup-test
 	missed=0; $(BIN)/python -m tests.bench || missed=1; \
 	$(PYTHON) docker/postgres.py -c shared_buffers=2GB -- $(BIN)/python -m tests.bench audit cpu messages registry size || missed=1; exit $$missed

@@ -1,10 +1,10 @@
-"""Runs benchmarks, each part in a process of its own; prints their tables and saves them.
+"""Runs benchmarks, each part in its own process; prints their tables and saves them.
 
     python -m tests.bench [--quick] [--baseline] [part of a name …]
 
-Parts with a database use the one of DATABASE_URL, if set. Figures are saved in results.json
-and shown in README.md, both beside this module. With ``--quick`` all is small, only the parts of :data:`QUICK` run, and
-ratios are compared with baseline.json: one that grew by a fifth is missed. ``--baseline`` keeps them there instead.
+Parts with a database use DATABASE_URL, if set. Figures are saved in results.json and shown in README.md, both in this
+folder. ``--quick`` runs only the parts in :data:`QUICK`, with little data, and compares their ratios with
+baseline.json: it fails if one grew by a fifth. With ``--baseline`` it saves them there instead.
 """
 
 import multiprocessing
@@ -29,12 +29,10 @@ SIZES = {
     "BENCH_SECONDS": "1",
     "BENCH_ROUNDS": "7",
 }
-"""What can be made smaller, and how small it is with ``--quick``."""
-
-
+"""The sizes of ``--quick``."""
 QUICK = ["cpu", "servicing"]
 GROWTH = 1.2
-"""So much more than its baseline a ratio may be."""
+"""How much a ratio may grow over its baseline."""
 
 
 def main(arguments: list[str]) -> int:

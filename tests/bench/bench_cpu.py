@@ -1,11 +1,11 @@
-"""CPU of each page beside a bare view of the same rows, signed in behind the same middleware of the same process.
+"""CPU of each page compared with a bare view of the same rows, signed in, behind the same middleware.
 
-CPU time of the thread that answers, taken in turns, compressed, with deployed static files: a ratio of two holds on a
-busy machine too. Django's admin stands beside lists, messages and search twice, plain and tuned. Each page is also
-measured as a lone person meets it, with empty caches; pages with panels until the last panel has its answer; one page
-at a hundred depths of the call stack.
+The CPU time of the answering thread, in turns, compressed, with deployed static files: its ratios hold on a busy
+machine too. Lists, messages and search are also compared with Django's admin, plain and tuned. Each page is measured
+with empty caches too, pages with panels until the last panel has its answer, and one page at a hundred depths of the
+call stack.
 
-All of it among few records, and among a million (20,000 on PostgreSQL). BENCH_BORROWERS leaves out the million; with
+All with few records, and with a million (20,000 on PostgreSQL). BENCH_BORROWERS leaves out the million; with
 BENCH_KEPT they are generated once.
 """
 
@@ -37,7 +37,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "15"))
 DEPTHS = range(0, 200, 2)
 COLD_TIMES, COMPLETE_MS = 2, 120
 ADMIN_TIMES, COUNTING_ADMIN_TIMES = 0.8, 0.1
-"""Beside an admin among few rows, and beside one that counts or reads so many."""
+"""The limits for an admin of few rows, and for one that counts or reads a million."""
 
 
 class Size(NamedTuple):
@@ -62,7 +62,7 @@ ON_POSTGRES = Size(20_000, 100_000, "PostgreSQL")
 
 
 class Page(NamedTuple):
-    """A page, how often it may take the CPU of the bare view, and the region if only that is asked for."""
+    """A page, its limit as a multiple of the bare view, and the region if only that is requested."""
 
     address: str
     limit: float
@@ -70,12 +70,12 @@ class Page(NamedTuple):
     kind: str = "borrower"
     """The kind of its rows."""
     is_listed: bool = False
-    """Whether the admin has a list of the same."""
+    """Whether it is compared with the admin's list."""
     text: str = ""
-    """What is searched for."""
+    """The search text."""
     has_panels: bool = False
     why: str = ""
-    """The reason, where it is missed."""
+    """The reason if the limit is missed."""
 
 
 def rows() -> list[Row]:
@@ -89,7 +89,7 @@ def sizes() -> list[Size]:
 
 
 def alone(size: Size) -> list[Row]:
-    """What is found among so many, in a process of its own: its settings name one database."""
+    """The rows of one size, from a process of its own, because its settings name one database."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(measured, size).result()
 
@@ -122,30 +122,30 @@ def each_page(size: Size) -> list[Row]:
 # --- Pages ---
 
 ADDED_UP = (
-    "it adds up months, statuses or aging, whose statements take longer to build than to run, so the sums are cached"
-    " until a record changes, ten seconds at most. A row has twice the parts of another list's, and a sixth of the page"
-    " reads its records with their answers."
+    "it adds up months, statuses or aging. Building those statements takes longer than running them, so the sums are"
+    " cached until a record changes, for ten seconds at most. A row has twice the parts of other lists' rows, and a"
+    " sixth of the page reads records with their answers."
 )
 WHOLE_BORROWER = (
     "it decodes every account with its repayments for the timeline and the data checks, and draws thirteen cards and"
     " tabs."
 )
 WHOLE_SCHEDULE = (
-    "the chart draws every installment, and the figures need the whole schedule read: a quarter of it."
+    "the chart draws every installment, and reading the whole schedule for the figures takes a quarter of it."
 )
-ROWS = "a third of it draws the cells of 25 rows, a quarter finds them; the bare view is no longer much below it."
+ROWS = (
+    "a third of it draws the cells of 25 rows, a quarter finds the rows; the bare view is not much cheaper."
+)
 MESSAGES = (
     "a fifth of it draws 25 rows, a fifth links them to records and compares days with the service; Django takes longer"
-    " to build its twenty statements than the database to run them."
+    " to build its twenty statements than the database takes to run them."
 )
 SEARCHED = (
-    "a quarter of it finds matches, a statement for each kind of record; it also asks messages and notes."
+    "a quarter of it finds matches, with a statement for each kind; it also searches messages and notes."
 )
 WHOLE_LINE = "it decodes the line with its statements and repayments, and draws the panels of all three."
-FRAME = "the same rows stand in a page with filters, views, columns, files, and a navigation with what waits."
-COLD = (
-    "a page that nobody asked for lately counts what waits and measures the service's health for its frame."
-)
+FRAME = "our page has the same rows with filters, views, columns, exports, and a navigation with counts."
+COLD = "the first page after a while counts open items and measures the service's health for the navigation."
 
 
 TODAY = datetime.now(UTC).date()
@@ -153,7 +153,7 @@ YEAR_AGO = TODAY - timedelta(days=365)
 
 
 def added(days: int) -> Page:
-    """Borrowers added within so many days."""
+    """The list of borrowers added in the last days."""
     return Page(f"/borrowers/?from={TODAY - timedelta(days=days - 1)}&to={TODAY}", 4)
 
 
@@ -208,12 +208,12 @@ def accounts() -> dict[str, Page]:
     }
 
 
-# --- What they show ---
+# --- Data ---
 
 
 @contextmanager
 def served(size: Size) -> Iterator[None]:
-    """A database of that size, and the service behind it; the settings name both."""
+    """A database of that size and the service behind it, both in the settings."""
     with tempfile.TemporaryDirectory() as name:
         kept = os.environ.get("BENCH_KEPT", "")
         folder = Path(kept) / f"cpu_{size.borrowers}" if kept else Path(name)
@@ -230,7 +230,7 @@ def served(size: Size) -> Iterator[None]:
 
 
 def fill(folder: Path, size: Size) -> None:
-    """Add invented borrowers and messages to what the service has, up to that size."""
+    """Add invented borrowers and messages to the service's own, up to that size."""
     settings = environment(folder, free_port())
     count = (
         "from portal.registry.models import Record; from portal.messaging.models import Message; "
@@ -245,7 +245,7 @@ def fill(folder: Path, size: Size) -> None:
 
 
 def add_promises() -> None:
-    """Every other account that is past due has a promise: for today, or for another day."""
+    """Add a promise to every second account that is past due, for today or a later day."""
     from django.utils import timezone
 
     from portal.collections.models import Channel, Contact, Outcome, Promise
@@ -267,7 +267,7 @@ def add_promises() -> None:
 
 
 def signed_in() -> Any:
-    """A browser in which a servicer is signed in, and a worker that is alive."""
+    """A browser with a signed-in servicer."""
     from django.test import Client
 
     from portal.accounts.models import User
@@ -292,7 +292,7 @@ def fetch(browser: Any, address: str, headers: dict[str, str]) -> str:
 
 
 def nobody_asks_the_service(page: Page) -> None:
-    """As if the service had just answered for everything on it: what is measured is the page."""
+    """Mark the page's records as just refreshed, so that only the page is measured."""
     from django.utils import timezone
 
     from portal.jobs.models import Worker
@@ -304,18 +304,18 @@ def nobody_asks_the_service(page: Page) -> None:
 
 
 def of_page(page: Page) -> Any:
-    """The records of the borrower whose page it is."""
+    """The records of the page's borrower."""
     from portal.registry.models import Record
 
     _, area, owner, *_ = [*page.address.split("/"), ""]
     return Record.objects.filter(borrower_uuid__in=[owner] if area == "borrowers" and owner else [])
 
 
-# --- What is measured ---
+# --- Measurements ---
 
 
 def beside_references(browser: Any, name: str, page: Page, size: Size) -> list[Row]:
-    """A page beside the bare view, and a list beside the admin's."""
+    """A page compared with the bare view, and a list also with the admin's."""
     ways = WAYS if page.is_listed else ()
     others = [f"/bench/bare/{page.kind}/", *(admin_address(way, page.kind, page.text) for way in ways)]
     works: list[Callable[[], object]] = [
@@ -335,7 +335,7 @@ def beside_references(browser: Any, name: str, page: Page, size: Size) -> list[R
 
 
 def cpu_clock() -> Callable[[], float]:
-    """The CPU of this thread, and of the processes that answer it where the database is a server."""
+    """A clock of the CPU of this thread, and of the database's processes if it is a server."""
     from django.db import connection
 
     if connection.vendor == "sqlite":
@@ -351,7 +351,7 @@ def cpu_clock() -> Callable[[], float]:
 
 
 def cold(browser: Any, name: str, page: Page, size: Size) -> Row:
-    """A page after nobody asked for anything for a while, beside the same page again."""
+    """A page with empty caches, compared with the same page again."""
     from django.core.cache import cache
 
     from portal.registry import store
@@ -368,7 +368,7 @@ def cold(browser: Any, name: str, page: Page, size: Size) -> Row:
 
 
 def complete(browser: Any, name: str, page: Page, size: Size) -> Row:
-    """A page until the last of its panels has its answer from a service that answers at once: CPU of all threads."""
+    """CPU of all threads for a page until its last panel is filled, with a service that answers at once."""
     from portal.live.panels import LOADER
 
     loader = re.compile(rf'<div id="{LOADER}"[^>]* hx-get="([^"]*)" hx-headers="([^"]*)"[^>]*>')
@@ -390,7 +390,7 @@ def complete(browser: Any, name: str, page: Page, size: Size) -> Row:
 
 
 def depths(browser: Any) -> Row:
-    """The slowest tenth of a page's runs at a hundred depths of the call stack, beside their median."""
+    """The slowest tenth of a page's runs at a hundred depths of the call stack, compared with the median."""
     from portal.runtime.stack import with_large_frame
 
     page = PAGES["borrowers"]

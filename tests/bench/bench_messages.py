@@ -1,8 +1,8 @@
-"""The message explorer over a million messages: every filter and every two of them, search, the sync's writing, a whole
-export; beside Django's admin, bare queries and a bare bulk_create.
+"""The message list with a million messages: each filter and each pair of filters, search, sync and a full export.
 
-BENCH_MESSAGES makes it smaller, BENCH_ADDRESSES asks for some of the filters alone, BENCH_EACH=1 prints every address
-with its medians. With BENCH_KEPT the messages are generated once.
+Compared with Django's admin, bare queries and a bare bulk_create. BENCH_MESSAGES sets the number of messages,
+BENCH_ADDRESSES how many combinations of filters are measured. BENCH_EACH=1 prints the medians of each address. With
+BENCH_KEPT the messages are generated once.
 """
 
 import gc
@@ -31,12 +31,12 @@ ADDRESSES = int(os.environ.get("BENCH_ADDRESSES", "1000"))
 DEEP = 5_000
 TABLE = 100_000
 ALIKE = 1.1
-"""By so much two runs of the same page differ."""
+"""Two runs of the same page differ by this factor."""
 MANY = 100_000
-"""Among fewer the admin's page, which shows less, is the quicker one."""
+"""With fewer messages the admin's page is faster, because it shows less."""
 WRITTEN = min(5_000, MESSAGES)
 PAGE = 100
-"""So many messages are in an answer of the service."""
+"""Messages in one answer of the service."""
 Asked = dict[str, Any]
 
 TODAY = NOW.date()
@@ -66,8 +66,8 @@ TEXT: dict[str, list[Asked]] = {
 }
 
 RICHER = (
-    "the rows are found in some milliseconds either way; what is compared is the page around them, and ours has"
-    " borrowers, filters with their values and what needs attention."
+    "both find the rows in a few milliseconds, so this compares the pages around them; ours also shows borrowers,"
+    " filters with their values and what needs attention."
 )
 
 
@@ -80,7 +80,7 @@ def rows() -> list[Row]:
 
 
 def link() -> None:
-    """Two borrowers whose bank accounts staff matched."""
+    """Link two bank accounts to borrowers, as staff do."""
     from portal.messaging.models import BankAccount
     from portal.registry.models import Kind, Record
 
@@ -94,20 +94,20 @@ def link() -> None:
 
 
 def pages(size: str) -> list[Row]:
-    """The list as a browser asks for it: its first page, and one deep in it, with counts and everything around it."""
+    """The list as a browser requests it, with its counts and filters: the first page and one far down."""
     browser = signed_in()
     first, later = measure(browser, some([{"source": "copy"}, *sets(SINGLE, SINGLE)]))
     text, text_later = measure(browser, some([*TEXT["q"], *sets(TEXT, SINGLE)]))
     return [
-        at_most(f"first page, any filter or two, {size}, p95", first, 100),
-        compared("a page deep in it, times the first, p95", later, first, ALIKE),
-        at_most(f"first page, text or JSON, alone and with any filter, {size}, p95", text, 300),
-        compared("a page deep in it, times the first, p95", text_later, text, ALIKE),
+        at_most(f"first page, one or two filters, {size}, p95", first, 100),
+        compared("a page far down, times the first, p95", later, first, ALIKE),
+        at_most(f"first page, text or JSON, alone or with a filter, {size}, p95", text, 300),
+        compared("a page of results far down, times the first, p95", text_later, text, ALIKE),
     ]
 
 
 def sets(ones: dict[str, list[Asked]], others: dict[str, list[Asked]]) -> Iterator[Asked]:
-    """Every filter of the others alone, and with one of another kind."""
+    """Pairs of filters of two kinds; if both arguments are the same, also each filter alone."""
     kinds = combinations(ones, 2) if ones is others else ((one, other) for one in ones for other in others)
     if ones is others:
         yield from (one for kind in ones.values() for one in kind)
@@ -117,14 +117,14 @@ def sets(ones: dict[str, list[Asked]], others: dict[str, list[Asked]]) -> Iterat
 
 
 def some(asked: list[Asked]) -> list[Asked]:
-    """As many of them as are wanted, always the same."""
+    """A sample of ADDRESSES of them, the same each time."""
     return random.Random(20261121).sample(asked, min(len(asked), ADDRESSES))
 
 
 def measure(browser: Any, asked: Iterable[Asked]) -> tuple[list[float], list[float]]:
-    """The 95th percentile of each round, of first pages and of later ones, in turns.
+    """The 95th percentile of each round, of first pages and of pages far down, in turns.
 
-    The first look at each only warms the cache.
+    An extra first round only warms the cache.
     """
     first, later = [], []
     for one in asked:
@@ -140,7 +140,7 @@ def measure(browser: Any, asked: Iterable[Asked]) -> tuple[list[float], list[flo
 
 
 def place(asked: Asked) -> str:
-    """The page behind the five-thousandth message, or half-way where there are fewer."""
+    """The page after 5,000 messages, or from the middle if there are fewer."""
     from django.http import QueryDict
 
     from portal.messaging.explorer import Explorer
@@ -159,7 +159,7 @@ def ask(browser: Any, address: str) -> float:
     return took
 
 
-# --- Beside what Django has ---
+# --- Compared with Django ---
 
 PLAIN: list[dict[str, str]] = [
     {},
@@ -176,19 +176,19 @@ SHOWN = ["uuid", "event", "status", "product", "amount", "payment_status", "day"
 
 
 def listed_by_django() -> Callable[..., None]:
-    """The table in Django's own admin."""
+    """The list of messages in Django's admin."""
     from portal.messaging.models import Message
 
     return change_list(Message, SHOWN, list_filter=["event", "status", "product", "payment_status"])
 
 
 def beside(admin: Callable[..., None]) -> list[Row]:
-    """Our page beside the admin's and beside a bare query in a bare template, and our query beside the bare one."""
+    """Our page compared with the admin's and with a bare query in a bare template; our query with the bare one."""
     from portal.messaging.models import Message
     from portal.messaging.query import COLUMNS, MessageQuery
 
     browser, names = signed_in(), {column: name for name, column in COLUMNS.items()}
-    # Without scripts the page would ask the service how many it has, and wait for that.
+    # Without JavaScript the page would wait for the service's count.
     browser.cookies["js"] = "1"
     runs = []
     for one in PLAIN:
@@ -202,7 +202,7 @@ def beside(admin: Callable[..., None]) -> list[Row]:
             lambda rows=rows: list(rows.all()[:26]),
         )
         runs.append(timed(*works, rounds=ROUNDS))
-    # The mean of all filters in each round.
+    # The mean of all filters, for each round.
     ours, theirs, plain, queried, queries = (
         [statistics.mean(each) for each in zip(*took, strict=True)] for took in zip(*runs, strict=True)
     )
@@ -216,18 +216,18 @@ def beside(admin: Callable[..., None]) -> list[Row]:
             why=RICHER,
         ),
         compared("list of messages, times a bare query in a bare template", ours, plain, None),
-        compared("page and count, times the bare query of the rows", queried, queries, 10),
+        compared("query of a page and its count, times the bare query of its rows", queried, queries, 10),
     ]
 
 
-# --- Writing, and files ---
+# --- Sync and export ---
 
 
 def writing() -> list[Row]:
-    """What the sync makes of answers in a second, reading their JSON included, beside a bare bulk_create."""
+    """Reading and saving the service's answers, compared with a bare bulk_create of the same rows."""
     from portal.messaging.models import Message
     from portal.messaging.store import message_row, save_messages
-    from portal.messaging.sync import BATCH as KEPT
+    from portal.messaging.sync import BATCH as SAVED_AT_ONCE
     from servicing import Message as RemoteMessage
     from servicing import codec
 
@@ -238,7 +238,7 @@ def writing() -> list[Row]:
         return codec.read_list(RemoteMessage, codec.parse(answer))
 
     def sync() -> None:
-        step = KEPT // PAGE
+        step = SAVED_AT_ONCE // PAGE
         for start in range(0, len(answers), step):
             save_messages([one for answer in answers[start : start + step] for one in read(answer)])
 
@@ -251,21 +251,21 @@ def writing() -> list[Row]:
         work()
         took.append((time.perf_counter() - started) * 1000)
         Message.objects.filter(pk__gte=keys[0], pk__lte=keys[-1]).delete()
-    return [compared(f"sync: {WRITTEN:,} messages read and kept, times `bulk_create`", ours, plain, 2)]
+    return [compared(f"sync: {WRITTEN:,} messages read and saved, times `bulk_create`", ours, plain, 2)]
 
 
 def memory() -> Row:
-    """How much more memory a process needs while a browser takes all messages along, and many of them as a table."""
+    """Extra memory of a process that exports all messages as JSON Lines, then many of them as CSV."""
     from django.db import connection
 
     with get_context("spawn").Pool(1) as pool:
         before, highest = pool.apply(exporting, (connection.settings_dict["NAME"],))
-    what = f"export of all as JSON Lines, and {min(MESSAGES, TABLE):,} as CSV: memory above the idle process"
+    what = f"export of all as JSON Lines, and {min(MESSAGES, TABLE):,} as CSV: memory above idle"
     return bounded(what, highest, before, 50, unit="MB")
 
 
 def exporting(database: str) -> tuple[float, float]:
-    """Megabytes before and at the worst moment, in a process that did nothing else."""
+    """Megabytes before the export and at its peak, in a process that does nothing else."""
     import django
     from django.test.utils import override_settings
 

@@ -1,7 +1,7 @@
-"""Search, every list, memory and import over a registry of a million borrowers, asked for as a browser asks.
+"""Search, lists, memory and import with a million borrowers, requested as a browser does.
 
-BENCH_BORROWERS makes it smaller; BENCH_EACH=1 prints every address with its median. Beside each list stands Django's
-admin on the same rows. With BENCH_KEPT the borrowers are generated once.
+Lists are compared with Django's admin on the same rows. BENCH_BORROWERS sets the number of borrowers. BENCH_EACH=1
+prints the median of each address. With BENCH_KEPT the borrowers are generated once.
 """
 
 import os
@@ -28,23 +28,23 @@ SEARCH_MS, LIST_MS, MEMORY_MB, LINES, EXPORTED = 50, 100, 200, 8_000, 20_000
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 IMPORTED = 10_000
 FIRST_MS, GROWN_MB = 1000, 50
-# With few rows the admin's plainer page is fast; the limit is for many.
+# With few rows the admin's simpler page is faster; the limit applies to many.
 MANY = 100_000
 MANY_TEXTS = (
-    "four digits and names of two or three words stand in thousands of texts, and their trigrams in hundreds of"
-    " thousands, for borrowers and again for people."
+    "four digits and names of two or three words are in thousands of texts, and their trigrams in hundreds of"
+    " thousands, both of borrowers and of people."
 )
 SPANS = (
-    "a span of days walks along an index of all borrowers, and a name of two words that many people have is looked for"
-    " in thousands of texts."
+    "a range of days scans an index of all borrowers, and a common name of two words is searched in thousands of"
+    " texts."
 )
 DURABLE = (
-    "most of what is left is the record in its fifteen or so indexes, each of which an order, filter or search reads,"
-    " and the wait for the disk. A statement for a hundred records instead of one took 0.4 of the CPU."
+    "most of it is writing the record to about fifteen indexes, each needed by a sort, filter or search, and waiting"
+    " for the disk. One statement for a hundred records took 0.4 of the CPU of a statement for each."
 )
 CELLS = (
-    "of a borrower’s row its totals take a third, the conversion of its columns a fifth, and each cell is looked at for"
-    " formulas. A CSV writer for a hundred rows and records without the model saved a tenth to two thirds."
+    "a third of a borrower’s row is its totals, a fifth the conversion of its columns, and each cell is checked for"
+    " formulas. Writing a hundred rows at once and reading records without the model saved a tenth to two thirds."
 )
 
 
@@ -61,7 +61,7 @@ def rows() -> list[Row]:
 
 
 def insert_borrowers(borrowers: int) -> None:
-    """Another process invents them, so that this one is as large as one that serves pages."""
+    """Generate borrowers in another process, so that this one stays as small as one that serves pages."""
     from tests.databases import database_url, forget_connections
 
     forget_connections()
@@ -72,7 +72,7 @@ def insert_borrowers(borrowers: int) -> None:
 
 
 def measured(registry: "Registry", size: str) -> list[Row]:
-    """The 95th percentile of each sort of request, then what they left in memory, and an import beside all that."""
+    """The 95th percentile of each kind of request, then memory, exports and imports."""
     admin = listed_by_django()
     browser = signed_in()
     searches = registry.searches()
@@ -83,16 +83,16 @@ def measured(registry: "Registry", size: str) -> list[Row]:
         slow(
             f"filters of borrowers, {size}, p95", browser, registry.lists(), "borrower-rows", LIST_MS, SPANS
         ),
-        *(each_order(f"{area}, any order, {size}, p95", browser, area) for area in orders()),
+        *(each_order(f"{area}, each sort, {size}, p95", browser, area) for area in orders()),
         *beside_django(browser, admin, size),
-        memory(f"memory of its own of the process that answered, {size}"),
+        memory(f"private memory of the process that answered, {size}"),
         *long_file(browser),
         *imported(f"import of ids, {size}"),
     ]
 
 
 def orders() -> dict[str, tuple[str, list[str]]]:
-    """Each list, the region of its rows, and its orders."""
+    """Each list, the ID of its rows, and its sorts."""
     from portal.applications.list_page import APPLICATIONS
     from portal.borrowers.list_page import BORROWERS
     from portal.credit_lines.list_page import LINES
@@ -110,7 +110,7 @@ def orders() -> dict[str, tuple[str, list[str]]]:
 
 
 def each_order(name: str, browser: Any, area: str) -> Row:
-    """The first and the last page of each order, both ways round."""
+    """The first and the last page of each sort, in both directions."""
     target, sorts = orders()[area]
     states = [
         f"sort={dash}{sort}{page}" for sort in sorts for dash in ("", "-") for page in ("", "&page=9999999")
@@ -122,7 +122,7 @@ COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_a
 
 
 def listed_by_django() -> Callable[..., None]:
-    """The admin's page of the records."""
+    """The list of records in Django's admin."""
     from portal.registry.models import Record
 
     ways = {"list_filter": ["kind", "state"], "search_fields": ["search_text"], "ordering": ["-updated_at"]}
@@ -130,7 +130,7 @@ def listed_by_django() -> Callable[..., None]:
 
 
 def beside_django(browser: Any, admin: Callable[..., None], size: str) -> list[Row]:
-    """Whole pages beside the admin's of the same rows, and beside a bare query in a bare template."""
+    """Whole pages compared with the admin's of the same rows, and with a bare query in a bare template."""
     from portal.registry.models import Kind
     from portal.registry.records import active_records
 
@@ -164,16 +164,16 @@ def beside_django(browser: Any, admin: Callable[..., None], size: str) -> list[R
 
 
 def memory(name: str) -> Row:
-    """What this process, which has answered all of it, keeps in memory."""
+    """Memory of this process after all requests."""
     return at_most(name, resident(), MEMORY_MB, unit="MB")
 
 
 def long_file(browser: Any) -> list[Row]:
-    """The whole list of borrowers as CSV: how soon it begins, its CPU, and what it holds in memory while it goes on."""
+    """All borrowers as CSV: time to the first row, CPU, and peak memory."""
     idle = resident()
     started, worked = time.perf_counter(), time.thread_time()
     lines = iter(browser.get("/borrowers/export/?all=1").streaming_content)
-    for _ in range(3):  # the mark of its encoding, the heads, some borrowers
+    for _ in range(3):  # the encoding mark, the headings and the first borrowers
         next(lines)
     first = (time.perf_counter() - started) * 1000
     peak = max((resident() for number, _ in enumerate(lines) if number % 100 == 0), default=idle)
@@ -181,12 +181,12 @@ def long_file(browser: Any) -> list[Row]:
     return [
         at_least(f"{name}, rows per second of CPU", rate, EXPORTED, unit="rows/s", why=CELLS),
         at_most(f"{name}, first row", first, FIRST_MS),
-        bounded(f"{name}, memory beside idle", peak, idle, GROWN_MB, unit="MB"),
+        bounded(f"{name}, memory above idle", peak, idle, GROWN_MB, unit="MB"),
     ]
 
 
 def imported(name: str) -> list[Row]:
-    """IDs of accounts that are not on file yet, each under another borrower, and the same once more."""
+    """Import IDs of accounts that are not on file yet, each of another borrower, then the same file again."""
     from portal.registry.models import Kind, Record
 
     owners = list(Record.objects.filter(kind=Kind.BORROWER).values_list("uuid", flat=True)[:IMPORTED])
@@ -197,7 +197,7 @@ def imported(name: str) -> list[Row]:
     new, known = (list(rate) for rate in zip(*rates, strict=True))
     return [
         at_least(name, new, LINES, unit="lines/s", why=DURABLE),
-        at_least(f"{name}, all known already", known, LINES, unit="lines/s"),
+        at_least(f"{name}, all on file already", known, LINES, unit="lines/s"),
     ]
 
 
@@ -212,7 +212,7 @@ def _taken(lines: list[str]) -> float:
 
 
 def signed_in() -> Any:
-    """A browser in which a viewer is signed in."""
+    """A browser with a signed-in viewer."""
     from django.test import Client
 
     from portal.accounts.models import User
@@ -224,7 +224,7 @@ def signed_in() -> Any:
 
 
 def slow(name: str, browser: Any, addresses: list[str], target: str, limit: int, why: str = "") -> Row:
-    """The 95th percentile of each round over all addresses; a first round is left out, it warms the cache."""
+    """The 95th percentile of each round over all addresses; an extra first round only warms the cache."""
     headers = {"HX-Request": "true", "HX-Target": target} if target else {}
     rounds = [[_asked(browser, address, headers) for address in addresses] for _ in range(ROUNDS + 1)]
     if os.environ.get("BENCH_EACH"):
@@ -242,7 +242,7 @@ def _asked(browser: Any, address: str, headers: dict[str, str]) -> float:
 
 
 class Registry:
-    """Questions about a registry, of which some borrowers are known by heart."""
+    """Addresses to request, made from a sample of the borrowers."""
 
     def __init__(self, chance: random.Random) -> None:
         from portal.registry.models import Kind, Record
@@ -254,7 +254,7 @@ class Registry:
         self.samples = [borrower for one in found if (borrower := last_answer(one, Borrower))]
 
     def searches(self) -> list[str]:
-        """What people look for: mostly what they read or hear, sometimes half a word, sometimes what is not there."""
+        """Searches as people type them: mostly names and numbers, some half words, some without a match."""
         texts = [text for one in self.chance.sample(self.samples, 8) for text in self._asked_of(one)]
         texts += [
             "no",
@@ -278,7 +278,7 @@ class Registry:
         return [f"/search/?q={quote(text)}" for text in texts]
 
     def mistyped(self) -> list[str]:
-        """Names of borrowers and people with one letter left out, doubled, replaced or swapped with the next."""
+        """Names with one letter missing, doubled, replaced or swapped with the next."""
         texts = []
         for one in self.chance.sample(self.samples, 16):
             person = one.key_people[0]
@@ -292,7 +292,7 @@ class Registry:
         return [f"/search/?q={quote(text)}" for text in texts]
 
     def lists(self) -> list[str]:
-        """The list as people turn it: each order, each filter, text, and some of them together."""
+        """The list of borrowers with each sort, each filter, text, and some combinations."""
         orders = [
             "",
             "sort=-activity",

@@ -1,7 +1,7 @@
-"""Invents borrowers with two people and a loan each; some also have a line, a repayment or an application.
+"""Invents borrowers, each with two people and a loan; some also with a line, a repayment or an application.
 
-The rows are what the portal would store of the service's answers, but built directly: to decode each answer and
-remember it takes ten times as long. A test compares every column with the portal's own way.
+The rows are the ones the portal would store, but built directly, because decoding and saving each answer takes ten
+times as long. A test compares every column with what the portal stores.
 """
 
 import random
@@ -64,13 +64,13 @@ DEFAULTS: Final[dict[str, Any]] = {
     "flagged": False,
     "needs_check": False,
 }
-"""Every column that gets a value; the database has defaults for the others."""
+"""The columns that get a value; the others have defaults in the database."""
 COLUMNS: Final = list(DEFAULTS)
 Row = dict[str, Any]
 
 
 class Households:
-    """Invents household after household, the same ones for the same seed."""
+    """Invents borrowers with their people and accounts, always the same ones for a seed."""
 
     def __init__(self, seed: int) -> None:
         chance = random.Random(seed)
@@ -81,7 +81,7 @@ class Households:
         self._days = [(today + timedelta(days=number)).isoformat() for number in range(-300, 300)]
 
     def rows(self, number: int) -> Iterator[list[Any]]:
-        """The values of :data:`COLUMNS` for a borrower and for everything that belongs to it."""
+        """The values of :data:`COLUMNS` for a borrower, its people and its accounts."""
         moment = self._now - timedelta(seconds=number * 20)
         at = f"{moment:%Y-%m-%d %H:%M:%S}"
         owner, loan = self._uuid(), self._uuid()
@@ -107,8 +107,8 @@ class Households:
         common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
         common |= {"borrower_uuid": owner, "answer_day": business_date_at(moment).isoformat()}
         for row in (borrower, *people, *accounts):
-            made = {"figures_from": at} if row["kind"] in ("loan", "line") else {}
-            yield [*(common | row | made).values()]
+            figures = {"figures_from": at} if row["kind"] in ("loan", "line") else {}
+            yield [*(common | row | figures).values()]
 
     def _borrower(self, number: int, owner: str, people: list[Row]) -> Row:
         first = self._choose(FIRST)
@@ -142,7 +142,7 @@ class Households:
         }
 
     def _contact(self, name: str, number: int) -> tuple[Row, list[str], str]:
-        """The columns of a contact, the lines it is found by, and its address as JSON."""
+        """The columns of a contact, its lines in the search text, and its address as JSON."""
         city, state, zip_code = self._choose(PLACES)
         email = f"{name}{number}@{city}.example".lower()
         phone = f"{self._between(201, 989)}{self._between(2_000_000, 9_999_999)}"
@@ -253,7 +253,7 @@ class Households:
 
 
 def _lines(*lines: str) -> str:
-    """What :func:`search_text` makes of plain texts, first of all the name."""
+    """What :func:`search_text` returns for plain texts, the name first."""
     return MARK + "".join([f"{MARK}{line}{MARK}\n" for line in lines]).lower()
 
 

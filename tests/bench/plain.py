@@ -1,4 +1,4 @@
-"""What Django offers for the same rows: its admin's change list, and a bare query in a bare template."""
+"""References for our pages: Django's admin on the same rows, and a bare query in a bare template."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,14 +9,14 @@ BARE = """<!doctype html><title>Rows</title><table>
 COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_at"]
 MESSAGE_COLUMNS = ["uuid", "event", "status", "product", "amount", "payment_status", "day"]
 DJANGO = "admin"
-"""The engine with Django's own templates of its admin: the portal's have a lighter frame."""
+"""The template engine with Django's own admin templates; the portal replaces some with lighter ones."""
 WAYS = ("plain", "tuned")
 
 
 def change_list(model: Any, columns: list[str], **options: Any) -> Callable[..., None]:
-    """Draws the admin's page of a table; what is given then filters it, as its own links do.
+    """Return a function that renders the admin's list of a model, filtered by query parameters.
 
-    To be made before the first request: then the addresses are read.
+    Call this before the first request, because Django then loads the URLs.
     """
     from django.contrib import admin
     from django.template.response import TemplateResponse
@@ -35,18 +35,18 @@ def change_list(model: Any, columns: list[str], **options: Any) -> Callable[...,
     site.register(model, type("Plain", (admin.ModelAdmin,), settings))
     page = site.get_model_admin(model)
 
-    def draw(asked: dict[str, str] | None = None) -> None:
-        request = RequestFactory().get("/", asked or {})
+    def draw(query: dict[str, str] | None = None) -> None:
+        request = RequestFactory().get("/", query or {})
         request.user = root
         answer = page.changelist_view(request)
-        assert isinstance(answer, TemplateResponse), asked
+        assert isinstance(answer, TemplateResponse), query
         answer.render()
 
     return draw
 
 
 def bare(rows: Any, number: int = ROWS) -> Callable[[], str]:
-    """Draws the first rows of a query of tuples, without frame, words or counts."""
+    """Return a function that renders the first rows of a query, without frame, filters or counts."""
     from django.template import Context, Engine
 
     template = Engine().from_string(BARE)
@@ -54,10 +54,10 @@ def bare(rows: Any, number: int = ROWS) -> Callable[[], str]:
 
 
 def add_references() -> None:
-    """Serve the bare views and an admin of records and messages, for whoever is signed in to the portal.
+    """Serve the bare views and Django's admin of records and messages to signed-in people.
 
-    The admin is there twice: as Django makes it of a few words, and as somebody would who cares for speed: one list
-    for each kind of record, choices of filters that are known, and no count of the whole table.
+    The admin is there twice. Plain: with a few options, as most projects use it. Tuned for speed: with a list for each
+    kind of record, fixed filter choices and no count of the whole table.
     """
     from django.conf import settings
     from django.http import HttpResponse
@@ -71,7 +71,7 @@ def add_references() -> None:
     ours: Any = settings.TEMPLATES
     options = {"context_processors": ours[0]["OPTIONS"]["context_processors"][:3]}
     ours.append({"NAME": DJANGO, "BACKEND": engine, "APP_DIRS": True, "OPTIONS": options})
-    # Its addresses are read with the others.
+    # Imported here, because it needs Django to be set up.
     import portal.urls
 
     newest = ["-updated_at", "-id"]
@@ -88,7 +88,7 @@ def add_references() -> None:
 
 
 def admin_address(way: str, kind: str, text: str = "") -> str:
-    """The admin's list of a kind, or what its search finds among all records."""
+    """The admin's list of a kind, or its search of all records."""
     if text:
         return f"/bench/{way}/registry/record/?q={text}"
     if kind == "message":
@@ -101,7 +101,7 @@ def admin_address(way: str, kind: str, text: str = "") -> str:
 
 
 def _admin(way: str, kinds: list[str]) -> Any:
-    """A site of Django's own admin."""
+    """A site of Django's admin with these lists."""
     from django.contrib import admin
     from django.db.models import QuerySet
     from django.http import HttpRequest

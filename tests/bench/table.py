@@ -1,7 +1,7 @@
-"""The form of every benchmark: one row for each figure, with the spread of its runs, and the table that rows make.
+"""Rows of figures, and the Markdown table that shows them.
 
-A figure is the median of several runs. Beside a reference it is a ratio, or how much ours is more, of each run and the
-reference's run beside it.
+A figure is the median of several runs. With a reference, each run is compared with the reference's run next to it: as a
+ratio, or as a difference.
 """
 
 import gc
@@ -12,32 +12,32 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 Runs = float | Sequence[float]
-"""What was measured: once, or in several runs."""
+"""One measurement, or one for each run."""
 TIMES = "×"
 
 
 class Row(NamedTuple):
-    """One figure, what it may be, and what it was made of."""
+    """One figure with its limit, and the two figures it compares."""
 
     name: str
     figure: float
     least: float
     most: float
-    """Half of the runs lie between these two."""
+    """Half of the runs are between these two."""
     unit: str
     limit: float | None
-    """None where nothing is promised."""
+    """None if the row has no limit."""
     is_met: bool
     ours: str = ""
     reference: str = ""
     why: str = ""
-    """The reason, where it is missed."""
+    """The reason if the limit is missed."""
 
 
 def compared(
     name: str, ours: Runs, reference: Runs, limit: float | None, *, unit: str = "ms", why: str = ""
 ) -> Row:
-    """A row that is met as long as ours is at most `limit` times the reference."""
+    """A row whose limit is met if ours is at most `limit` times the reference."""
     ratios = [one / other for one, other in zip(_runs(ours), _runs(reference), strict=True)]
     return _row(name, ratios, limit, TIMES, why)._replace(
         ours=_worded(_median(ours), unit), reference=_worded(_median(reference), unit)
@@ -45,7 +45,7 @@ def compared(
 
 
 def bounded(name: str, ours: Runs, reference: Runs, limit: float, *, unit: str = "ms", why: str = "") -> Row:
-    """A row that is met as long as ours is at most `limit` more than the reference."""
+    """A row whose limit is met if ours is at most `limit` more than the reference."""
     extra = [one - other for one, other in zip(_runs(ours), _runs(reference), strict=True)]
     return _row(name, extra, limit, f"{unit} more", why)._replace(
         ours=_worded(_median(ours), unit), reference=_worded(_median(reference), unit)
@@ -53,12 +53,12 @@ def bounded(name: str, ours: Runs, reference: Runs, limit: float, *, unit: str =
 
 
 def at_most(name: str, ours: Runs, limit: float | None, *, unit: str = "ms", why: str = "") -> Row:
-    """A row that is met as long as ours is at most `limit`; nothing is promised without one."""
+    """A row whose limit, if any, is met if ours is at most `limit`."""
     return _row(name, ours, limit, unit, why)
 
 
 def at_least(name: str, ours: Runs, limit: float, *, unit: str, why: str = "") -> Row:
-    """A row that is met as long as ours is `limit` or more."""
+    """A row whose limit is met if ours is at least `limit`."""
     row = _row(name, ours, limit, unit, why)
     return row._replace(is_met=row.figure >= limit)
 
@@ -66,25 +66,25 @@ def at_least(name: str, ours: Runs, limit: float, *, unit: str, why: str = "") -
 def timed(
     *works: Callable[[], object], rounds: int = 15, clock: Callable[[], float] = time.perf_counter
 ) -> list[list[float]]:
-    """Milliseconds of each run of several pieces of work, taken in turns so that all meet the same machine."""
+    """Milliseconds of each run, taken in turns so that the machine's load affects all of them alike."""
     runs = [[_timed(work, clock) for work in works] for _ in range(rounds)]
     return [list(times) for times in zip(*runs, strict=True)]
 
 
 def p95(took: Sequence[float]) -> float:
-    """Of twenty requests the slowest but one."""
+    """The 95th percentile."""
     return statistics.quantiles(took, n=20, method="inclusive")[-1]
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """The rows as a Markdown table, and under it the reason for each that is missed."""
+    """The rows as a Markdown table, followed by the reason for each missed limit."""
     rows = list(rows)
     head = [
         "| what | ours | reference | figure | half of the runs | limit | met |",
         "|---|--:|--:|--:|--:|--:|---|",
     ]
     missed = [
-        f"\n*Missed:* {row.name}: {row.why or 'the cause is not known.'}" for row in rows if not row.is_met
+        f"\n*Missed:* {row.name}: {row.why or 'the reason is not known.'}" for row in rows if not row.is_met
     ]
     return "\n".join([*head, *map(_line, rows), *missed])
 
@@ -116,7 +116,7 @@ def _worded(figure: float, unit: str) -> str:
 
 
 def _number(figure: float) -> str:
-    """Three digits, and every one before the point."""
+    """A number with three digits, or more if it has more before the point."""
     digits = 2 - math.floor(math.log10(abs(figure))) if figure else 0
     return f"{figure:,.{max(0, min(digits, 2))}f}"
 
