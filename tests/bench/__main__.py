@@ -4,7 +4,7 @@
 
 Parts with a database use DATABASE_URL, if set. Figures are saved in results.json and shown in README.md, both in this
 folder. ``--quick`` runs only the parts in :data:`QUICK`, with little data, and compares their ratios with
-baseline.json: it fails if one grew by a fifth. With ``--baseline`` it saves them there instead.
+baseline.json: it fails if one grew by a fifth or has none. With ``--baseline`` it saves them there instead.
 """
 
 import multiprocessing
