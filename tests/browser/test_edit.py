@@ -145,6 +145,8 @@ def test_a_phone_is_changed_on_the_borrower_page_in_two_clicks(
     dialog.get_by_label("Phone").fill("5125550199")
     press(page, "Enter")
     expect(dialog.get_by_role("heading", name="Review changes to")).to_be_focused()
+    wide, narrow = dialog.evaluate("one => [one.clientWidth, one.querySelector('form.sd-card').offsetWidth]")
+    assert wide == narrow
     expect(dialog.get_by_role("row", name="Phone")).to_contain_text("Sent as 5125550199")
     assert complaints(page) == []
     dialog.get_by_role("button", name="Back to edit").click()
