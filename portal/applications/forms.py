@@ -49,7 +49,7 @@ class PreferForm(StaffForm):
     nothing_happened = "Nothing was saved."
 
     offer = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
-    reason = TextField(label="Reason (internal)", max_length=200)
+    reason = TextField(label="Reason (internal)", max_length=200, widget=forms.TextInput({"autofocus": True}))
 
     def __init__(self, *args: Any, offers: Collection[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

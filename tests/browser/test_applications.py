@@ -95,6 +95,7 @@ def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) ->
     page.get_by_role("link", name="Only differing rows").click()
     expect(page.get_by_role("rowheader", name="Start")).to_have_count(0)
     page.get_by_role("link", name="Mark as preferred offer C").click()
+    expect(page.get_by_label("Reason")).to_be_focused()
     page.get_by_label("Reason").fill("Cheapest in the end")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Offer C is preferred by Servicer (servicer)")).to_be_visible()
