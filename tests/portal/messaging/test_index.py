@@ -111,6 +111,13 @@ class TestLive:
         assert "No messages yet" in text(viewer)
         assert "No messages match" in text(viewer, "?event=payment.failed")
 
+    def test_the_filter_names_an_event_as_the_list_does(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        page = " ".join(viewer.get("/messages/?event=payment.failed_after_success").content.decode().split())
+        assert "Event: Payment returned after posting</summary>" in page
+        assert '<span title="payment.failed_after_success">Payment returned after posting</span>' in page
+
     def test_a_burst_of_one_kind_is_one_row_that_opens(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
