@@ -381,7 +381,7 @@ def _row(
         best = min(numbers) if line.best == "lowest" else max(numbers)
         shared = numbers.count(best)
         words = (
-            f"{line.best}{' APR' if line.key == 'apr' else ''}{f', shared by {shared}' if shared > 1 else ''}"
+            f"{line.best}{' APR' if line.key == 'apr' else ''}{f' ({shared} offers)' if shared > 1 else ''}"
         )
     figures = [column.figure(line.key) for column in columns]
     return OfferRow(

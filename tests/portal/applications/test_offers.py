@@ -155,7 +155,7 @@ class TestBest:
 
     def test_ties_are_marked_for_all_of_them_with_their_number(self) -> None:
         table = compared(offer(0, apr=13.04), offer(1, apr="13.0400"), offer(2))
-        assert marks(table, "APR") == ["lowest APR, shared by 2", "lowest APR, shared by 2", ""]
+        assert marks(table, "APR") == ["lowest APR (2 offers)", "lowest APR (2 offers)", ""]
 
     def test_where_all_are_equal_the_row_says_so_once(self) -> None:
         table = compared(offer(0), offer(1, apr=13.04))
