@@ -13,6 +13,7 @@ from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.ui import wording
 from portal.ui.forms import ChoiceField, MoneyField, StaffForm, TextField
+from portal.ui.guard import Question
 from servicing import Statement
 
 SOMEONE_ELSE = "Someone else"
@@ -20,7 +21,7 @@ NOUNS = {Kind.LOAN: "Loan", Kind.LINE: "Line"}
 
 
 class ContactForm(StaffForm):
-    """One contact. Asks once about a promise above what the account owes."""
+    """One contact. Asks about a promise above what the account owes, and about a colleague's contact."""
 
     person = ChoiceField(label="Person")
     account = ChoiceField(label="Account", required=False)
@@ -32,7 +33,7 @@ class ContactForm(StaffForm):
     next_action = TextField(label="Next action", max_length=200, required=False)
     next_on = NearDayField(label="Due", required=False)
     colleague = ColleagueField(label="Assign to", required=False, empty_label="Me")
-    is_confirmed = forms.BooleanField(label="Yes, log it", required=False)
+    confirmed_amount = forms.DecimalField(required=False, widget=forms.HiddenInput)
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def __init__(
@@ -57,7 +58,6 @@ class ContactForm(StaffForm):
         self.fields["account"].choices = [("", "All accounts"), *choices]  # type: ignore[attr-defined]
         if subject is not None and subject.kind in NOUNS:
             del self.fields["account"]
-        self.asks_again = False
 
     def clean(self) -> dict[str, Any]:
         found = super().clean() or {}
@@ -73,8 +73,8 @@ class ContactForm(StaffForm):
             self.add_error(name, reason)
         elif found["next_action"] and self.borrower is None:
             self.add_error("next_action", "Add the borrower first. Its page keeps the follow-ups.")
-        if not self.errors and not found["is_confirmed"]:
-            self._ask_once(found)
+        if not self.errors:
+            self._ask(found)
         return found
 
     def _check_promise(self, found: dict[str, Any]) -> None:
@@ -92,17 +92,15 @@ class ContactForm(StaffForm):
         elif account.archived_at:
             self.add_error(None, "This account is archived. Restore it to log a promise.")
 
-    def _ask_once(self, found: dict[str, Any]) -> None:
+    def _ask(self, found: dict[str, Any]) -> None:
         """Ask about a promise above what is owed, and about contacts logged by others since the form was opened."""
-        owed = owed_on(self.chosen_account)
-        if found["amount"] is not None and owed is not None and found["amount"] > owed:
-            self._ask("amount", f"More than the {wording.money(owed)} owed. Log it anyway?")
+        owed, amount = owed_on(self.chosen_account), found["amount"]
+        if amount is not None and owed is not None and amount > owed and amount != found["confirmed_amount"]:
+            self.questions["amount"] = Question("confirmed_amount", str(amount), "Yes, log it")
+            self.add_error("amount", f"More than the {wording.money(owed)} owed. Log it anyway?")
         if self.news and (found["seen"] or 0) < self.newest:
-            self._ask(None, f"{self.news} Log this one too?")
-
-    def _ask(self, field: str | None, question: str) -> None:
-        self.asks_again = True
-        self.add_error(field, question)
+            self.questions["outcome"] = Question("seen", str(self.newest), "Yes, log this one too")
+            self.add_error("outcome", f"{self.news} Log this one too?")
 
     @property
     def chosen_account(self) -> Record | None:

@@ -19,7 +19,7 @@ from django.forms.renderers import TemplatesSetting
 from django.utils.datastructures import MultiValueDict
 
 from portal.runtime.business_date import business_date
-from portal.ui.guard import GuardedForm
+from portal.ui.guard import GuardedForm, Question
 from servicing import rules
 
 # --- Fields ---
@@ -279,9 +279,9 @@ class StaffBoundField(BoundField):
         return list(getattr(self.form, "warnings", {}).get(self.name, []))
 
     @property
-    def number_question(self) -> str:
-        """The value to post with “No, keep it” when nine digits may be an SSN or EIN."""
-        return str(getattr(self.form, "number_questions", {}).get(self.name, ""))
+    def question(self) -> Question | None:
+        questions: dict[str, Question] = getattr(self.form, "questions", {})
+        return questions.get(self.name)
 
     @property
     def accepted(self) -> str:

@@ -4,7 +4,7 @@ Hides which fields are free text, and how an answer is recognized later without 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -68,6 +68,14 @@ def is_free_text(field: forms.Field) -> bool:
     )
 
 
+class Question(NamedTuple):
+    """What a field's error asks: a checkbox below it posts ``value`` as ``name``, so that it answers nothing else."""
+
+    name: str
+    value: str
+    answer: str
+
+
 class GuardedForm(forms.BaseForm):
     """Base of every form that people type into."""
 
@@ -78,14 +86,15 @@ class GuardedForm(forms.BaseForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.number_questions: dict[str, str] = {}
-        """By field: the digests to post as :data:`ANSWER` with “No, keep it”."""
+        self.questions: dict[str, Question] = {}
+        """By field."""
 
     def _clean_fields(self) -> None:
         super()._clean_fields()  # type: ignore[misc]
         for name, field in self.fields.items():
             if self.guards_text and is_free_text(field) and (problem := self._number_problem(name, field)):
-                self.number_questions[name] = problem.digests
+                if problem.digests:
+                    self.questions[name] = Question(ANSWER, problem.digests, "No, keep it")
                 self.errors.pop(name, None)
                 self.add_error(name, ValidationError(problem.text))
 

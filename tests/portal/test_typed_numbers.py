@@ -183,7 +183,7 @@ def arranged(portal_service: Sandbox, person: Person) -> dict[str, Any]:
     upload = SimpleUploadedFile("ids.csv", b"kind,uuid,borrower_uuid,label\n")
     person.browser.post("/registry/import/", {"ids": upload, "exported_on": timezone.localdate().isoformat()})
     promised = {"person": "Someone else", "channel": "phone", "outcome": "promised", "amount": "100"}
-    promised |= {"day": LATER.isoformat(), "is_confirmed": "on"}
+    promised |= {"day": LATER.isoformat()}
     person.browser.post(f"/collections/contacts/loan/{of[Kind.LOAN].uuid}/log/", promised)
     servicer = browser_of(Role.SERVICER)
     editor = Editor(servicer, borrower)

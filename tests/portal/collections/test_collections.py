@@ -16,6 +16,7 @@ from django.conf import LazySettings
 from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection, connections
+from django.db.models import Max
 from django.http import QueryDict
 from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
@@ -92,8 +93,8 @@ def in_days(days: int) -> date:
 
 
 def logged(browser: Browser, record: Record, **typed: Any) -> Any:
-    """Log a contact; with an amount, a promise for tomorrow unless another day is given."""
-    values = dict(CONTACT)
+    """Log a contact, having seen the newest; with an amount, a promise for tomorrow unless another day is given."""
+    values = CONTACT | {"seen": Contact.objects.aggregate(newest=Max("pk"))["newest"] or 0}
     if "amount" in typed:
         values |= {"outcome": "promised", "day": in_days(1).isoformat()}
     return browser.post(f"/collections/contacts/{record.kind}/{record.uuid}/log/", values | typed)
@@ -241,7 +242,7 @@ class TestWorklist:
         shown = {row["Account"]: row["Last contact"] for row in rows(servicer)}
         assert [bool(shown[one.uuid]) for one in loans] == [True, True, False]
         assert [row["Account"] for row in rows(servicer, "?quiet=7")] == [loans[2].uuid]
-        logged(servicer, loans[1], outcome="left_message", is_confirmed="on")
+        logged(servicer, loans[1], outcome="left_message")
         page = pages.words(pages.page(servicer, "/collections/"))
         assert page.count("Hardship") == page.count("Left message") == 1
 
@@ -441,7 +442,7 @@ class TestContacts:
         loan = late_loan(desk)
         answer = logged(servicer, loan, amount="1200.01")
         assert "More than the $1,200.00 owed. Log it anyway?" in pages.words(answer.content.decode())
-        assert logged(servicer, loan, amount="1200.01", is_confirmed="on").status_code == 303
+        assert logged(servicer, loan, amount="1200.01", confirmed_amount="1200.01").status_code == 303
         assert Promise.objects.get().amount == Decimal("1200.01")
 
     def test_a_promise_is_not_compared_with_what_is_not_known(self, desk: Sandbox, servicer: Browser) -> None:
@@ -498,8 +499,22 @@ class TestContacts:
         shown = pages.words(answer.content.decode())
         assert "logged “Promised to pay”" in shown
         assert "Log this one too?" in shown
-        assert logged(servicer, loan, amount="50", seen="0", is_confirmed="on").status_code == 303
+        assert logged(servicer, loan, amount="50").status_code == 303
         assert Promise.objects.count() == 2
+
+    def test_each_question_has_an_answer_of_its_own(self, desk: Sandbox, servicer: Browser) -> None:
+        loan, colleague = late_loan(desk), browser_of(Role.SUPERVISOR)
+        assert logged(colleague, loan, seen="0").status_code == 303
+        answers, said = {"seen": "0"}, ("Yes, log it", "Yes, log this one too")
+        for name, number in (("confirmed_amount", 2), ("seen", 1)):
+            answer = logged(servicer, loan, amount="1200.01", **answers)
+            page = answer.content.decode()
+            assert sum(words in page for words in said) == number
+            assert all(f'name="{one}" value="{value}"' in page for one, value in answers.items())
+            answers[name] = re.findall(rf'type="checkbox" name="{name}" value="([^"]+)"', page)[0]
+        answer = logged(servicer, loan, **answers | {"amount": "1200.02"})
+        assert "Log it anyway?" in pages.words(answer.content.decode())
+        assert logged(servicer, loan, amount="1200.01", **answers).status_code == 303
 
     def test_a_promise_needs_an_account_that_is_not_archived(self, desk: Sandbox, servicer: Browser) -> None:
         loan = late_loan(desk)
@@ -511,7 +526,7 @@ class TestContacts:
         browser_of(Role.SUPERVISOR).post(
             f"/registry/loan/{loan.uuid}/archive/", {"act": "archive", "reason": "Sold"}
         )
-        answer = logged(servicer, loan, amount="10", is_confirmed="on")
+        answer = logged(servicer, loan, amount="10")
         shown = pages.words(answer.content.decode())
         assert ("This account is archived." in shown, "Take account" in shown) == (True, False)
 
@@ -662,7 +677,7 @@ class TestPromises:
     def test_two_promises_and_one_payment(self, desk: Sandbox, servicer: Browser) -> None:
         loan = late_loan(desk)
         for _ in range(2):
-            logged(servicer, loan, amount="300", is_confirmed="on")
+            logged(servicer, loan, amount="300")
         desk.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
         advance(desk, 7)
         desk.world.account(loan.uuid)
@@ -687,7 +702,7 @@ class TestPromises:
     ) -> None:
         loan = late_loan(desk)
         for amount in ("40", "50"):
-            logged(servicer, loan, amount=amount, is_confirmed="on")
+            logged(servicer, loan, amount=amount)
         newest = Promise.objects.get(amount=50)
         servicer.post(f"/collections/promises/{newest.pk}/withdraw/", {"reason": "Logged twice"})
         [row] = rows(servicer, "?promise=open")

@@ -108,7 +108,8 @@ def log(row: WorklistRow, username: str, *, day: date | None = None, **typed: An
     actor = Actor(id=user.pk, name=user.audit_name(), role=user.role)
     form = contact_form(row.record)
     people = [value for value, _ in form.fields["person"].choices]  # type: ignore[attr-defined]
-    data = {"person": people[0], "channel": "phone", "is_confirmed": "on", "day": day or ""} | typed
+    data = {"person": people[0], "channel": "phone", "seen": form.newest, "day": day or ""} | typed
+    data["confirmed_amount"] = data.get("amount", "")
     form = contact_form(row.record, {name: str(value) for name, value in data.items()})
     if form.is_valid():
         save_contact(actor, row.record, form)
