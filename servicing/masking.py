@@ -9,7 +9,7 @@ import html
 import re
 import sys
 import unicodedata
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from enum import Enum, auto
@@ -86,6 +86,7 @@ _ODD: Final = re.compile(
     r"|\\+(?:u(?P<u>[0-9a-fA-F]{4})|x(?P<x>[0-9a-fA-F]{2})|(?P<blank>[tnrfv]))"
     r"|[^\x00-\x7f]"
 )
+_TAG: Final = re.compile(r"</?[A-Za-z!][^<>]*>")
 _INVISIBLE: Final = "\u200b"
 """The replacement for every invisible character."""
 # Invisible characters that Unicode does not classify as formatting.
@@ -161,8 +162,8 @@ _BIRTH_DATE: Final = re.compile(
 )
 
 
-# Escapes, quotation marks of a field, and NUL.
-_MARK: Final = re.compile(r"""["'&%\\\0]""")
+# Escapes, quotation marks of a field, NUL, and tags.
+_MARK: Final = re.compile(r"""["'&%\\\0<]""")
 _BIRTH_WORD: Final = re.compile("|".join(map(re.escape, _BIRTH_WORDS)), re.IGNORECASE)
 
 
@@ -197,15 +198,20 @@ class TaxNumber(NamedTuple):
 class _Reading:
     """A text as people read it, with the positions of its parts in the original."""
 
-    def __init__(self, original: str, invisible: str) -> None:
+    text: str
+
+    def __init__(self, source: "str | _Reading", invisible: str) -> None:
+        """`source` is the original, or a reading whose tags are left out."""
+        self._source = source
+        original, pattern = (source, _ODD) if isinstance(source, str) else (source.text, _TAG)
         self._parts: list[tuple[int, int, int]] = []
         """For each part: its start as read, and its start and end in the original. A plain part has no length."""
-        if original.isascii() and not any(mark in original for mark in "&%\\"):
+        if pattern is _ODD and original.isascii() and not any(mark in original for mark in "&%\\"):
             self.text = original
             return
         pieces: list[str] = []
         length = position = 0
-        for found in _ODD.finditer(original):
+        for found in pattern.finditer(original):
             if (read := _read(found).replace(_INVISIBLE, invisible)) == found[0]:
                 continue
             pieces += original[position : found.start()], read
@@ -217,7 +223,8 @@ class _Reading:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The position of a part in the original, with whole entities and escapes."""
-        return self._origin(start)[0], self._origin(end - 1)[1]
+        begin, finish = self._origin(start)[0], self._origin(end - 1)[1]
+        return (begin, finish) if isinstance(self._source, str) else self._source.span(begin, finish)
 
     def _origin(self, index: int) -> tuple[int, int]:
         at = bisect_right(self._parts, (index, sys.maxsize, 0)) - 1
@@ -227,7 +234,9 @@ class _Reading:
 
 
 def _read(found: re.Match[str]) -> str:
-    """The characters that people read for an entity, an escape or a character outside ASCII."""
+    """The characters that people read for a tag, an entity, an escape or a character outside ASCII."""
+    if found.re is _TAG:
+        return _INVISIBLE
     if entity := found["entity"]:
         text = html.unescape(f"&{entity};")
         return found[0] if text.startswith("&") and len(text) > 1 else "".join(map(_read_character, text))
@@ -257,22 +266,22 @@ def _read_character(character: str) -> str:
 
 
 def tax_numbers(text: str) -> Iterator[TaxNumber]:
-    """Possible EINs and SSNs in a text, in digits of any script, with any separator and however they are escaped."""
+    """Possible EINs and SSNs in a text, in digits of any script, with any separator, escaped or marked up."""
     found: list[tuple[int, int]] = []
-    for invisible in (
-        _INVISIBLE,
-        "",
-    ):  # Invisible characters may separate groups or be scattered among the digits.
-        reading = _Reading(text, invisible)
-        if _NINE_DIGITS.search(reading.text):
-            for start, end, is_certain in _tax_numbers(reading.text):
-                span = reading.span(start, end)
-                if not any(span[0] < other[1] and other[0] < span[1] for other in found):
-                    digits = "".join(_DIGITS.findall(reading.text[start:end]))
-                    yield TaxNumber(*span, digits, is_certain)
-                    if invisible and _INVISIBLE in reading.text:
-                        found.append(span)
-        if _INVISIBLE not in reading.text:
+    # What nobody sees may separate groups or be scattered among the digits.
+    for invisible in (_INVISIBLE, ""):
+        readings = [_Reading(text, invisible)]
+        if _TAG.search(readings[0].text):
+            readings.append(_Reading(readings[0], invisible))
+        for reading in readings:
+            if _NINE_DIGITS.search(reading.text):
+                for start, end, is_certain in _tax_numbers(reading.text):
+                    span = reading.span(start, end)
+                    if not _touches(found, *span):
+                        insort(found, span)
+                        digits = "".join(_DIGITS.findall(reading.text[start:end]))
+                        yield TaxNumber(*span, digits, is_certain)
+        if not any(_INVISIBLE in reading.text for reading in readings):
             return
 
 
@@ -483,7 +492,7 @@ def _scrub_field(name: str, objects: list[dict[str, Any]]) -> Iterator[tuple[Kin
 def _is_harmless(texts: set[str]) -> bool:
     """Whether none of these texts can hold nine digits close together, a date of birth, or a field inside it."""
     text = "a".join(texts)
-    if not text.isascii() or any(mark in text for mark in '"&%\\'):
+    if not text.isascii() or any(mark in text for mark in '"&%\\<'):
         return False
     if _NINE_DIGITS.search(_TIMESTAMP.sub("", text) if "-" in text else text):
         return False

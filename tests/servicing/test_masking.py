@@ -105,6 +105,12 @@ SSN_OR_EIN = [
     *("219\u200b09\u200b9999", "\uff12\uff11\uff19-\uff10\uff19-\uff19\uff19\uff19\uff19"),
     *(r"84\u200b0917263", r"219\t\t09\t\t9999", r"219\xa0\xa0\xa009\xa09999", r"219\u201309\u20139999"),
     *("219\u30fc09\u30fc9999", "219\uff7009\uff709999", "219\u064009\u31619999", "84\u4e000917263"),
+    *(
+        "219</b>-09-9999",
+        '219<td class="n1">09</td>9999',
+        "21<i>9</i>-0<i>9</i>-9999",
+        "84&lt;/b&gt;-0917263",
+    ),
     *("84-0917263", "84 0917263", "84.0917263", "84\u20140917263", "84 ---- 0917263"),
     *("219 -- 09 -- 9999", "219\r\n\r\n09\r\n\r\n9999", "219\u00a0\u00a0\u00a0\u00a009\u00a09999"),
     *(
@@ -224,7 +230,23 @@ def test_other_dates_in_text_are_shown(text: str) -> None:
     assert masked_text(text) == answer["note"] == text
 
 
-GAPS = ["-", " ", ".", "/", "\u2013", "\u00a0", "\u200b", "\u3164", "&#45;", "%2D", " - ", "\r\n", "_"]
+GAPS = [
+    "</b>-",
+    "<td n=1>",
+    "-",
+    " ",
+    ".",
+    "/",
+    "\u2013",
+    "\u00a0",
+    "\u200b",
+    "\u3164",
+    "&#45;",
+    "%2D",
+    " - ",
+    "\r\n",
+    "_",
+]
 
 
 @given(
@@ -247,7 +269,7 @@ def test_usual_groups_are_certain_however_they_are_written(
     st.from_regex(r"[0-9]{9}", fullmatch=True),
     st.sets(st.integers(1, 8), max_size=8),
     st.sampled_from(["SSN", "ssn:", "social security", "EIN #", "FEIN", "ITIN", "tax id", "Taxpayer number"]),
-    st.sampled_from([" ", "*", "\u200b", "&nbsp;", "%20", "\n"]),
+    st.sampled_from([" ", "*", "\u200b", "<i>", "&nbsp;", "%20", "\n"]),
 )
 def test_any_groups_beside_a_word_are_certain(digits: str, cuts: set[int], word: str, gap: str) -> None:
     text = "".join(gap * (index in cuts) + digit for index, digit in enumerate(digits))
