@@ -51,7 +51,7 @@ RECORD_BUSY = Failure(
 OUTCOME_UNKNOWN = Failure(
     HTTPStatus.GATEWAY_TIMEOUT,
     "Outcome unknown",
-    "The request was sent, but no clear response came back. It may or may not have been done.",
+    "The request was sent, but no clear response came back. It may or may not have gone through.",
     "The request record says whether the request can be sent again and what to ask the lending service.",
 )
 FAILURES: dict[type[servicing.ServicingError], Failure] = {

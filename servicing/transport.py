@@ -426,7 +426,7 @@ def _no_answer_error(call: Call, reply: Reply) -> ServicingError:
     if reply.was_not_sent:
         return NotSent(f"Nothing was sent. The lending service can’t be reached: {reply.failure}.")
     return OutcomeUnknown(
-        f"The lending service didn’t respond, so the change may or may not have been done: {reply.failure}."
+        f"The lending service didn’t respond, so the change may or may not have gone through: {reply.failure}."
     )
 
 

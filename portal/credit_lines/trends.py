@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from django.utils.safestring import SafeString
 
 from portal.registry.models import Record
+from portal.runtime.business_date import business_date_at
 from portal.ui.charts import polyline, x_position
 from portal.ui.markup import format_html_join
 from portal.ui.templatetags.ui import moment, money
@@ -63,9 +64,11 @@ def samples(record: Record) -> list[Sample]:
 
 
 def trends(history: Sequence[Sample]) -> list[Trend]:
-    """Build the three charts; none until a balance has changed."""
+    """Build the three charts; none until a balance has changed and the copies are of more than one day."""
     balances = {tuple(getattr(one.statement, field) for _, field, _ in SERIES) for one in history}
-    return [_trend(*series, history) for series in SERIES] if len(balances) > 1 else []
+    if len(balances) < 2 or business_date_at(history[0].at) == business_date_at(history[-1].at):
+        return []
+    return [_trend(*series, history) for series in SERIES]
 
 
 def trend_rows(history: Sequence[Sample]) -> SafeString:

@@ -156,7 +156,7 @@ def check_write(operation: str, fault: NetworkFault, browser: Browser, service: 
     page = answer.content.decode()
     intents = list(WriteIntent.objects.filter(operation=operation).order_by("-created_at"))
     intent = intents[0]
-    if (answer.status_code, "may or may not have been done" in page) != (504, True):
+    if (answer.status_code, "may or may not have gone through" in page) != (504, True):
         found.untrue.append(f"the page answers {answer.status_code} and does not say that nobody knows")
     if intent.get_absolute_url() not in page:
         found.untrue.append("the page does not lead to the record of the write")

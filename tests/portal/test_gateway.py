@@ -166,7 +166,7 @@ class TestWrite:
     ) -> None:
         portal_service.fail_next("applications.submit", cut_after_commit=True)
         page = submit(servicer, borrower).content.decode()
-        assert "may or may not have been done" in page
+        assert "may or may not have gone through" in page
         assert f'href="{WriteIntent.objects.get().get_absolute_url()}"' in page
 
     def test_what_our_own_rules_refuse_leaves_nothing(

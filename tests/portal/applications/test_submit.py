@@ -363,7 +363,7 @@ class TestUnknown:
 
     def test_the_page_says_that_nobody_knows(self) -> None:
         page = html(self.first, 504)
-        assert "may or may not have been done" in page
+        assert "may or may not have gone through" in page
         assert self.intent.get_absolute_url() in page
         assert (self.intent.state, trail()) == ("unknown", ["attempt", "outcome unknown"])
 
