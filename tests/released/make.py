@@ -84,7 +84,7 @@ def fill(sandbox: object) -> None:
     editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Articles of amendment"}, "ask")
     servicer.post(f"/notes/new/borrower/{owner.uuid}/", {"text": "Asked for a new schedule."})
     promise = {"person": "Someone else", "channel": "phone", "outcome": "promised", "amount": "100"}
-    promise |= {"day": business_date().isoformat(), "note": "Pays by wire.", "is_confirmed": "on"}
+    promise |= {"day": business_date().isoformat(), "note": "Pays by wire.", "confirmed_amount": "100"}
     servicer.post(f"/collections/contacts/loan/{loan.uuid}/log/", promise)
     servicer.post("/collections/take/", {"uuid": [loan.uuid]})
     start_job(refresh_portfolio, rate=4)
