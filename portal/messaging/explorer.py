@@ -160,7 +160,7 @@ class Explorer:
         shown = {name: value for name, value in self.filters.items() if name not in DISPLAY_PARAMS}
         labels = {name: str(self.form.fields[name].label) for name in shown}
         return [
-            Chip(labels[name], _in_words(value), self.query_string(**{name: None}), name in sent)
+            Chip(labels[name], _in_words(name, value), self.query_string(**{name: None}), name in sent)
             for name, value in shown.items()
         ]
 
@@ -338,8 +338,10 @@ def _save(messages: Iterable[RemoteMessage]) -> list[Message]:
     return [saved.get(uuid) or message_row(one) for uuid, one in zip(uuids, messages, strict=True)]
 
 
-def _in_words(value: Any) -> str:
+def _in_words(name: str, value: Any) -> str:
     match value:
+        case list() if name == "event":
+            return ", ".join(wording.event(one) or "" for one in value)
         case list():
             named = [(word, wording.STATUSES.get(word.upper())) for word in value]
             return ", ".join(status.word if status else str(wording.human(word)) for word, status in named)

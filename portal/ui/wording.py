@@ -19,6 +19,8 @@ from servicing.figures import PastDue
 MINUS = "−"
 MASK = "••••"
 # The labels of a range filter's two ends.
+RETURNED = ("failed after success", "returned after posting")
+"""What the service's events call a return, and what the status of the payment says."""
 DATES_REVERSED = "The end is before the start."
 AMOUNTS_REVERSED = "Must be at least the minimum."
 
@@ -162,6 +164,11 @@ def phone(value: str | None) -> str | None:
 def human(value: str | None) -> str | None:
     """An enumeration value of the service in words; an unknown one raw."""
     return WORDS.get(value.upper(), value) if value else None
+
+
+def event(value: str | None) -> str | None:
+    """The event of a message in words."""
+    return re.sub(r"[._]+", " ", value).strip().capitalize().replace(*RETURNED) if value else None
 
 
 def status(value: str) -> Status:

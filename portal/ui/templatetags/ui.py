@@ -58,8 +58,6 @@ SHORT = 3
 _BREAKS = re.compile(r"(?<=@)|(?=\.[^\W\d_])")
 
 LONGEST_BADGE = 24  # A longer word wraps.
-RETURNED = ("failed after success", "returned after posting")
-"""What the service's events call a return, and what the status of the payment says."""
 STATE_ICONS = {"ok": "check", "waiting": "clock", "warn": "alert-triangle", "bad": "alert-circle"}
 
 
@@ -163,7 +161,7 @@ def human(value: str | None) -> str:
 @register.filter
 def event_words(value: str | None, count: int = 1) -> str:
     """The event of a message in words, its code on hover: ``Payment scheduled``, ``32 payments scheduled``."""
-    words = re.sub(r"[._]+", " ", value).strip().capitalize().replace(*RETURNED) if value else None
+    words = wording.event(value)
     if words and count > 1:
         words = f"{count} payments {words[8:]}" if words.startswith("Payment ") else f"{count} × {words}"
     return _in_words(value, words)

@@ -117,6 +117,8 @@ class TestLive:
         page = " ".join(viewer.get("/messages/?event=payment.failed_after_success").content.decode().split())
         assert "Event: Payment returned after posting</summary>" in page
         assert '<span title="payment.failed_after_success">Payment returned after posting</span>' in page
+        chips = page.partition('aria-label="Active filters"')[2]
+        assert "Event: Payment returned after posting" in chips.partition("</div>")[0]
 
     def test_a_burst_of_one_kind_is_one_row_that_opens(
         self, viewer: Browser, portal_service: Sandbox
