@@ -23,23 +23,25 @@ def undelivered_messages(snoozed: Snoozed) -> Items:
     # Most messages were delivered. The status index skips them, while "not equal" would read each.
     others = Q(status__gt="", status__lt=DELIVERED) | Q(status__gt=DELIVERED)
     found = Message.objects.filter(others, pk__gte=first_key_at(midnight(since)))
-    newest = found.first()
-    if newest is None:
-        return Items()
-    count = found[:MAX_COUNTED].count()
-    statuses = sorted(found.order_by("status").values_list("status", flat=True).distinct())
-    query = urlencode({"source": "copy", "status": statuses, "start_date": since}, doseq=True)
-    return snoozed.only(
-        Item(
-            key=f"messages:{newest.pk}",
+
+    def item(newest: Message) -> Item:
+        count = found[:MAX_COUNTED].count()
+        statuses = sorted(found.order_by("status").values_list("status", flat=True).distinct())
+        query = urlencode({"source": "copy", "status": statuses, "start_date": since}, doseq=True)
+        return Item(
+            key=_key(newest),
             state="warn",
             icon="webhook",
-            fact=f"{count:,} message{'' if count == 1 else 's'} not successful,",
-            rest=f"newest {newest.event or 'without an event'}",
+            fact=f"{count:,} message{'' if count == 1 else 's'} not delivered.",
+            rest=f"Newest: {wording.event(newest.event) or 'no event'}",
             meta=f"since {wording.day(since)}, from the local copy",
             when=newest.recorded_at,
             url=f"{reverse('messaging:index')}?{query}",
             verb="Show messages",
-        ),
-        "system",
-    )
+        )
+
+    return Items([one for one in found[:1] if _key(one) not in snoozed], item, group="system")
+
+
+def _key(newest: Message) -> str:
+    return f"messages:{newest.pk}"

@@ -233,7 +233,7 @@ class TestAttention:
         assert facts(servicer) == []
         delivered(now - timedelta(hours=2), "FAILED")
         delivered(now - timedelta(hours=1), "UNDELIVERED")
-        assert facts(servicer) == ["2 messages not successful, newest payment.failed"]
+        assert facts(servicer) == ["2 messages not delivered. Newest: Payment failed"]
         ((item, _),) = servicer.get("/").context["items"]
         assert "status=FAILED&status=UNDELIVERED" in item.url
         servicer.post(
@@ -241,7 +241,7 @@ class TestAttention:
         )
         assert facts(servicer) == []
         delivered(now + timedelta(seconds=2), "FAILED")
-        assert facts(servicer) == ["3 messages not successful, newest payment.failed"]
+        assert facts(servicer) == ["3 messages not delivered. Newest: Payment failed"]
 
     def test_what_was_not_sent_of_a_new_borrower_waits(
         self, portal_service: Sandbox, servicer: Browser
