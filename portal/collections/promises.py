@@ -4,11 +4,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from portal.collections.models import Promise
@@ -165,11 +164,7 @@ def is_dropped(read_at: Any, list_read_at: Any) -> bool:
 
 def find_promises(condition: Q, states: Collection[PromiseState]) -> list[DecidedPromise]:
     """The promises of active accounts that meet a condition and have one of these states, latest day first."""
-    account = Record.objects.filter(
-        kind__in=ACCOUNTS, uuid=OuterRef("account_uuid"), archived_at__isnull=True
-    )
-    made = Promise.objects.filter(Exists(account), condition, withdrawn_at=None)
-    accounts = dict(made.values_list("pk", "account_uuid"))
+    accounts = dict(_of_active_accounts().filter(condition).values_list("pk", "account_uuid"))
     if not accounts:
         return []
     found = [
@@ -181,9 +176,29 @@ def find_promises(condition: Q, states: Collection[PromiseState]) -> list[Decide
     return sorted(found, key=lambda one: (one.promise.day, one.promise.pk), reverse=True)
 
 
-def due_today() -> list[DecidedPromise]:
-    """The promises due today that aren't kept yet."""
-    return find_promises(Q(day=business_date()), UNDECIDED)
+def _of_active_accounts() -> QuerySet[Promise]:
+    """The promises of active accounts that weren't withdrawn."""
+    account = Record.objects.filter(
+        kind__in=ACCOUNTS, uuid=OuterRef("account_uuid"), archived_at__isnull=True
+    )
+    return Promise.objects.filter(Exists(account), withdrawn_at=None)
+
+
+def due_today() -> QuerySet[Promise]:
+    """The promises due today that aren't kept yet.
+
+    Thousands may be due, so only those are decided whose account has a payment that could have kept them.
+    """
+    today = business_date()
+    payment = Record.objects.filter(
+        kind=Kind.REPAYMENT,
+        parent_uuid=OuterRef("account_uuid"),
+        archived_at=None,
+        key_date__gte=OuterRef("logged_on"),
+        key_date__lte=promises.business_day_after(today, settings.PROMISE_GRACE_DAYS),
+    )
+    kept = find_promises(Q(Exists(payment), day=today), [PromiseState.KEPT])
+    return _of_active_accounts().filter(day=today).exclude(pk__in=[one.promise.pk for one in kept])
 
 
 def broken_since_yesterday() -> list[DecidedPromise]:
@@ -208,12 +223,12 @@ def broken_since(first: date) -> list[DecidedPromise]:
     return [one for one in found if (one.promise.broken_on or today) >= first]
 
 
-def accounts_with(name: str) -> list[str]:
+def accounts_with(name: str) -> QuerySet[Promise, Any] | list[str]:
     """The accounts with promises due today, or with recent ones that are undecided, kept or broken."""
     recent = business_date() - timedelta(days=RECENT_DAYS)
     match name:
         case "due":
-            found = due_today()
+            return due_today().order_by().values("account_uuid")
         case "new":
             found = broken_since_yesterday()
         case "broken":
@@ -223,8 +238,3 @@ def accounts_with(name: str) -> list[str]:
         case _:
             found = find_promises(Q(day__gte=recent), UNDECIDED)
     return list({one.promise.account_uuid for one in found})
-
-
-def promised_amount(found: Iterable[DecidedPromise]) -> Decimal:
-    """The sum of these promises."""
-    return sum((one.promise.amount for one in found), Decimal(0))

@@ -130,8 +130,8 @@ def follow_ups_due(person: User) -> Iterator[Notice]:
 def promises_due(person: User) -> Iterator[Notice]:
     """The number of promises due today on this person's accounts."""
     today = business_date()
-    own = set(AccountOwner.objects.filter(owner=person).values_list("account_uuid", flat=True))
-    if count := sum(one.promise.account_uuid in own for one in due_today()) if own else 0:
+    own = AccountOwner.objects.filter(owner=person).values("account_uuid")
+    if count := due_today().filter(account_uuid__in=own).count():
         subject = f"{count} promise{pluralize(count)} due today"
         url = f"{reverse('collections:index')}?promise=due&owner={person.pk}"
         yield Notice(f"promises:{today}", subject, f"{subject} on your accounts.", url)
