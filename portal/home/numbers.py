@@ -7,13 +7,14 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
+from django.db.models import Q
 from django.urls import reverse
 
 from portal.live.reading import Coverage, coverage
 from portal.registry.models import Kind
 from portal.registry.records import active_records
+from portal.repayments.sums import dollars, with_totals
 from portal.repayments.table import SUCCEEDED
-from servicing.schedules import total
 
 DAYS = 7
 # The chart: the width of a day, the height of the largest day, and the gap between its two parts.
@@ -22,23 +23,28 @@ STEP, HEIGHT, GAP = 40, 60, 2
 
 @dataclass
 class Payments:
-    """The amounts of some payments."""
+    """The number and the sum of some payments."""
 
-    amounts: list[Decimal | None] = field(default_factory=list)
-
-    @property
-    def count(self) -> int:
-        return len(self.amounts)
+    count: int = 0
+    known_sum: Decimal = Decimal(0)
+    """The sum of the known amounts."""
+    is_known: bool = True
 
     @property
     def sum(self) -> Decimal | None:
         """The sum; None if an amount is missing."""
-        return total(self.amounts) if self.amounts else Decimal(0)
+        return self.known_sum if self.is_known else None
 
     @property
-    def known_sum(self) -> Decimal:
-        """The sum of the known amounts, for the chart."""
-        return sum((amount for amount in self.amounts if amount and amount > 0), Decimal(0))
+    def drawn(self) -> Decimal:
+        """What the chart shows."""
+        return max(self.known_sum, Decimal(0))
+
+    def add(self, number: int, known: int, amount: Decimal) -> None:
+        """Add so many payments, of which so many have known amounts."""
+        self.count += number
+        self.known_sum += amount
+        self.is_known = self.is_known and number == known
 
 
 @dataclass
@@ -89,32 +95,32 @@ class Numbers:
     @property
     def bars(self) -> list[Bar]:
         """The bars of the chart; empty if there is nothing to draw."""
-        largest = max(day.succeeded.known_sum + day.failed.known_sum for day in self.days)
+        largest = max(day.succeeded.drawn + day.failed.drawn for day in self.days)
         return [_bar(index, day, largest) for index, day in enumerate(self.days)] if largest else []
 
 
 def numbers(today: date) -> Numbers:
-    """Read the payments of the seven days up to today."""
+    """Add up the payments of the seven days up to today."""
     repayments = active_records(Kind.REPAYMENT)
     first = today - timedelta(days=DAYS - 1)
     week = Day(today, first)
     days = {day: Day(day, day) for day in (first + timedelta(days=number) for number in range(DAYS))}
     recent = repayments.filter(key_date__gte=first, key_date__lte=today)
-    columns = ("key_date", "status", "flagged", "category", "amount")
-    for effective, status, has_failed, product, amount in recent.values_list(*columns):
+    groups = recent.order_by().values_list("key_date", "status", "flagged", "category")
+    for effective, status, has_failed, product, number, _, known, *parts in with_totals(groups, Q()):
         for span in (days[effective], week):
             if status == SUCCEEDED:
-                span.succeeded.amounts.append(amount)
-                span.by_product[product].amounts.append(amount)
+                span.succeeded.add(number, known, dollars(*parts))
+                span.by_product[product].add(number, known, dollars(*parts))
             if has_failed:
-                span.failed.amounts.append(amount)
+                span.failed.add(number, known, dollars(*parts))
     return Numbers(list(days.values()), week, coverage())
 
 
 def _bar(index: int, day: Day, largest: Decimal) -> Bar:
-    height = int(day.succeeded.known_sum / largest * HEIGHT)
-    failed = int(day.failed.known_sum / largest * HEIGHT)
+    height = int(day.succeeded.drawn / largest * HEIGHT)
+    failed = int(day.failed.drawn / largest * HEIGHT)
     ground = HEIGHT - height
     gap = GAP if height and failed else 0
-    failed = max(failed - gap, 1) if day.failed.known_sum else 0
+    failed = max(failed - gap, 1) if day.failed.drawn else 0
     return Bar(index * STEP, ground, height, max(0, ground - gap - failed), failed)

@@ -4,19 +4,10 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import groupby
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from django.db.models import (
-    BigIntegerField,
-    Count,
-    DecimalField,
-    ExpressionWrapper,
-    F,
-    Q,
-    QuerySet,
-    Sum,
-)
-from django.db.models.functions import Cast, Round, TruncMonth
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import TruncMonth
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
@@ -36,6 +27,7 @@ from portal.registry.models import Kind, Record
 from portal.registry.records import distinct_values
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.list_page import REPAYMENTS, is_upcoming, load_rows
+from portal.repayments.sums import dollars, sum_of, with_totals
 from portal.repayments.table import (
     SCHEDULED,
     SUCCEEDED,
@@ -53,11 +45,6 @@ Months = Mapping[str, tuple[int, Decimal | None]]
 """By title of a group: its number of rows in all, and the sum of the successful ones."""
 StatusCounts = dict[str, tuple[int | None, Amount | None]]
 """For each status the number and the sum of its repayments; None if there are too many, or amounts are absurd."""
-UNITS = 10_000
-"""Amounts are summed as whole ten-thousandths of a dollar: exact in every database."""
-PART = 10**6
-"""Upper and lower digits are summed separately, because a database's integers have at most nineteen digits."""
-SUMMABLE = Q(amount__lt=10**14, amount__gt=-(10**14))
 UNKNOWN = Count("pk", filter=Q(amount__isnull=True))
 
 
@@ -153,10 +140,10 @@ def status_tabs(listing: Listing) -> list[StatusTab]:
 
 def _by_status(found: Listing) -> StatusCounts:
     counts: StatusCounts = {}
-    by_status = _with_totals(found.found.order_by().values_list("status"), Q())
+    by_status = with_totals(found.found.order_by().values_list("status"), Q())
     for status, number, wanted, summed, *parts, unknown in by_status.annotate(unknown=UNKNOWN):
         is_known = wanted == summed + unknown
-        counts[status] = number, Amount(_dollars(*parts), unknown) if is_known else None
+        counts[status] = number, Amount(dollars(*parts), unknown) if is_known else None
     return counts
 
 
@@ -183,29 +170,5 @@ def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
 
 def _months(span: QuerySet[Record]) -> dict[str, tuple[int, Decimal | None]]:
     months = span.annotate(month=TruncMonth("key_date")).values_list("month")
-    totals = _with_totals(months, Q(status__iexact=SUCCEEDED))
-    return {f"{month:%B} {month.year}": (number, _sum(*sums)) for month, number, *sums in totals}
-
-
-def _with_totals(groups: Any, condition: Q) -> Any:
-    """Add to each group its number of rows, and the inputs of :func:`_sum` for rows that meet a condition."""
-    decimal = DecimalField(max_digits=24, decimal_places=4)
-    units = Cast(Round(ExpressionWrapper(F("amount") * UNITS, output_field=decimal)), BigIntegerField())
-    upper, lower = (ExpressionWrapper(part, BigIntegerField()) for part in (units / PART, units % PART))
-    summable = condition & SUMMABLE
-    return groups.annotate(
-        number=Count("pk"),
-        wanted=Count("pk", filter=condition),
-        summed=Count("amount", filter=summable),
-        upper=Sum(upper, filter=summable),
-        lower=Sum(lower, filter=summable),
-    )
-
-
-def _sum(wanted: int, summed: int, *parts: int | None) -> Decimal | None:
-    """The sum of amounts from its parts; None if an amount is missing or absurd."""
-    return _dollars(*parts) if wanted == summed else None
-
-
-def _dollars(upper: int | None, lower: int | None) -> Decimal:
-    return Decimal((upper or 0) * PART + (lower or 0)) / UNITS
+    totals = with_totals(months, Q(status__iexact=SUCCEEDED))
+    return {f"{month:%B} {month.year}": (number, sum_of(*sums)) for month, number, *sums in totals}

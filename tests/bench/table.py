@@ -64,10 +64,19 @@ def at_least(name: str, ours: Runs, limit: float, *, unit: str, why: str = "") -
 
 
 def timed(
-    *works: Callable[[], object], rounds: int = 15, clock: Callable[[], float] = time.perf_counter
+    *works: Callable[[], object],
+    rounds: int = 15,
+    clock: Callable[[], float] = time.perf_counter,
+    before: Callable[[], object] = lambda: None,
 ) -> list[list[float]]:
-    """Milliseconds of each run, taken in turns so that the machine's load affects all of them alike."""
-    runs = [[_timed(work, clock) for work in works] for _ in range(rounds)]
+    """Milliseconds of each run, taken in turns so that the machine's load affects all of them alike.
+
+    What is done ``before`` each round is not timed.
+    """
+    runs = []
+    for _ in range(rounds):
+        before()
+        runs.append([_timed(work, clock) for work in works])
     return [list(times) for times in zip(*runs, strict=True)]
 
 
