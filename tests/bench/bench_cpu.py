@@ -145,7 +145,11 @@ SEARCHED = (
 )
 WHOLE_LINE = "it decodes the line with its statements and repayments, and draws the panels of all three."
 FRAME = "our page has the same rows with filters, views, columns, exports, and a navigation with counts."
-COLD = "the first page after a while counts open items and measures the service's health for the navigation."
+COLD = (
+    "the first page after a while counts open items and measures the service's health for the navigation, a statement"
+    " for each kind. With a million borrowers it counts rows, late accounts and payments due along their indexes."
+    " Deciding no promise for it that no payment could have kept made it four times as fast."
+)
 
 
 TODAY = datetime.now(UTC).date()
@@ -329,8 +333,9 @@ def beside_references(browser: Any, name: str, page: Page, size: Size) -> list[R
         *works, rounds=ROUNDS if size.is_few else max(ROUNDS // 3, 3), clock=cpu_clock(), before=works[0]
     )
     found = [compared(f"{name}, {size}, times a bare view", ours, least, page.limit, why=page.why)]
-    limit = COUNTING_ADMIN_TIMES if size.borrowers >= MANY.borrowers else ADMIN_TIMES
     for way, theirs in zip(ways, admins, strict=True):
+        does_count = way == "plain" and size.borrowers >= MANY.borrowers
+        limit = COUNTING_ADMIN_TIMES if does_count else ADMIN_TIMES
         found.append(compared(f"{name}, {size}, times Django's admin, {way}", ours, theirs, limit, why=FRAME))
     return found
 
