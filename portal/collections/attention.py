@@ -2,40 +2,32 @@
 
 from collections.abc import Iterable
 from decimal import Decimal
-from functools import cache
 
-from django.db.models import Q
 from django.urls import reverse
 
 from portal.collections.models import Promise
-from portal.collections.promises import (
-    DecidedPromise,
-    broken_since_yesterday,
-    due_today,
-    find_promises,
-)
-from portal.registry.attention import MAX_SHOWN, Amount, Item, Items, Snoozed
+from portal.collections.promises import DecidedPromise, broken_since_yesterday, decide_promises, due_today
+from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.ui import wording
-from servicing.promises import PromiseState
 
 
 def promises_due_today(snoozed: Snoozed) -> Items:
     """The promises due today: counted in the database, and decided when they are shown."""
-    due = due_today().exclude(pk__in=snoozed.ids("promise:")).order_by("-pk")
-
-    @cache
-    def shown() -> dict[int, DecidedPromise]:
-        keys = list(due.values_list("pk", flat=True)[:MAX_SHOWN])
-        return {one.promise.pk: one for one in find_promises(Q(pk__in=keys), list(PromiseState))}
-
     return Items(
-        due,
-        lambda promise: _item(shown()[promise.pk]),
+        due_today().exclude(pk__in=snoozed.ids("promise:")).order_by("-pk"),
+        _item,
+        prepare=_decided,
         group="promised",
         name="promises due today",
         url=f"{reverse('collections:index')}?promise=due",
         add_up=_add_up,
     )
+
+
+def _decided(due: list[Promise]) -> list[DecidedPromise]:
+    decided = decide_promises((one.account_uuid for one in due), with_contacts=True)
+    by_promise = {one.promise: one for of_account in decided.values() for one in of_account}
+    return [by_promise[one] for one in due]
 
 
 def broken_promises(snoozed: Snoozed) -> Items:

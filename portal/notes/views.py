@@ -48,6 +48,8 @@ class FutureDayField(DayField):
 
 
 class NearDayField(FutureDayField):
+    """A day within a year."""
+
     def validate(self, value: date | None) -> None:
         super().validate(value)
         if value and value > business_date() + timedelta(days=MAX_DAYS_AHEAD):

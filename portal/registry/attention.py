@@ -100,19 +100,23 @@ class ItemGroup:
 
 
 class Items:
-    """The items of one kind: counted in the database, built when they are shown."""
+    """The items of one kind: counted in the database, built when they are shown.
+
+    ``prepare`` reads what the shown rows need, all at once.
+    """
 
     def __init__(
         self,
         rows: QuerySet[Any] | Sequence[Any] = (),
         build: Callable[[Any], Item] = lambda item: item,
         *,
+        prepare: Callable[[list[Any]], list[Any]] = lambda rows: rows,
         group: str = "",
         name: str = "",
         url: str = "",
         add_up: Callable[[Any], Amount] | None = None,
     ) -> None:
-        self._rows, self._build, self._add_up = rows, build, add_up
+        self._rows, self._build, self._prepare, self._add_up = rows, build, prepare, add_up
         self.group, self.name, self.url = group, name, url
 
     @cached_property
@@ -127,7 +131,7 @@ class Items:
             group=self.group,
             name=self.name,
             url=self.url,
-            items=[self._build(row) for row in self._first[:MAX_SHOWN]],
+            items=[self._build(row) for row in self._prepare(self._first[:MAX_SHOWN])],
             total=self.total,
             amount=self._add_up(self._first if self._has_all else self._rows) if self._add_up else None,
         )

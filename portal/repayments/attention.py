@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import cache
 
 from django.db.models import Count, Q, QuerySet, Sum
 from django.urls import reverse
 
 from portal.registry import store
-from portal.registry.attention import MAX_SHOWN, Amount, Item, Items, Snoozed
+from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.registry.figures import NOT_KNOWN_RANK, days_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import LINK_COLUMNS, active_records
-from portal.repayments.returns import returned_since
+from portal.repayments.returns import Returned, returned_since
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.templatetags.ui import NOT_KNOWN
@@ -42,16 +41,21 @@ def returned_payments(snoozed: Snoozed) -> Items:
     news = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
     hidden = snoozed.ids("repayment:")
     visible = [(one, day) for one, day in news if one.uuid not in hidden]
-    records = cache(lambda: Record.objects.in_bulk([one.pk for one, _ in visible[:MAX_SHOWN]]))
     url = f"{reverse('repayments:index')}?error=yes"
     return Items(
         visible,
-        lambda row: _returned_item(records()[row[0].pk], row[1]),
+        lambda row: _returned_item(*row),
+        prepare=_with_records,
         group="returned",
         name="returned payments",
         url=url,
         add_up=lambda rows: _add_up(one.amount for one, _ in rows),
     )
+
+
+def _with_records(news: list[tuple[Returned, date]]) -> list[tuple[Record, date]]:
+    records = Record.objects.in_bulk([one.pk for one, _ in news])
+    return [(records[one.pk], day) for one, day in news]
 
 
 def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
