@@ -18,9 +18,9 @@ from servicing.figures import PastDue
 
 MINUS = "−"
 MASK = "••••"
-# The labels of a range filter's two ends.
 RETURNED = ("failed after success", "returned after posting")
 """What the service's events call a return, and what the status of the payment says."""
+# The labels of a range filter's two ends.
 DATES_REVERSED = "The end is before the start."
 AMOUNTS_REVERSED = "Must be at least the minimum."
 
