@@ -232,20 +232,22 @@ class PastDue:
 
 def add_past_due(parts: Iterable[Part]) -> PastDue:
     """The past due total of open loans and lines. Credits (amounts below zero) are not debt and don't count."""
-    parts = list(parts)
-    counted = [part for part in parts if not part.is_closed]
-    lines = [part for part in counted if part.is_line]
-    loans = [part for part in counted if not part.is_line]
-    return PastDue(
-        known=sum((part.past_due for part in counted if part.past_due and part.past_due > 0), NOTHING),
-        loans=len(loans),
-        lines=len(lines),
-        unknown_loans=sum(part.past_due is None for part in loans),
-        unknown_lines=sum(part.past_due is None for part in lines),
-        closed=len(parts) - len(counted),
-        days=max((part.days for part in counted if part.days is not None and part.is_late), default=None),
-        is_late=any(part.is_late for part in counted),
-    )
+    known, days, is_late, closed = NOTHING, None, False, 0
+    accounts, unknown = [0, 0], [0, 0]  # Loans, lines.
+    for part in parts:
+        if part.is_closed:
+            closed += 1
+            continue
+        accounts[part.is_line] += 1
+        if part.past_due is None:
+            unknown[part.is_line] += 1
+        elif part.past_due > 0:
+            known += part.past_due
+        if part.is_late:
+            is_late = True
+            if part.days is not None:
+                days = part.days if days is None else max(days, part.days)
+    return PastDue(known, accounts[0], accounts[1], unknown[0], unknown[1], closed, days, is_late)
 
 
 # How the figures of a loan follow from its schedule

@@ -74,7 +74,6 @@ APPLICATIONS = ListPage(
     covered="applications for lines",
     covered_kinds=[Kind.APPLICATION],
     load_rows=load_rows,
-    reads_answers=True,
     columns=[
         *account_columns("Application"),
         value_column("product", "Product", "record.category", cells.word, "sd-wide"),

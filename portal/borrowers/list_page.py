@@ -83,32 +83,44 @@ def checked_after(days: int) -> Q:
 
 
 COLUMNS: Final = [
-    Column(name="name", head="Name", value=lambda row: row.record.label, cell=name, is_fixed=True),
+    Column(
+        name="name",
+        head="Name",
+        value=lambda row: row.record.label,
+        cell=name,
+        is_fixed=True,
+        reads=["label"],
+    ),
     Column(
         name="entity",
         head="Entity",
         value=lambda row: wording.human(row.entity),
+        reads=["subtype", "category"],
         cell=lambda row: ui.human(row.entity),
         css="sd-widest",
         is_default=False,
     ),
-    value_column("place", "City, state", "place", css="sd-wide", sort="city", is_default=False),
+    value_column(
+        "place", "City, state", "place", css="sd-wide", sort="city", is_default=False, reads=["city", "state"]
+    ),
     value_column("phone", "Phone", "record.phone", phone, "sd-widest"),
     value_column("email", "Email", "record.email", css="sd-wide", is_default=False),
     Column(
         name="people",
         head="Key people",
         value=lambda row: "; ".join(row.totals.people),
+        reads=[],
         cell=people,
         css="sd-widest",
         is_default=False,
     ),
-    value_column("loans", "Loans", "totals.loans", cells.count, "sd-num sd-wide"),
-    value_column("lines", "Lines", "totals.lines", cells.count, "sd-num sd-wide"),
+    value_column("loans", "Loans", "totals.loans", cells.count, "sd-num sd-wide", reads=[]),
+    value_column("lines", "Lines", "totals.lines", cells.count, "sd-num sd-wide", reads=[]),
     Column(
         name="past_due",
         head="Past due",
         value=lambda row: amount(row.totals.past_due.amount),
+        reads=[],
         cell=cells.past_due_total,
         css="sd-num",
     ),
@@ -116,12 +128,14 @@ COLUMNS: Final = [
         name="unknown",
         head="Accounts with past due not known",
         value=lambda row: row.totals.past_due.unknown or None,
+        reads=[],
         beside="past_due",
     ),
     Column(
         name="days",
         head="Days past due",
         value=lambda row: days_of(row.record) if row.record.flagged else None,
+        reads=["flagged", "oldest_unpaid_due", "days_past_due"],
         cell=cells.days_past_due,
         css="sd-num sd-wide",
     ),
@@ -131,12 +145,13 @@ COLUMNS: Final = [
         "totals.decision",
         lambda word: ui.status_badge(word) if word else "",
         "sd-widest",
+        reads=[],
     ),
     replace(CHECKED, is_default=False),
     value_column("activity", "Last activity", "record.updated_at", cells.age, "sd-wide", is_default=False),
     value_column("created", "Added", "record.created_at", day, "sd-wide", is_default=False),
     value_column("owner", "Added by", "record.created_by", css="sd-wide", is_default=False),
-    Column(name="uuid", head="ID", value=lambda row: row.record.uuid),
+    Column(name="uuid", head="ID", value=lambda row: row.record.uuid, reads=["uuid"]),
 ]
 BORROWERS: Final = ListPage(
     kinds=[Kind.BORROWER],

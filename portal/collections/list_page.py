@@ -255,7 +255,6 @@ WORKLIST = ListPage(
     actions=[Action("Returned payments", "collections:returns", icon="arrow-back-up")],
     tools=[Action("Print", "collections:print_list", icon="printer", css="sd-btn-sm")],
     can_refresh=True,
-    reads_answers=True,
     table="collections/worklist.html",
     load_rows=load_rows,
     columns=[

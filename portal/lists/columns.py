@@ -11,12 +11,17 @@ from portal.ui.exports import amount
 from portal.ui.templatetags import ui
 from servicing.figures import aging
 
+DAYS_READ = ["past_due", "oldest_unpaid_due", "days_past_due"]
+"""The fields that tell an account's days past due."""
+
 
 def value_column(
     name: str, head: str, path: str, show: Callable[[Any], Any] = ui.or_dash, css: str = "", **more: Any
 ) -> Column:
     """A column for an attribute of the row, such as ``record.amount``: as is in a file, by ``show`` on screen."""
     value = attrgetter(path)
+    if path.startswith("record."):
+        more["reads"] = [path.removeprefix("record.")]
     return Column(name=name, head=head, value=value, cell=lambda row: show(value(row)), css=css, **more)
 
 
@@ -32,6 +37,7 @@ def money_column(
         value=lambda row: amount(read(row)),
         cell=lambda row: show(read(row)),
         css=css,
+        reads=[path.removeprefix("record.")],
         **more,
     )
 
@@ -39,15 +45,18 @@ def money_column(
 def account_columns(head: str) -> tuple[Column, ...]:
     """The columns for the account under its borrower's name, and the IDs of both."""
     return (
-        Column(name="record", head=head, value=lambda row: row.record.uuid),
+        Column(name="record", head=head, value=lambda row: row.record.uuid, reads=["uuid"]),
         Column(
             name="borrower",
             head="Borrower",
             value=lambda row: str(row.borrower or ""),
+            reads=[],
             cell=lambda row: cells.account_link(row, head),
             is_fixed=True,
         ),
-        Column(name="borrower_uuid", head="Borrower ID", value=lambda row: row.record.borrower_uuid),
+        Column(
+            name="borrower_uuid", head="Borrower ID", value=lambda row: row.record.borrower_uuid, reads=[]
+        ),
     )
 
 
@@ -58,6 +67,7 @@ def past_due_columns() -> tuple[Column, ...]:
             name="past_due",
             head="Past due",
             value=lambda row: amount(row.record.past_due),
+            reads=["past_due"],
             cell=cells.past_due,
             css="sd-num",
         ),
@@ -65,6 +75,7 @@ def past_due_columns() -> tuple[Column, ...]:
             name="days",
             head="Days past due",
             value=lambda row: days_of(row.record),
+            reads=DAYS_READ,
             cell=cells.days_past_due,
             css="sd-num sd-wide",
         ),
@@ -72,13 +83,21 @@ def past_due_columns() -> tuple[Column, ...]:
             name="aging",
             head="Aging",
             value=lambda row: str(aging(row.record.past_due, days_of(row.record))),
+            reads=DAYS_READ,
             beside="days",
         ),
-        Column(name="due", head="Due next", value=lambda row: row.record.key_date, cell=cells.due_next),
+        Column(
+            name="due",
+            head="Due next",
+            value=lambda row: row.record.key_date,
+            cell=cells.due_next,
+            reads=["key_date"],
+        ),
         Column(
             name="due_amount",
             head="Amount due next",
             value=lambda row: amount(row.record.due_amount),
+            reads=["due_amount"],
             beside="due",
         ),
     )
@@ -88,6 +107,7 @@ CHECKED = Column(
     name="checked",
     head="Last updated",
     value=lambda row: row.record.checked_at,
+    reads=["checked_at"],
     cell=cells.last_checked,
     css="sd-widest sd-updated",
 )

@@ -42,10 +42,8 @@ MAX_SELECTED = 20
 """The most records that one click may refresh."""
 MIN_FOLDED = 3
 """With fewer rows, columns with the same words in each are shown."""
-_NOT_IN_FILES = (
-    *("search_text", "owner_confirmed", "failed_at", "failing_since", "failure", "answer_day", "archived_at"),
-    *("needs_check", "figures_good_through", "figures_version", "figures_from"),
-)
+_FILE_FIELDS = {"id", "kind", "uuid", "borrower_uuid"}
+"""The fields of a record that the rows of each file need."""
 _NULLABLE = {column.name for column in Record._meta.concrete_fields if column.null}
 
 
@@ -85,6 +83,8 @@ class Column:
     """The column with which this one is exported, if it has no cell of its own."""
     shared: Callable[[Any], str] | None = field(default=None, repr=False)
     """What every row must share for the column to be left out, even as the order; by default the cell."""
+    reads: Collection[str] | None = None
+    """The record's fields that ``value`` needs in a file; by default all."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,6 @@ class ListPage:
     """Views that everyone has, by name, as query strings."""
     load_rows: Callable[[Sequence[Record]], Iterable[Any]] = rows_with_borrowers
     """Loads the rows of a batch of records."""
-    reads_answers: bool = False
-    """Whether the rows need the whole answers."""
     covered: str
     """The noun for the share of recently updated records."""
     covered_kinds: Sequence[Kind] = ()
@@ -342,10 +340,11 @@ class ListPage:
         """Export the page, or with ``all`` everything that matches the filters."""
         found, is_whole = self.find(request.GET), "all" in request.GET
         columns = [column for column in self.shown_columns(request) if column.value]
-        without = [*_NOT_IN_FILES, *([] if self.reads_answers else ["answer", "answer_at", "asked_at"])]
         records: Iterable[Record] = found.page
         if is_whole:
-            records = read_records(found.found, without=without, batch_size=BATCH_SIZE)
+            fields = {name for column in columns for name in column.reads or ()} | _FILE_FIELDS
+            needed = None if any(column.reads is None for column in columns) else fields
+            records = read_records(found.found, needed, batch_size=BATCH_SIZE)
         append(
             Actor.of(request),
             f"{self.area}.export",

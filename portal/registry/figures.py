@@ -1,6 +1,6 @@
 """The figures of accounts on the business date, as :mod:`servicing.figures` defines them, and their columns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import reduce
@@ -141,7 +141,7 @@ class SavedAccount(NamedTuple):
     days_past_due: int | None
 
 
-def days_of(record: Record | SavedAccount) -> int | None:
+def days_of(record: Record) -> int | None:
     """The days past due of a saved account; for a borrower, the maximum of its accounts."""
     today = business_date()
     if record.kind != Kind.BORROWER:
@@ -180,10 +180,12 @@ def aging_condition(kind: Kind, bucket: Aging) -> Q:
     return no_days & (unknown | owes) | contradicts | Q(days_past_due__lt=0)
 
 
-def part_of(record: SavedAccount) -> Part:
-    """What a saved account adds to its borrower's past due total."""
-    is_closed = is_closed_status(record.status, settings.CLOSED_STATUSES)
-    return Part(record.kind == Kind.LINE, record.past_due, days_of(record), record.flagged, is_closed)
+def parts_of(accounts: Iterable[SavedAccount]) -> Iterator[Part]:
+    """What saved accounts add to their borrower's past due total."""
+    today, closed = business_date(), settings.CLOSED_STATUSES
+    for kind, status, past_due, is_late, oldest, reported in accounts:
+        days = days_past_due(past_due, oldest, reported, today)
+        yield Part(kind == Kind.LINE, past_due, days, is_late, is_closed_status(status, closed))
 
 
 def past_due_of(accounts: Iterable[tuple[str, Figures]]) -> PastDue:

@@ -125,9 +125,11 @@ def _prepared(name: str, value: Any) -> Any:
     return _FIELDS[name].get_db_prep_save(value, connection)
 
 
-def read_records(found: QuerySet[Record], *, without: Collection[str], batch_size: int) -> Iterator[Record]:
-    """Read many records faster than the model. Each column that is left out is read with a query when it is needed."""
-    names = [name for name in ("id", *_FIELDS) if name not in without]
+def read_records(
+    found: QuerySet[Record], fields: Collection[str] | None, *, batch_size: int
+) -> Iterator[Record]:
+    """Read many records faster than the model: these fields or all. Any other field costs a query for each record."""
+    names = list(fields or ("id", *_FIELDS))
     for values in found.values_list(*names).iterator(batch_size):
         record = Record.__new__(Record)
         record.__dict__.update(zip(names, values, strict=True), _state=ModelState())

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from portal.registry.figures import ACCOUNTS, SavedAccount, part_of, rank, stored_amount
+from portal.registry.figures import ACCOUNTS, SavedAccount, parts_of, rank, stored_amount
 from portal.registry.models import Kind, Record
 from portal.registry.records import update_records
 from servicing.figures import PastDue, add_past_due
@@ -34,7 +34,7 @@ class BorrowerTotals:
     @cached_property
     def past_due(self) -> PastDue:
         """The past due total of its loans and lines."""
-        return add_past_due(map(part_of, self.accounts))
+        return add_past_due(parts_of(self.accounts))
 
 
 def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:

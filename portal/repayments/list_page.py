@@ -84,7 +84,6 @@ REPAYMENTS = ListPage(
     tools=[Action("Print", "documents:statement_of_account", icon="printer", css="sd-btn-sm")],
     table="repayments/table.html",
     load_rows=load_rows,
-    reads_answers=True,
     columns=[Column(name=head, head=head, value=value) for head, value in FILE_VALUES.items()],
     upcoming=lambda: is_upcoming(business_date()),
     tab_filter="status",

@@ -24,7 +24,7 @@ from portal.runtime.business_date import business_date
 
 # Characters that start a formula in a spreadsheet, full-width forms included: at the beginning of a value, and after
 # any character at which a spreadsheet may split cells.
-_FORMULA_START = re.compile(r"(^|[\t\r\n,;|])(?=[^\S\t\r\n]*[=+\-@＝＋－＠])|^(?=[\t\r\n])")
+_FORMULA_START = re.compile(r"(?:^|(?<=[\t\r\n,;|]))(?=[^\S\t\r\n]*[=+\-@＝＋－＠])|^(?=[\t\r\n])")
 # In JSON, a minus after a comma or a space begins a number.
 _FORMULA_IN_JSON = re.compile(r"([,;|]\s*)(?=[=+@＝＋－＠])|([;|]\s*)(?=-)")
 CENT = Decimal("0.01")
@@ -147,7 +147,7 @@ def without_formulas(value: Any) -> str:
     """A value as text that no spreadsheet takes for a formula; numbers keep every digit."""
     match value:
         case str():
-            return _FORMULA_START.sub(r"\1'", value)
+            return _FORMULA_START.sub("'", value)
         case None:
             return ""
         case msgspec.Raw():
