@@ -3,7 +3,7 @@
 Everything is read from saved records; nothing calls the service.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
@@ -22,6 +22,7 @@ from portal.home.models import Snooze
 from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
 from portal.registry.attention import (
+    COUNT_IS_TRUE_FOR,
     MAX_SHOWN,
     SHARED_COUNT,
     SHARED_ITEMS,
@@ -32,6 +33,8 @@ from portal.registry.attention import (
     Snoozed,
     account_state,
     forget_shared_items,
+    save_count,
+    saved_count,
 )
 from portal.registry.models import Kind
 from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
@@ -218,9 +221,21 @@ def count_waiting_items(user: User) -> dict[str, int]:
     if missing := parts.keys() - known.keys():
         snoozed = Snoozed(_snoozes().values_list("key", flat=True))
         for key in missing:
-            known[key] = sum(_items(source, snoozed, user).total for source in parts[key])
+            number = saved_count(state) if key == SHARED_COUNT else None
+            known[key] = _count(parts[key], snoozed, user) if number is None else number
             _save_count(key, state, known[key])
     return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
+
+
+def renew_shared_count() -> None:
+    """Count everyone's items anew if the saved number is no longer true or soon will be."""
+    state = account_state()
+    if saved_count(state, COUNT_IS_TRUE_FOR / 2) is None:
+        save_count(state, lambda: _count(SHARED, Snoozed(_snoozes().values_list("key", flat=True))))
+
+
+def _count(sources: Iterable[Callable[..., Items]], snoozed: Snoozed, user: User | None = None) -> int:
+    return sum(_items(source, snoozed, user).total for source in sources)
 
 
 def _save_count(key: str, state: tuple[Any, ...], number: int) -> None:
@@ -245,5 +260,5 @@ def _approval_count(user: User) -> str:
     return f"approvals:{user.pk}"
 
 
-def _items(source: Callable[..., Items], snoozed: Snoozed, user: User) -> Items:
+def _items(source: Callable[..., Items], snoozed: Snoozed, user: User | None) -> Items:
     return source(snoozed, user) if source in PERSONAL else source(snoozed)

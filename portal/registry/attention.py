@@ -7,23 +7,27 @@ others, most urgent first.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.core.cache import cache
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.utils import timezone
 
-from portal.registry.models import Kind
+from portal.registry.models import Kind, SharedCount
 from portal.registry.records import last_changes
 from portal.runtime.business_date import business_date
+from portal.runtime.clocks import match_recent
+from portal.runtime.database import write_if_possible
 from portal.ui import wording
 
 MAX_SHOWN = 25
 """How many items of one kind are shown."""
 SHARED_ITEMS, SHARED_COUNT, LAST_ACT = "attention.items", "attention.count", "attention.act"
 """The cache keys of the items that everybody has, of their number, and of the time of the last action."""
+COUNT_IS_TRUE_FOR = timedelta(seconds=45)
 
 
 def account_state() -> tuple[Any, ...]:
@@ -31,8 +35,23 @@ def account_state() -> tuple[Any, ...]:
     return (business_date(), *last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
 
 
+def saved_count(state: tuple[Any, ...], longest: timedelta = COUNT_IS_TRUE_FOR) -> int | None:
+    """The number of everyone's items that the worker counted in this state; None if there is none or it is old."""
+    found = SharedCount.objects.filter(match_recent("counted_at", longest), state=repr(state))
+    return found.values_list("number", flat=True).first()
+
+
+def save_count(state: tuple[Any, ...], count: Callable[[], int]) -> None:
+    """Count everyone's items and save their number, unless somebody acts meanwhile."""
+    before, _ = SharedCount.objects.get_or_create(pk=1)
+    number = count()
+    unchanged = SharedCount.objects.filter(pk=1, acts=before.acts)
+    unchanged.update(number=number, state=repr(state), counted_at=timezone.now())
+
+
 def forget_shared_items() -> None:
-    """Drop the cached items of everyone's list, after an action or new messages."""
+    """Drop the items of everyone's list and their number, after an action or new messages."""
+    write_if_possible(lambda: SharedCount.objects.update(number=None, acts=F("acts") + 1))
     cache.delete_many([SHARED_ITEMS, SHARED_COUNT])
     cache.set(LAST_ACT, time.time_ns())
 

@@ -303,3 +303,17 @@ class PastDueChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.record} {'cured' if self.is_cured else 'past due'} {self.day}"
+
+
+class SharedCount(models.Model):
+    """How many items need everyone's attention, as the worker counted them, so that pages rarely have to; one row."""
+
+    number = models.PositiveIntegerField(null=True)
+    state = models.TextField(help_text="The state of accounts and payments that was counted.")
+    counted_at = models.DateTimeField(null=True)
+    acts = models.PositiveIntegerField(
+        default=0, help_text="Actions so far: a count that one overtook is dropped."
+    )
+
+    def __str__(self) -> str:
+        return str(self.number)

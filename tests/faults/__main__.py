@@ -228,7 +228,7 @@ def batches(service: "ProxiedSandbox") -> list[Figures]:
     for number in range(SUMMARIES):
         given.borrower(service, first_name=f"Printed {number}")
     staff().post("/summaries/batches/?q=printed", {"data": "copies", "chosen": "1"})
-    found = kill_worker(Batch.objects.get(), WORKERS)
+    found = kill_worker(Batch.objects.latest("pk"), WORKERS)
     say("kill -9 of the worker", found.words)
     return [table_row(f"kill -9 of the worker, {SUMMARIES} summaries", WORKERS, found)]
 

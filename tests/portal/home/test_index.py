@@ -9,7 +9,9 @@ from uuid import uuid4
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from portal.accounts.models import User
@@ -17,11 +19,12 @@ from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
 from portal.jobs.models import Worker
+from portal.jobs.worker import run_chores
 from portal.live.reading import account_records, read_live
 from portal.messaging.models import Message, first_key_at
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
-from portal.registry.attention import MAX_SHOWN
+from portal.registry.attention import MAX_SHOWN, account_state, save_count, saved_count
 from portal.registry.figures import rank
 from portal.registry.models import Kind, Record
 from servicing import Client
@@ -296,6 +299,40 @@ class TestAttention:
         unknown_write(given.borrower(portal_service))
         page = servicer.get("/borrowers/").content.decode()
         assert '<span class="sd-nav-count">1<' in page
+
+    def test_the_worker_counts_for_the_navigation_until_somebody_acts(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        first, second = (flagged(portal_service, Kind.LOAN, "700.00", "Late LLC") for _ in range(2))
+        run_chores()
+        with CaptureQueriesContext(connection) as queries:
+            assert '<span class="sd-nav-count">2<' in servicer.get("/borrowers/").content.decode()
+        assert not any("collections_promise" in query["sql"] for query in queries.captured_queries)
+        snoozed = {"until": str(days_from_now(5)), "reason": "Known"}
+        servicer.post(f"/attention/snooze/?item=loan:{first.uuid}", snoozed)
+        cache.clear()  # Another process has only the worker's number.
+        assert '<span class="sd-nav-count">1<' in servicer.get("/borrowers/").content.decode()
+        run_chores()
+        second.flagged, second.past_due, second.past_due_rank = False, Decimal(0), None
+        second.save()
+        cache.clear()
+        assert "sd-nav-count" not in servicer.get("/borrowers/").content.decode()
+
+    def test_a_count_that_an_action_overtook_is_not_saved(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        loan = flagged(portal_service, Kind.LOAN, "700.00", "Late LLC")
+        state = account_state()
+
+        def act_meanwhile() -> int:
+            snoozed = {"until": str(days_from_now(5)), "reason": "Known"}
+            servicer.post(f"/attention/snooze/?item=loan:{loan.uuid}", snoozed)
+            return 5
+
+        save_count(state, act_meanwhile)
+        assert saved_count(state) is None
+        save_count(state, lambda: 5)
+        assert saved_count(state) == 5
 
     def test_settled_writes_need_nobody(
         self, portal_service: Sandbox, viewer: Browser, servicer: Browser
