@@ -94,7 +94,7 @@ def create(folder: Path, password: str) -> None:
         **UNPRIVILEGED,
     )
     if result.returncode:
-        sys.exit(f"postgres: no data folder could be result.\n{result.stderr}")
+        sys.exit(f"postgres: the data folder could not be created.\n{result.stderr}")
 
 
 def wait_for(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:

@@ -45,7 +45,7 @@ def stopped() -> Iterator[None]:
     try:
         yield
     finally:
-        for pid in pids:
+        for pid in reversed(pids):  # The main process last, because it removes those that have ended.
             os.kill(pid, signal.SIGCONT)
 
 
