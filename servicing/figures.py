@@ -72,7 +72,7 @@ class Figures:
     why_not_known: NotKnown | None = None
     """Why ``past_due`` is None."""
     is_late: bool = False
-    """Whether it is past due: by an amount above zero, or by an unknown amount if the service calls it late."""
+    """Whether it is past due: by an amount above zero, or by an unknown amount if delinquent or with days past due."""
     oldest_unpaid_due: date | None = None
     """Of a loan: the earliest due date that is past due. Days past due are counted from it."""
     reported_days: int | None = None
@@ -104,14 +104,14 @@ def loan_figures(loan: Loan, today: date, *, closed: Collection[str] = ()) -> Fi
     overdue, following = schedule.overdue(today), schedule.next_due(today)
     past_due, why = _loan_past_due(loan, schedule, today)
     has_days = why in (None, NotKnown.NO_TOTAL)
+    oldest = min((row.due_date for row in overdue if row.due_date), default=None) if has_days else None
     is_closed = is_closed_status(loan.status, closed)
+    is_late = bool(loan.delinquent or oldest) if past_due is None else past_due > 0
     return Figures(
         past_due=past_due,
         why_not_known=why,
-        is_late=not is_closed and (bool(loan.delinquent) if past_due is None else past_due > 0),
-        oldest_unpaid_due=min((row.due_date for row in overdue if row.due_date), default=None)
-        if has_days
-        else None,
+        is_late=is_late and not is_closed,
+        oldest_unpaid_due=oldest,
         due_next=Due(following.due_date, following.total) if following and following.due_date else None,
         remaining=_remaining(schedule, today),
         principal=_loan_principal(loan, schedule, today),

@@ -41,7 +41,8 @@ def loan_figures(loan: dict[str, Any], today: date) -> dict[str, Any]:
         "Principal": loan_principal(loan, rows, owed, starts_later=starts_later),
         "Amount": amount(loan.get("amount")),
         "is_closed": is_closed,
-        "is_late": not is_closed and (bool(loan["delinquent"]) if past_due is None else past_due > 0),
+        "is_late": not is_closed
+        and (bool(loan["delinquent"] or first) if past_due is None else past_due > 0),
     }
 
 

@@ -101,7 +101,7 @@ class TestLoan:
     ) -> None:
         found = figures(*rows, **values)
         assert (found.past_due, found.why_not_known) == (None, why)
-        assert found.is_late is bool(values.get("delinquent"))
+        assert found.is_late is bool(values.get("delinquent") or found.oldest_unpaid_due)
 
     @pytest.mark.parametrize(
         ("rows", "values"),
@@ -117,7 +117,9 @@ class TestLoan:
         assert figures(*rows, **values).past_due == Decimal(0)
 
     def test_a_missing_amount_leaves_the_days_known(self) -> None:
-        assert figures(row("2026-10-10", None)).days_past_due(TODAY) == 41
+        unknown = figures(row("2026-10-10", None))
+        assert (unknown.days_past_due(TODAY), unknown.is_late) == (41, True)
+        assert not figures(row("2026-10-10", None), status="CLOSED").is_late
         assert figures(row("2026-10-10", status="WAIVED")).days_past_due(TODAY) is None
         assert figures(row("2026-12-10"), delinquent=True).days_past_due(TODAY) is None
 

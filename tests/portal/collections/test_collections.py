@@ -155,6 +155,14 @@ class TestWorklist:
         assert re.search(r"False|None|T\d\d:\d\d| ago\b", printed) is None
         assert Entry.objects.filter(action="collections.print").count() == 1
 
+    def test_a_loan_late_by_an_unknown_amount_is_on_it(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        rest = [one | {"total": None} for one in desk.world.account(loan.uuid).body["installments"]]
+        desk.world.amend(loan.uuid, installments=rest, delinquent=False)
+        refresh(loan)
+        (row,) = rows(servicer)
+        assert (row["Account"], row["Past due"], row["Aging"]) == (loan.uuid, "", "60–89 days")
+
     def test_its_refresh_speaks_of_accounts(self, desk: Sandbox, servicer: Browser) -> None:
         shown = pages.words(servicer.post("/collections/refresh/").content.decode())
         assert "Refresh accounts" in shown
