@@ -1,7 +1,8 @@
 """Repayments on file: the list, its file, and one repayment with its history."""
 
+from calendar import monthrange
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from itertools import groupby
 from typing import NamedTuple, cast
@@ -163,7 +164,8 @@ def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
     dates = [day for day in days if day]
     if not dates:
         return {UPCOMING: (upcoming, None)}
-    first, last = min(dates).replace(day=1), max(dates) + timedelta(days=31)
+    first, last = min(dates).replace(day=1), max(dates)
+    last = last.replace(day=monthrange(last.year, last.month)[1])
     span = matching.exclude(is_upcoming(today)).filter(key_date__gte=first, key_date__lte=last)
     return {UPCOMING: (upcoming, None), **found.add_up(f"{first} {last}", lambda: _months(span))}
 

@@ -96,6 +96,11 @@ class TestList(AccountList):
             "Succeeded": ("3", "$90,071,992,547,410.21"),
         }
 
+    def test_the_last_month_of_the_calendar_is_summed(self, viewer: Browser, portal_service: Sandbox) -> None:
+        for day in ("9999-12-01", "9999-12-31"):
+            self.known(portal_service, amount=Decimal(5), status="SUCCEEDED", key_date=day)
+        assert "2 repayments, $10.00 succeeded" in self.fragment(viewer)
+
     def test_no_sum_is_too_large_and_an_absurd_amount_leaves_it_open(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
