@@ -17,6 +17,7 @@ from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.list_page import REPAYMENTS
 from portal.repayments.table import SUCCEEDED, RepaymentRow, month_title, summarize
 from servicing.schedules import total
+from servicing.values import decimal_or_none
 
 # Its rows have two lines, so half as many take as long as a schedule's.
 FORM = Form("SA", "Statement of account", "documents/papers/statement_of_account.html", inline_rows=200)
@@ -83,7 +84,10 @@ def _sums(rows: Iterable[RepaymentRow]) -> dict[str, Any]:
     """The sum of each column over successful repayments; ``None`` if a part is missing."""
     paid = [row.repayment for row in rows if row.status == SUCCEEDED]
     columns = ("principal", "interest", "fees", "amount")
-    return {"number": len(paid), "parts": [total(getattr(one, name) for one in paid) for name in columns]}
+    return {
+        "number": len(paid),
+        "parts": [total(decimal_or_none(getattr(one, name)) for one in paid) for name in columns],
+    }
 
 
 def _about(owner: Record | None, account: Record | None) -> str:

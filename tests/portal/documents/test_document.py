@@ -30,6 +30,7 @@ from servicing.sandbox.wire import dumps
 from tests import given
 from tests.portal.applications.answers import known, offer
 from tests.portal.documents.test_pdf import end_worker
+from tests.portal.pages import words
 
 FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}, \d{4}")
 
@@ -168,6 +169,17 @@ def test_a_statement_takes_the_filters_of_the_list(portal_service: Sandbox, view
     across = viewer.get("/repayments/statement-of-account.pdf?most=400")
     assert "$310.00" in text_of(across.content)
     assert "$765.43" not in text_of(across.content)
+
+
+def test_a_statement_adds_up_parts_that_are_text(portal_service: Sandbox, viewer: Browser) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    for principal, fees in (("80.50", "0"), ("9.50", {"late": "none"})):
+        portal_service.world.repayment(
+            loan.uuid, amount="100.00", status="SUCCEEDED", principal=principal, interest=None, fees=fees
+        )
+    read(loan)
+    address = f"/borrowers/{loan.borrower_uuid}/statement-of-account/"
+    assert "Total, 2 succeeded $90.00 — — $200.00" in words(viewer.get(address).content.decode())
 
 
 def test_the_same_inputs_give_the_same_bytes_and_another_print_the_same_content_hash(
