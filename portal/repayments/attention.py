@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
+from django.conf import settings
 from django.db.models import Count, Q, QuerySet, Sum
 from django.urls import reverse
 
@@ -11,12 +12,12 @@ from portal.registry import store
 from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.registry.figures import NOT_KNOWN_RANK, days_of
 from portal.registry.models import Kind, Record
-from portal.registry.records import LINK_COLUMNS, active_records
+from portal.registry.records import LINK_COLUMNS, active_records, distinct_values
 from portal.repayments.returns import Returned, returned_since
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.templatetags.ui import NOT_KNOWN
-from servicing.figures import Aging, aging
+from servicing.figures import Aging, aging, is_closed_status
 
 RETURNED_DAYS = 7
 DUE_DAYS = 5
@@ -124,9 +125,12 @@ def _past_due_item(record: Record) -> Item:
 
 
 def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
-    """The next payments of accounts of a kind that are not past due, soonest first."""
+    """The next payments of open accounts of a kind that are not past due, soonest first."""
     today = business_date()
-    accounts = active_records(kind).filter(
+    statuses = distinct_values(Kind.LOAN, "status")  # Lines have none.
+    closed = [one for one in statuses if is_closed_status(one, settings.CLOSED_STATUSES)]
+    accounts = active_records(kind).exclude(status__in=closed)
+    accounts = accounts.filter(
         flagged=False, key_date__gte=today, key_date__lte=today + timedelta(days=DUE_DAYS)
     )
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("due:")):

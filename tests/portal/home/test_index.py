@@ -126,6 +126,15 @@ class TestAttention:
                 "Payment of $880.50 due",
             ]
 
+    def test_a_closed_loan_has_no_payment_due(self, portal_service: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(portal_service)
+        coming = {"due_date": str(days_from_now(3)), "total": Decimal("50.00"), "status": "SCHEDULED"}
+        for status in ("Charged off", "ACTIVE"):
+            loan = portal_service.world.loan(owner.uuid, status=status, delinquent=False)
+            portal_service.world.amend(loan["uuid"], installments=[coming])
+            read(owner, Kind.LOAN, loan["uuid"])
+        assert [fact[:21] for fact in facts(servicer)] == ["Payment of $50.00 due"]
+
     def test_a_long_list_begins_with_the_worst_and_tells_how_many_more_wait(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
