@@ -23,19 +23,23 @@ SCHEDULED = "SCHEDULED"
 
 
 class AccountsCard:
-    """All loans, or all lines of credit, together."""
+    """All loans, or all lines of credit, together. With several, closed ones don't count."""
 
     def __init__(self, copies: Sequence[LiveCopy]) -> None:
         self.copies, self.count = copies, len(copies)
-        self.answers = [one.answer for one in copies if isinstance(one.answer, (Loan, Statement))]
+        counted = [one for one in copies if self.count == 1 or not one.figures.is_closed]
+        self.counted, self.closed = len(counted), self.count - len(counted)
+        self.answers = [one.answer for one in counted if isinstance(one.answer, (Loan, Statement))]
 
     def _sum(self, name: str) -> Decimal | None:
-        is_whole = len(self.answers) == self.count
+        is_whole = len(self.answers) == self.counted
         return total(getattr(answer, name) for answer in self.answers) if is_whole else None
 
     def why_no_sum(self) -> str:
         """Why a sum is missing: what it waits for, or the call that didn't provide a part of it, and when."""
-        unread = self.count - len(self.answers)
+        unread = self.counted - len(self.answers)
+        if not self.counted:
+            return "all are closed"
         if unread and self.answers:
             return f"unknown until {unread} more {'is' if unread == 1 else 'are'} loaded"
         if unread:
