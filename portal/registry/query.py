@@ -14,7 +14,8 @@ from typing import Final
 from django.db.models import Q
 from django.utils import timezone
 
-from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry.models import SEARCHED_KINDS, Kind
+from portal.registry.records import distinct_values
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.rules import US_STATES
@@ -341,11 +342,12 @@ def _status(value: str) -> tuple[Iterable[Kind], Q]:
     status = _normalized(value).upper()
     if status in ("DELINQUENT", "PAST_DUE"):  # A repayment's flag means that it failed.
         return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged__in=[True])
-    # The service may have unforeseen statuses, so every status on file can be searched for.
-    told = (Record.objects.filter(kind=kind, status=status, archived_at__isnull=True) for kind in kinds)
-    if status not in wording.STATUSES and not any(one.exists() for one in told):
+    # The service may have unforeseen statuses, so every status on file can be searched for, in any spelling.
+    on_file = {one for kind in kinds for one in distinct_values(kind, "status")}
+    found = [one for one in on_file if _normalized(one).upper() == status]
+    if status not in wording.STATUSES and not found:
         raise NotUnderstood(f"Unknown status. For example: {_joined(STATUSES)}.")
-    return kinds, Q(status=status)
+    return kinds, Q(status__in=found or [status])
 
 
 def _state(value: str) -> tuple[Iterable[Kind], Q]:

@@ -270,6 +270,10 @@ class TestOperators:
         assert "Unknown status" in parse_query("status:hibernating").problems[0]
         record("Asleep", kind=Kind.LOAN, status="HIBERNATING")
         assert found("status:hibernating", Kind.LOAN) == ["Asleep"]
+        record("On hold", kind=Kind.LOAN, status="In review")
+        record("Due", kind=Kind.LOAN, status="Active")
+        assert found('status:"in review"', Kind.LOAN) == found("status:in-review", Kind.LOAN) == ["On hold"]
+        assert found("status:active", Kind.LOAN) == ["Due"]
 
     @pytest.mark.parametrize(
         ("typed", "days"),
