@@ -45,9 +45,11 @@ def back_up(file: Path) -> None:
             unfinished.unlink()
 
 
-def delete_oldest(folder: Path, keep: int) -> list[Path]:
-    """Delete all but the newest scheduled backups, which are recognized by their names."""
-    copies = sorted(file for file in folder.iterdir() if _DATED.fullmatch(file.name))
+def delete_oldest(newest: Path, keep: int) -> list[Path]:
+    """Delete all but the newest scheduled backups beside the one just written, which are recognized by their names."""
+    found = (file for file in newest.parent.iterdir() if _DATED.fullmatch(file.name))
+    # Those named by a later time were written before the clock was set back.
+    copies = sorted(found, key=lambda file: (file.name <= newest.name, file.name))
     for file in copies[:-keep]:
         try:
             file.unlink()

@@ -76,6 +76,18 @@ def test_a_schedule_keeps_the_newest_copies_and_touches_nothing_else(copy: Path)
     assert len(list(folder.iterdir())) == 5
 
 
+def test_a_copy_stays_after_the_clock_was_set_back(copy: Path) -> None:
+    folder = copy.parent / "copies"
+    folder.mkdir()
+    early, late, later = (folder / f"{day}T000000Z.copy" for day in (20250101, 20990101, 20990102))
+    for file in (early, late, later):
+        file.touch()
+    said = run("backup", folder, keep=2)
+    assert [file for file in (late, later) if f"Deleted: {file}." in said] == [late, later]
+    assert "The backup can be restored." in run("restore", max(folder.iterdir()), check=True)
+    assert (early.exists(), len(list(folder.iterdir()))) == (True, 2)
+
+
 def test_a_folder_where_nothing_can_be_written_is_one_sentence() -> None:
     with pytest.raises(CommandError, match="/proc/copy cannot be written: "):
         run("backup", "/proc/copy")

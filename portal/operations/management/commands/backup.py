@@ -25,11 +25,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, file: Path, keep: int | None = None, **options: Any) -> None:
-        folder = file
         if keep is not None:
             if keep < 1:
                 raise CommandError("--keep needs a number, 1 or more.")
-            file = folder / f"{timezone.now():%Y%m%dT%H%M%SZ}.copy"
+            file = file / f"{timezone.now():%Y%m%dT%H%M%SZ}.copy"
         if not file.parent.is_dir():
             raise CommandError(
                 f"The folder {file.parent} doesn’t exist. "
@@ -38,7 +37,7 @@ class Command(BaseCommand):
         append(Actor.system("backup"), "operations.backup", subject_label=file.name[:300])
         try:
             back_up(file)
-            deleted = delete_oldest(folder, keep) if keep else []
+            deleted = delete_oldest(file, keep) if keep else []
         except BackupError as problem:
             raise CommandError(str(problem)) from None
         self.stdout.write(f"Written: {file}, {file.stat().st_size:,} bytes.")
