@@ -57,13 +57,19 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         """Authenticate active accounts only. Others see the same message as after a wrong password."""
         user = super().authenticate(request, **credentials)
+        if user and self.address_usage:
+            self.address_usage.rollback()
         if not user and self.is_over_limit:
             raise self.validation_error("too_many_login_attempts")
         return user if user and user.is_active else None
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Past a limit, check the password only if the account has a second factor."""
-        self.is_over_limit = not is_below_limit(request, "login_failed_by_address")
+        # Counted before the password is checked, because guesses may arrive at once; a right one isn't counted.
+        self.address_usage = ratelimit.consume(
+            request, app="allauth.account", action="login_failed_by_address"
+        )
+        self.is_over_limit = self.address_usage is None
         try:
             super().pre_authenticate(request, **credentials)
         except ValidationError:

@@ -301,6 +301,9 @@ class TestAddresses:
             anonymous.post("/sign-in/", {"login": f"staff-{number}", "password": "x"})
         assert "Too many attempts" in html(sign_in(anonymous))
 
+    def test_right_passwords_slow_no_address_down(self, anonymous: Browser, maya: User) -> None:
+        assert {sign_in(Browser())["Location"] for _ in range(12)} == {"/"}
+
 
 class TestStrangers:
     """Whoever knows a name and no password keeps its owner out of nothing."""
