@@ -56,7 +56,7 @@ class TableCache(DatabaseCache):
 
 
 class ForgivingCache(RedisCache):
-    """A cache that survives a failed server. ``add`` and ``has_key`` raise: only the server knows the answer."""
+    """A cache that survives a failed server. ``add``, ``has_key`` and ``clear`` raise: only the server can do them."""
 
     def __init__(self, server: Any, params: dict[str, Any]) -> None:
         from redis.backoff import NoBackoff
@@ -129,3 +129,7 @@ class ForgivingCache(RedisCache):
     def has_key(self, key: Any, version: int | None = None) -> bool:
         with self._pause_on_failure():
             return super().has_key(key, version)
+
+    def clear(self) -> None:
+        with self._pause_on_failure():
+            super().clear()

@@ -12,6 +12,8 @@ from django.db import DatabaseError
 from django.db.models import Q
 from django.utils import timezone
 
+from portal.runtime.cache import CacheUnavailable
+
 SKEW = timedelta(seconds=5)
 # Wall clock minus monotonic clock, when this process last compared them.
 _offset_seconds = time.time() - time.monotonic()
@@ -41,6 +43,6 @@ def clear_cache_after_set_back() -> None:
     if offset < _offset_seconds - SKEW.total_seconds():
         try:
             cache.clear()
-        except DatabaseError:
-            return  # The cache is a table in a database that accepts no writes now; the next request tries again.
+        except (DatabaseError, CacheUnavailable):
+            return  # The cache, perhaps a table, accepts no writes now; the next request tries again.
     _offset_seconds = offset

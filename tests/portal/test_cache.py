@@ -5,13 +5,16 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
 import pytest
+import time_machine
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
@@ -87,6 +90,12 @@ def test_whoever_is_signed_in_works_on_and_comes_back(
     with running(port, tmp_path):
         until(lambda: b"cache: ok\n" in Browser().get("/readyz").content)
         assert sign_in()[0] == 302
+
+
+def test_pages_open_without_one_after_the_clock_was_set_back(port: int) -> None:
+    staff = browser_of(Role.SUPERVISOR)
+    with time_machine.travel(timezone.now() - timedelta(hours=1)):
+        assert {staff.get(page).status_code for page in (*PAGES, "/healthz", "/readyz")} == {200}
 
 
 def test_nobody_guesses_passwords_while_nobody_counts(port: int, maya: User) -> None:
