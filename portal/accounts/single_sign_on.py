@@ -39,9 +39,10 @@ class Claims:
             raise PermissionDenied("The identity token and the userinfo endpoint name different people")
 
     def text(self, name: str) -> str:
-        """A claim as text, preferably from the identity token."""
+        """A claim as text, preferably from the identity token. With a NUL it counts as missing: SQLite stops there."""
         values = (source.get(name) for source in self.sources)
-        return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
+        texts = (value.strip() for value in values if isinstance(value, str) and "\0" not in value)
+        return next(filter(None, texts), "")
 
     def email(self) -> str:
         """The email address, if it is verified or the provider is trusted; otherwise empty."""
@@ -127,7 +128,10 @@ def find_or_create_account(request: HttpRequest, claims: Claims, role: str) -> U
     field = (
         "email__iexact" if by_email else "username" if settings.OIDC_MATCH == "sub" else "username__iexact"
     )
-    found: list[User] = list(User.objects.filter(**{field: key}, is_active=True))
+    matching = User.objects.filter(**{field: key}, is_active=True)
+    # PostgreSQL takes some letters for others, such as "ı" for "i".
+    own = field.partition("__")[0]
+    found: list[User] = [one for one in matching if getattr(one, own).lower() == key.lower()]
     if len(found) == 1:
         return found[0]
     if found or not settings.OIDC_CREATE:

@@ -478,6 +478,27 @@ class TestSingleSignOn:
         assert come_back(anonymous, provider)["Location"] == "/loans/"
         assert SocialAccount.objects.get().user == maya
 
+    @pytest.mark.parametrize(
+        "claims",
+        [
+            {"email": "mıke@desk.example", "email_verified": True},
+            {"email": "boſs@desk.example", "email_verified": True},
+            {"email": "boss@desk.example\0", "email_verified": True},
+            {"preferred_username": "mıke"},
+            {"preferred_username": "BOſS"},
+            {"preferred_username": "boss\0.elsewhere"},
+        ],
+    )
+    def test_a_name_that_only_resembles_anothers_opens_nothing(
+        self, anonymous: Browser, provider: IdentityProvider, settings: LazySettings, claims: dict[str, Any]
+    ) -> None:
+        for name in ("mike", "boss"):
+            User.objects.create_user(name, f"{name}@desk.example", PASSWORD)
+        settings.OIDC_MATCH = next(iter(claims))
+        provider.says(**claims)
+        assert come_back(anonymous, provider).status_code in (401, 403)
+        assert not SocialAccount.objects.exists()
+
     def test_two_accounts_with_one_address_are_nobodys(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
