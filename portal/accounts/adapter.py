@@ -9,8 +9,9 @@ from allauth.core.internal import ratelimit
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
+from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from portal.accounts.encryption import decrypt, encrypt
@@ -76,6 +77,13 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             self.is_over_limit = True
         if self.is_over_limit and not account_with_second_factor(str(credentials.get("username", ""))):
             raise self.validation_error("too_many_login_attempts")
+
+    def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
+        """Record that a passkey or single sign-on fits a deactivated account."""
+        credentials = {"username": user.username}
+        user_login_failed.send(sender=User, credentials=credentials, request=request, at="inactive account")
+        response: HttpResponse = super().respond_user_inactive(request, user)
+        return response
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         """Count a wrong password against the name, from any address."""

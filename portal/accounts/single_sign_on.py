@@ -102,10 +102,14 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Check that the answer belongs to this sign-in, connect a new identity, and apply the role of its groups."""
         data = sociallogin.account.extra_data
         nonce = sociallogin.state.get("nonce")
+        why = ""
         if not nonce or (data.get("id_token") or {}).get("nonce") != nonce:
-            raise PermissionDenied("The identity token belongs to another sign-in")
-        if sociallogin.state.get("process", "login") != "login":
-            raise PermissionDenied("An identity is connected by signing in with it")
+            why = "The identity token belongs to another sign-in"
+        elif sociallogin.state.get("process", "login") != "login":
+            why = "An identity is connected by signing in with it"
+        if why:
+            record_rejection(request, sociallogin.account.uid, why)
+            raise PermissionDenied(why)
         claims = Claims(data)
         role = claims.role()
         if settings.OIDC_ROLES and not role:
@@ -160,12 +164,17 @@ def find_or_create_account(request: HttpRequest, claims: Claims, role: str) -> U
     return person
 
 
-def reject_sign_in(request: HttpRequest, claims: Claims, why: str) -> NoReturn:
-    """Record and explain a valid sign-in at the provider that leads to no account here."""
-    who = claims.text(settings.OIDC_MATCH) or claims.text("email") or claims.text("sub")
+def record_rejection(request: HttpRequest, who: str, why: str) -> None:
+    """Record a sign-in at the provider that is rejected here."""
     user_login_failed.send(
         sender=User, credentials={"username": who}, request=request, at=f"single sign-on: {why}"
     )
+
+
+def reject_sign_in(request: HttpRequest, claims: Claims, why: str) -> NoReturn:
+    """Record and explain a valid sign-in at the provider that leads to no account here."""
+    who = claims.text(settings.OIDC_MATCH) or claims.text("email") or claims.text("sub")
+    record_rejection(request, who, why)
     words = {"why": why, "match": settings.OIDC_MATCH, "who": who}
     raise ImmediateHttpResponse(render(request, "socialaccount/no_account.html", words, status=403))
 

@@ -512,6 +512,9 @@ class TestSingleSignOn:
         User.objects.update(is_active=False)
         other = Browser()
         assert "not active" in html(other.get(come_back(other, provider)["Location"]))
+        entry = Entry.objects.latest("id")
+        assert (entry.action, entry.subject_label) == ("accounts.sign_in_failed", "maya")
+        assert entry.detail == {"at": "inactive account"}
 
     def test_a_state_of_another_browser_is_refused(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
@@ -530,6 +533,8 @@ class TestSingleSignOn:
         assert answer.status_code == 401
         assert anonymous.get("/loans/").status_code == 302
         assert not SocialAccount.objects.exists()
+        entry = Entry.objects.latest("id")
+        assert (entry.action, entry.subject_label) == ("accounts.sign_in_failed", "s-1")
 
     def test_a_provider_that_is_away_is_told(
         self, anonymous: Browser, provider: IdentityProvider, settings: LazySettings
