@@ -65,7 +65,7 @@ def install_system_packages(purpose: str) -> None:
             sys.exit("The PDF engine needs Pango: install the Pango library of your system, then try again.")
         absent = [name for name, program in PROGRAMS.items() if not shutil.which(program)]
         if purpose == "test" and absent:
-            say(f"tests that need {', '.join(absent)} will fail: install what your system calls so")
+            say(f"tests that need {', '.join(absent)} will fail: install your system's packages for them")
         return
     missing = [name for name in wanted if not is_installed(name)]
     if not missing:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 OPTIONAL_WAIT_SECONDS = 1.0
 """How long an optional write waits for a lock."""
 OPTIONAL_PAUSE_SECONDS = 4.0
-"""How long optional writes hardly wait after one waited in vain."""
+"""After an optional write waited in vain, how long others give up at once."""
 PAUSED_WAIT_SECONDS = 0.1
 """How long they wait during that pause: longer than a short transaction takes."""
 # SQLite: busy, locked, out of memory, read-only, I/O error, full, cannot be opened, locking protocol.
