@@ -40,9 +40,12 @@ def work() -> None:
 
 
 def run_chores() -> None:
-    """Do the work of this host, which is no job that any worker may take."""
+    """Do the work that is no job, such as that of this host. None keeps the others, or jobs, from being done."""
     for chore in all_chores():
-        chore()
+        try:
+            chore()
+        except Exception:
+            logger.exception("A part of the upkeep failed.")
 
 
 def run_upkeep() -> None:
