@@ -177,9 +177,11 @@ def _read_row(item: Any, today: date) -> Installment:
     paid_on, status = fields.get("paid_on"), item.get("status")
     word, is_history = str(status).strip().upper().replace(" ", "_"), item.get(_HISTORY)
     is_paid = word in _PAID or is_history is True if paid_on is None else paid_on <= today
+    is_paid_on_unreadable = paid_on is None and item.get("paid_on") not in (None, "")  # It may mean paid.
     has_other_marker = paid_on is not None or isinstance(is_history, bool) or "paid_on" in item
     has_known_marker = word in _PAID | _UNPAID or (status in (None, "") and has_other_marker)
-    return Installment(**fields, is_paid=is_paid, has_known_marker=is_paid or has_known_marker, extra=extra)
+    has_known_marker = is_paid or (has_known_marker and not is_paid_on_unreadable)
+    return Installment(**fields, is_paid=is_paid, has_known_marker=has_known_marker, extra=extra)
 
 
 def _split_fields(item: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -108,7 +108,7 @@ def returned_payments(days: int) -> list[ReturnedPayment]:
     """
     since = business_date() - timedelta(days=days)
     dated = {one.pk: day for one, day in returned_since(since)}
-    failed = active_records(Kind.REPAYMENT).filter(flagged=True, key_date__gte=since)
+    failed = active_records(Kind.REPAYMENT).filter(Q(key_date__gte=since) | Q(key_date=None), flagged=True)
     rows = failed.exclude(is_returned()).order_by("-key_date", "-pk")[:MAX_DATED]
     for pk, day, updated_at in rows.values_list("pk", "key_date", "updated_at"):
         if (on := min(day or date.max, business_date_at(updated_at))) >= since:

@@ -87,16 +87,21 @@ def _loan_columns(loan: Loan) -> dict[str, Any]:
     }
 
 
+_NOT_FAILED = ("SUCCEEDED", "SCHEDULED")
+
+
 def _repayment_columns(repayment: Repayment) -> dict[str, Any]:
     texts = (repayment.ach_id, repayment.ach_batch_id, repayment.borrower_bank_account_uuid)
-    has_failed = (repayment.status or "").upper().startswith("FAILED")
+    status = (repayment.status or "").upper()
+    # A payment that succeeded or is still to come has not failed, whatever the text says.
+    has_error = status not in _NOT_FAILED and bool((repayment.error_description or "").strip())
     return {
         **_product_columns(repayment, repayment.status),
         "search_text": search_text(non_uuid_identifier(repayment.uuid), *texts, str(repayment.amount)),
         "amount": repayment.amount,
         "key_date": _calendar_date(repayment.effective_date),
         "subtype": repayment.payment_type or "",
-        "flagged": has_failed or bool((repayment.error_description or "").strip()),
+        "flagged": status.startswith("FAILED") or has_error,
     }
 
 

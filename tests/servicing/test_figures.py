@@ -134,6 +134,12 @@ class TestLoan:
         assert found.good_through == date(2026, 11, 24)
         assert figures(future, today=date(2026, 11, 25)).past_due == 0
 
+    @pytest.mark.parametrize("status", [None, "SCHEDULED"])
+    def test_a_day_of_payment_that_cannot_be_read_may_mean_paid(self, status: str | None) -> None:
+        found = figures(row("2026-10-10", status=status, paid_on="10/12/2026"))
+        assert (found.past_due, found.why_not_known) == (None, NotKnown.UNKNOWN_STATUS)
+        assert figures(row("2026-12-10", status=status, paid_on="10/12/2026")).past_due == 0
+
     def test_the_older_ledger_says_paid_by_history(self) -> None:
         rows = [
             {"PaymentDate": "2026-09-10", "PaymentAmount": 100, "BalanceAmount": 900, "IsHistory": True},

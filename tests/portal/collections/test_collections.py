@@ -807,6 +807,28 @@ class TestReturns:
         failed.update(updated_at=timezone.now() - timedelta(days=8))
         assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
 
+    def test_a_text_about_an_error_fails_no_payment_that_succeeded_or_is_to_come(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(desk)
+        for status in ("Succeeded", "SCHEDULED"):
+            desk.world.repayment(
+                loan.uuid, status=status, effective_date=in_days(0), error_description="R01 - Later resolved"
+            )
+        refresh(loan)
+        assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
+
+    def test_a_failed_payment_without_a_day_counts_on_the_day_of_its_answer(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(desk)
+        failed = desk.world.repayment(loan.uuid, amount="70", status="FAILED", effective_date=in_days(0))
+        desk.world.amend(failed["uuid"], effective_date=None)
+        refresh(loan)
+        today = in_days(0)
+        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        assert f"By day Day Payments Amount {today:%b} {today.day}, {today.year} 1 $70.00" in shown
+
     def test_none_is_said(self, desk: Sandbox, servicer: Browser) -> None:
         assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
 
