@@ -382,6 +382,12 @@ class TestCommand:
         assert at is not None
         assert at.timestamp() == 1_700_000_000
 
+    def test_a_file_whose_name_is_no_text_leaves_its_entry(self, tmp_path: Path) -> None:
+        path = tmp_path / os.fsdecode(b"ids-\xff.csv")
+        path.write_text(IDS)
+        assert "ids-?.csv: 2 lines imported" in self.run(path)
+        assert Entry.objects.get(action="lookup.import_records").subject_label == "ids-?.csv"
+
     def test_a_file_that_cannot_be_read_is_said(self, tmp_path: Path) -> None:
         with pytest.raises(CommandError, match="cannot be read"):
             self.run(tmp_path / "nothing.csv")

@@ -30,6 +30,7 @@ class Command(BaseCommand):
 
     def import_file(self, path: Path, importer: Any, actor: Actor) -> None:
         """Import one file, print the rejected lines, and append an audit entry."""
+        name = path.name.encode("utf-8", "replace").decode()  # A name may have bytes that are no text.
         try:
             with path.open("rb") as file, open_lines(file) as lines:
                 report: ImportReport = importer(
@@ -38,13 +39,13 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error}") from None
         for number, reason in report.refused:
-            self.stderr.write(f"{path.name} line {number}: {reason}")
+            self.stderr.write(f"{name} line {number}: {reason}")
         append(
             actor,
             "lookup.import_records",
-            subject_label=path.name[:300],
+            subject_label=name[:300],
             detail={"taken": report.taken, "refused": len(report.refused)},
         )
-        self.stdout.write(f"{path.name}: {report.taken} lines imported, {len(report.refused)} rejected.")
+        self.stdout.write(f"{name}: {report.taken} lines imported, {len(report.refused)} rejected.")
         if report.remark:
-            self.stdout.write(f"{path.name}: {report.remark}")
+            self.stdout.write(f"{name}: {report.remark}")
