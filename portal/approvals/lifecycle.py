@@ -23,6 +23,7 @@ from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import close_stale_writes
 from portal.registry import store
 from portal.registry.models import Record
+from portal.runtime.database import write_if_possible
 
 State = Approval.State
 
@@ -64,10 +65,16 @@ def withdraw(actor: Actor, approval: Approval) -> None:
 
 
 def expire_old() -> None:
-    """Expire requests that were not decided or not sent in time, and delete the contents of sent ones."""
+    """Expire requests that were not decided or not sent in time, and delete the contents of sent ones.
+
+    Pages that only read do this too, so it waits for another time while the database takes no writes.
+    """
     is_late = Q(expires_at__lt=timezone.now()) & (Q(state__in=Approval.OPEN) | ~Q(sealed=""))
-    if not Approval.objects.filter(is_late | Q(state__in=Approval.IN_FLIGHT)).exists():
-        return
+    if Approval.objects.filter(is_late | Q(state__in=Approval.IN_FLIGHT)).exists():
+        write_if_possible(_expire)
+
+
+def _expire() -> None:
     sync_with_writes()
     late = Approval.objects.filter(expires_at__lt=timezone.now())
     sent = late.filter(state__in=[State.SENT, State.UNKNOWN]).exclude(sealed="")

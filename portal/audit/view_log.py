@@ -172,7 +172,7 @@ def log_view(
             raise
     else:
         if _has_spooled.is_set() and is_alone:
-            replay_views()
+            _replay_if_possible()
 
 
 def spool_view(actor: Actor, action: str, subject: Mapping[str, Any]) -> bool:
@@ -181,6 +181,15 @@ def spool_view(actor: Actor, action: str, subject: Mapping[str, Any]) -> bool:
     view = {"actor": asdict(actor), "action": action, "subject": masked(dict(subject)), "at": at}
     _has_spooled.set()
     return VIEWS.put(view) is not None
+
+
+def _replay_if_possible() -> None:
+    try:
+        replay_views()
+    except DatabaseError as error:
+        if not is_unavailable(error):
+            raise
+        _has_spooled.set()  # This page's own view is recorded; the others wait for the next one.
 
 
 def replay_views() -> int:

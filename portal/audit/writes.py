@@ -24,6 +24,7 @@ from typing import Any
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from portal.audit.chain import append, same_subject
@@ -33,7 +34,7 @@ from portal.registry import store
 from portal.registry.models import Kind, Source
 from portal.registry.sources import operation_named
 from portal.runtime.clocks import match_recent
-from portal.runtime.database import fresh_connection
+from portal.runtime.database import fresh_connection, write_if_possible
 from servicing import codec
 
 State = WriteIntent.State
@@ -217,11 +218,16 @@ def call_time_limit_seconds() -> float:
 
 
 def close_stale_writes() -> int:
-    """Record an unknown outcome for writes that are *sending* longer than any call can last, as after a crash."""
+    """Record an unknown outcome for writes that are *sending* longer than any call can last, as after a crash.
+
+    Pages that only read do this too, so it waits for another time while the database takes no writes.
+    """
     limit = timedelta(seconds=call_time_limit_seconds() + STALE_SECONDS)
     stale = WriteIntent.objects.filter(state=State.SENDING).exclude(match_recent("created_at", limit))
-    if not stale.exists():
-        return 0
+    return (write_if_possible(lambda: _close(stale)) or 0) if stale.exists() else 0
+
+
+def _close(stale: QuerySet[WriteIntent]) -> int:
     with transaction.atomic():
         found = list(stale.select_for_update())
         for intent in found:

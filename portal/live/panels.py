@@ -54,7 +54,10 @@ def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -
     else:
         ask_and_wait(actor, list(everything.values()), force=force, deadline=NO_SCRIPT_WAIT_SECONDS)
     stored = Record.objects.in_bulk(everything)
-    return {name: [LiveCopy(stored[record.pk]) for record in records] for name, records in panels.items()}
+    return {
+        name: [LiveCopy(stored.get(record.pk, record)) for record in records]
+        for name, records in panels.items()
+    }
 
 
 @dataclass(frozen=True)

@@ -133,14 +133,14 @@ def repayment_lists(accounts: Sequence[Record]) -> list[Record]:
 
 def _list_records(wanted: Mapping[tuple[str, str], Record]) -> list[Record]:
     found = _stored_lists(wanted)
-    missing = [
-        Record(kind=kind, uuid=uuid, borrower_uuid=of.borrower_uuid, parent_uuid=uuid)
+    missing = {
+        (kind, uuid): Record(kind=kind, uuid=uuid, borrower_uuid=of.borrower_uuid, parent_uuid=uuid)
         for (kind, uuid), of in wanted.items()
         if (kind, uuid) not in found
-    ]
-    if missing:
-        Record.objects.bulk_create(missing, ignore_conflicts=True)
-        found = _stored_lists(wanted)
+    }
+    if missing:  # While the database takes no writes, a page shows them unsaved, as never read.
+        write_if_possible(lambda: Record.objects.bulk_create(missing.values(), ignore_conflicts=True))
+        found = missing | _stored_lists(wanted)
     return [found[key] for key in wanted]
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread, Timer
 
@@ -11,9 +12,10 @@ from django.conf import LazySettings
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal.audit import view_log
-from portal.audit.models import Actor, Entry
+from portal.audit.models import Actor, Entry, WriteIntent
 from portal.audit.spool import VIEWS
 from portal.messaging.models import Message
 from portal.notes.models import Note
@@ -23,6 +25,7 @@ from portal.runtime.database import OPTIONAL_PAUSE_SECONDS, OPTIONAL_WAIT_SECOND
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import htmx
+from tests.portal.home.test_index import unknown_write
 from tests.portal.pages import forget, page, panel
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -140,6 +143,32 @@ def test_a_view_waits_in_a_file_until_it_can_be_recorded(
     assert all("viewed_at" in entry.detail for entry in late)
     assert view_log.replay_views() == 0
     call_command("verify_audit", verbosity=0)
+
+
+@pytest.mark.parametrize("scripted", [True, False])
+@pytest.mark.parametrize("kind", ["loan", "line", "borrower"])
+def test_what_nobody_opened_before_is_shown(
+    viewer: Browser, portal_service: Sandbox, kind: str, scripted: bool
+) -> None:
+    owner = given.borrower(portal_service)
+    accounts = {"loan": given.loan(portal_service, owner), "line": given.line(portal_service, owner)}
+    shown = accounts.get(kind, owner)
+    page(viewer, "/")  # The session is there.
+    viewer.cookies["js"] = "1" if scripted else ""
+    with databases.locked(), timed():
+        assert owner.label in page(viewer, shown.get_absolute_url())
+        assert owner.label in page(viewer, shown.get_absolute_url())
+    database._pause_ends_at = 0.0
+    assert owner.label in page(viewer, shown.get_absolute_url())
+
+
+def test_home_is_shown_with_a_request_that_nobody_closed(viewer: Browser, loan: Record) -> None:
+    write = unknown_write(Record.objects.get(uuid=loan.borrower_uuid), by="viewer")
+    WriteIntent.objects.filter(pk=write.pk).update(
+        state="sending", created_at=timezone.now() - timedelta(minutes=5)
+    )
+    with databases.locked(), timed():
+        assert page(viewer, "/")
 
 
 def test_many_pages_seen_for_the_first_time_do_not_wait_one_after_the_other(
