@@ -23,6 +23,7 @@ from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import close_stale_writes
 from portal.registry import store
 from portal.registry.models import Record
+from portal.runtime.clocks import match_future
 from portal.runtime.database import write_if_possible
 
 State = Approval.State
@@ -69,14 +70,14 @@ def expire_old() -> None:
 
     Pages that only read do this too, so it waits for another time while the database takes no writes.
     """
-    is_late = Q(expires_at__lt=timezone.now()) & (Q(state__in=Approval.OPEN) | ~Q(sealed=""))
+    is_late = _is_late() & (Q(state__in=Approval.OPEN) | ~Q(sealed=""))
     if Approval.objects.filter(is_late | Q(state__in=Approval.IN_FLIGHT)).exists():
         write_if_possible(_expire)
 
 
 def _expire() -> None:
     sync_with_writes()
-    late = Approval.objects.filter(expires_at__lt=timezone.now())
+    late = Approval.objects.filter(_is_late())
     sent = late.filter(state__in=[State.SENT, State.UNKNOWN]).exclude(sealed="")
     if sent.exists():
         sent.update(sealed="")
@@ -173,6 +174,11 @@ def is_outdated(approval: Approval) -> bool:
 
 def _expiry() -> datetime:
     return timezone.now() + timedelta(hours=settings.APPROVAL_HOURS)
+
+
+def _is_late() -> Q:
+    """The condition that the time is over. It also is if it ends later than any can, since the clock was set back."""
+    return ~match_future("expires_at", timedelta(hours=settings.APPROVAL_HOURS))
 
 
 def _move(approval: Approval, before: str, after: str, **fields: Any) -> None:

@@ -222,14 +222,21 @@ def test_what_moved_before_the_word_cannot_be_approved(
     assert steps() == ["ask"]
 
 
+@pytest.mark.parametrize("is_set_back", [False, True])
 @pytest.mark.parametrize("is_approved", [False, True])
-def test_time_ends_it(
-    editor: Editor, supervisor: Browser, portal_service: Sandbox, is_approved: bool
+def test_time_ends_it_and_so_does_a_clock_set_back(
+    editor: Editor,
+    supervisor: Browser,
+    portal_service: Sandbox,
+    settings: LazySettings,
+    is_approved: bool,
+    is_set_back: bool,
 ) -> None:
     approval = ask(editor)
     if is_approved:
         decide(supervisor, approval)
-    Approval.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    hours = timedelta(hours=settings.APPROVAL_HOURS)
+    Approval.objects.update(expires_at=timezone.now() + (hours * 2 if is_set_back else -timedelta(seconds=1)))
     assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
     approval.refresh_from_db()
     assert (approval.state, approval.sealed) == ("expired", "")
