@@ -93,8 +93,9 @@ _NOT_FAILED = ("SUCCEEDED", "SCHEDULED")
 def _repayment_columns(repayment: Repayment) -> dict[str, Any]:
     texts = (repayment.ach_id, repayment.ach_batch_id, repayment.borrower_bank_account_uuid)
     status = (repayment.status or "").upper()
-    # A payment that succeeded or is still to come has not failed, whatever the text says.
-    has_error = status not in _NOT_FAILED and bool((repayment.error_description or "").strip())
+    # A payment that succeeded or is still to come has not failed, whatever the text says, unless it was returned.
+    has_not_failed = status in _NOT_FAILED and (repayment.payment_type or "").upper() != "RETURNED"
+    has_error = bool((repayment.error_description or "").strip()) and not has_not_failed
     return {
         **_product_columns(repayment, repayment.status),
         "search_text": search_text(non_uuid_identifier(repayment.uuid), *texts, str(repayment.amount)),

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunSQL(
             "UPDATE registry_record SET flagged = false WHERE kind = 'repayment' AND flagged"
-            " AND upper(status) IN ('SUCCEEDED', 'SCHEDULED')",
+            " AND upper(status) IN ('SUCCEEDED', 'SCHEDULED') AND upper(subtype) <> 'RETURNED'",
             migrations.RunSQL.noop,
         )
     ]

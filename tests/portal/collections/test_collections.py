@@ -817,6 +817,12 @@ class TestReturns:
             )
         refresh(loan)
         assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
+        assert not Record.objects.filter(kind=Kind.REPAYMENT, flagged=True).exists()
+        desk.world.repayment(
+            loan.uuid, status="SUCCEEDED", payment_type="RETURNED", error_description="R01 - Not funded"
+        )
+        refresh(loan)
+        assert Record.objects.filter(kind=Kind.REPAYMENT, flagged=True).count() == 1
 
     def test_a_failed_payment_without_a_day_counts_on_the_day_of_its_answer(
         self, desk: Sandbox, servicer: Browser
