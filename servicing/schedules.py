@@ -177,10 +177,10 @@ def _read_row(item: Any, today: date) -> Installment:
     paid_on, status = fields.get("paid_on"), item.get("status")
     word, is_history = str(status).strip().upper().replace(" ", "_"), item.get(_HISTORY)
     is_paid = word in _PAID or is_history is True if paid_on is None else paid_on <= today
-    is_paid_on_unreadable = paid_on is None and item.get("paid_on") not in (None, "")  # It may mean paid.
+    is_readable = paid_on is not None or item.get("paid_on") in (None, "")  # Any other text may mean paid.
     has_other_marker = paid_on is not None or isinstance(is_history, bool) or "paid_on" in item
-    has_known_marker = word in _PAID | _UNPAID or (status in (None, "") and has_other_marker)
-    has_known_marker = is_paid or (has_known_marker and not is_paid_on_unreadable)
+    has_marker = word in _PAID | _UNPAID or (status in (None, "") and has_other_marker)
+    has_known_marker = is_paid or (is_readable and has_marker)
     return Installment(**fields, is_paid=is_paid, has_known_marker=has_known_marker, extra=extra)
 
 

@@ -79,7 +79,7 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             raise self.validation_error("too_many_login_attempts")
 
     def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
-        """Record that a passkey or single sign-on fits a deactivated account."""
+        """Record a sign-in to a deactivated account with a passkey or single sign-on."""
         credentials = {"username": user.username}
         user_login_failed.send(sender=User, credentials=credentials, request=request, at="inactive account")
         response: HttpResponse = super().respond_user_inactive(request, user)

@@ -39,7 +39,7 @@ class Claims:
             raise PermissionDenied("The identity token and the userinfo endpoint name different people")
 
     def text(self, name: str) -> str:
-        """A claim as text, preferably from the identity token. With a NUL it counts as missing: SQLite stops there."""
+        """A claim as text, preferably from the identity token. One with a NUL counts as missing: SQLite stops there."""
         values = (source.get(name) for source in self.sources)
         texts = (value.strip() for value in values if isinstance(value, str) and "\0" not in value)
         return next(filter(None, texts), "")
@@ -134,8 +134,8 @@ def find_or_create_account(request: HttpRequest, claims: Claims, role: str) -> U
     )
     matching = User.objects.filter(**{field: key}, is_active=True)
     # PostgreSQL takes some letters for others, such as "ı" for "i".
-    own = field.partition("__")[0]
-    found: list[User] = [one for one in matching if getattr(one, own).lower() == key.lower()]
+    name = field.partition("__")[0]
+    found: list[User] = [one for one in matching if getattr(one, name).lower() == key.lower()]
     if len(found) == 1:
         return found[0]
     if found or not settings.OIDC_CREATE:

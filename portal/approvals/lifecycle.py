@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from portal.accounts.models import User
@@ -68,15 +68,15 @@ def withdraw(actor: Actor, approval: Approval) -> None:
 def expire_old() -> None:
     """Expire requests that were not decided or not sent in time, and delete the contents of sent ones.
 
-    Pages that only read do this too, so it waits for another time while the database takes no writes.
+    Pages that only read do this too, so it is put off while the database takes no writes.
     """
     is_late = _is_late() & (Q(state__in=Approval.OPEN) | ~Q(sealed=""))
     if Approval.objects.filter(is_late | Q(state__in=Approval.IN_FLIGHT)).exists():
-        write_if_possible(_expire)
+        sync_with_writes()
+        write_if_possible(_expire, is_durable=True)
 
 
 def _expire() -> None:
-    sync_with_writes()
     late = Approval.objects.filter(_is_late())
     sent = late.filter(state__in=[State.SENT, State.UNKNOWN]).exclude(sealed="")
     if sent.exists():
@@ -107,6 +107,10 @@ def sync_with_writes() -> None:
     if not in_flight.exists():
         return
     close_stale_writes()
+    write_if_possible(lambda: _sync(in_flight), is_durable=True)
+
+
+def _sync(in_flight: QuerySet[Approval]) -> None:
     intents = WriteIntent.objects.in_bulk(list(in_flight.values_list("intent_id", flat=True)))
     for approval in in_flight:
         if intent := intents.get(approval.intent_id):
@@ -177,7 +181,7 @@ def _expiry() -> datetime:
 
 
 def _is_late() -> Q:
-    """The condition that the time is over. It also is if it ends later than any can, since the clock was set back."""
+    """The condition that time is up, or ends later than it can: before the clock was set back."""
     return ~match_future("expires_at", timedelta(hours=settings.APPROVAL_HOURS))
 
 

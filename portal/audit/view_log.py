@@ -171,8 +171,10 @@ def log_view(
         if not (is_alone and is_unavailable(error) and spool_view(actor, action, subject)):
             raise
     else:
-        if _has_spooled.is_set() and is_alone:
-            _replay_if_possible()
+        # This page's own view is recorded; while the database takes no writes, the others wait for the next page.
+        is_due = _has_spooled.is_set() and is_alone
+        if is_due and write_if_possible(replay_views, is_durable=True) is None:
+            _has_spooled.set()
 
 
 def spool_view(actor: Actor, action: str, subject: Mapping[str, Any]) -> bool:
@@ -181,15 +183,6 @@ def spool_view(actor: Actor, action: str, subject: Mapping[str, Any]) -> bool:
     view = {"actor": asdict(actor), "action": action, "subject": masked(dict(subject)), "at": at}
     _has_spooled.set()
     return VIEWS.put(view) is not None
-
-
-def _replay_if_possible() -> None:
-    try:
-        replay_views()
-    except DatabaseError as error:
-        if not is_unavailable(error):
-            raise
-        _has_spooled.set()  # This page's own view is recorded; the others wait for the next one.
 
 
 def replay_views() -> int:

@@ -220,11 +220,11 @@ def call_time_limit_seconds() -> float:
 def close_stale_writes() -> int:
     """Record an unknown outcome for writes that are *sending* longer than any call can last, as after a crash.
 
-    Pages that only read do this too, so it waits for another time while the database takes no writes.
+    Pages that only read do this too, so it is put off while the database takes no writes.
     """
     limit = timedelta(seconds=call_time_limit_seconds() + STALE_SECONDS)
     stale = WriteIntent.objects.filter(state=State.SENDING).exclude(match_recent("created_at", limit))
-    return (write_if_possible(lambda: _close(stale)) or 0) if stale.exists() else 0
+    return (write_if_possible(lambda: _close(stale), is_durable=True) or 0) if stale.exists() else 0
 
 
 def _close(stale: QuerySet[WriteIntent]) -> int:

@@ -22,7 +22,7 @@ from portal.home.models import Snooze
 from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
 from portal.registry.attention import (
-    COUNT_IS_TRUE_FOR,
+    COUNT_VALID_FOR,
     MAX_SHOWN,
     SHARED_COUNT,
     SHARED_ITEMS,
@@ -202,9 +202,9 @@ def attention(user: User) -> Attention:
     totals = {source: group.total for source, group in found.items() if group}
     approvals = totals.get(pending_approvals, 0)
     personal = sum(totals.get(source, 0) for source in READ_ANEW)
-    _save_count(SHARED_COUNT, state, sum(totals.values()) - personal)
-    _save_count(_personal_count(user), state, personal - approvals)
-    _save_count(_approval_count(user), state, approvals)
+    _cache_count(SHARED_COUNT, state, sum(totals.values()) - personal)
+    _cache_count(_personal_count(user), state, personal - approvals)
+    _cache_count(_approval_count(user), state, approvals)
     return Attention([group for group in found.values() if group], user.pk, snoozes)
 
 
@@ -223,14 +223,14 @@ def count_waiting_items(user: User) -> dict[str, int]:
         for key in missing:
             number = saved_count(state) if key == SHARED_COUNT else None
             known[key] = _count(parts[key], snoozed, user) if number is None else number
-            _save_count(key, state, known[key])
+            _cache_count(key, state, known[key])
     return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
 
 
 def renew_shared_count() -> None:
-    """Count everyone's items anew if the saved number is no longer true or soon will be."""
+    """Count everyone's items again if the saved number is outdated or soon will be."""
     state = account_state()
-    if saved_count(state, COUNT_IS_TRUE_FOR / 2) is None:
+    if saved_count(state, COUNT_VALID_FOR / 2) is None:
         save_count(state, lambda: _count(SHARED, Snoozed(_snoozes().values_list("key", flat=True))))
 
 
@@ -238,7 +238,7 @@ def _count(sources: Iterable[Callable[..., Items]], snoozed: Snoozed, user: User
     return sum(_items(source, snoozed, user).total for source in sources)
 
 
-def _save_count(key: str, state: tuple[Any, ...], number: int) -> None:
+def _cache_count(key: str, state: tuple[Any, ...], number: int) -> None:
     cache.set(key, (state, number), COUNT_CACHE_SECONDS if key == SHARED_COUNT else CACHE_SECONDS)
 
 

@@ -11,5 +11,5 @@ def write_mail(progress: Progress) -> None:
     notices.write_mail()
 
 
-# The number in the navigation, so that pages rarely count.
+# Keeps the number in the navigation counted.
 chore(attention.renew_shared_count)

@@ -48,7 +48,7 @@ def job(name: str, *, label: str, **options: Any) -> Callable[[Work], JobKind]:
 
 
 def chore(work: Callable[[], Any]) -> Callable[[], Any]:
-    """Register a function that every worker calls in each round of upkeep, for work on its own host."""
+    """Register a function that every worker calls in each round of upkeep, for work that isn't a job."""
     _chores.append(work)
     return work
 

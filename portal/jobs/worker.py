@@ -40,12 +40,12 @@ def work() -> None:
 
 
 def run_chores() -> None:
-    """Do the work that is no job, such as that of this host. None keeps the others, or jobs, from being done."""
+    """Do the work that isn't a job, such as this host's. A failure stops neither the others nor jobs."""
     for chore in all_chores():
         try:
             chore()
         except Exception:
-            logger.exception("A part of the upkeep failed.")
+            logger.exception("Part of the upkeep failed.")
 
 
 def run_upkeep() -> None:

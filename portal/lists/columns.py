@@ -12,7 +12,7 @@ from portal.ui.templatetags import ui
 from servicing.figures import aging
 
 DAYS_READ = ["past_due", "oldest_unpaid_due", "days_past_due"]
-"""The fields that tell an account's days past due."""
+"""The fields behind an account's days past due."""
 
 
 def value_column(
@@ -55,7 +55,10 @@ def account_columns(head: str) -> tuple[Column, ...]:
             is_fixed=True,
         ),
         Column(
-            name="borrower_uuid", head="Borrower ID", value=lambda row: row.record.borrower_uuid, reads=[]
+            name="borrower_uuid",
+            head="Borrower ID",
+            value=lambda row: row.record.borrower_uuid,
+            reads=["borrower_uuid"],
         ),
     )
 

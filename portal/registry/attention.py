@@ -27,7 +27,8 @@ MAX_SHOWN = 25
 """How many items of one kind are shown."""
 SHARED_ITEMS, SHARED_COUNT, LAST_ACT = "attention.items", "attention.count", "attention.act"
 """The cache keys of the items that everybody has, of their number, and of the time of the last action."""
-COUNT_IS_TRUE_FOR = timedelta(seconds=45)
+COUNT_VALID_FOR = timedelta(seconds=45)
+"""The longest that a page shows the number that the worker counted."""
 
 
 def account_state() -> tuple[Any, ...]:
@@ -35,14 +36,14 @@ def account_state() -> tuple[Any, ...]:
     return (business_date(), *last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
 
 
-def saved_count(state: tuple[Any, ...], longest: timedelta = COUNT_IS_TRUE_FOR) -> int | None:
-    """The number of everyone's items that the worker counted in this state; None if there is none or it is old."""
+def saved_count(state: tuple[Any, ...], longest: timedelta = COUNT_VALID_FOR) -> int | None:
+    """The number of everyone's items, if the worker counted it in this state and not too long ago; else None."""
     found = SharedCount.objects.filter(match_recent("counted_at", longest), state=repr(state))
     return found.values_list("number", flat=True).first()
 
 
 def save_count(state: tuple[Any, ...], count: Callable[[], int]) -> None:
-    """Count everyone's items and save their number, unless somebody acts meanwhile."""
+    """Count everyone's items and save the number, unless someone acts while they are counted."""
     before, _ = SharedCount.objects.get_or_create(pk=1)
     number = count()
     unchanged = SharedCount.objects.filter(pk=1, acts=before.acts)

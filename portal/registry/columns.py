@@ -87,15 +87,12 @@ def _loan_columns(loan: Loan) -> dict[str, Any]:
     }
 
 
-_NOT_FAILED = ("SUCCEEDED", "SCHEDULED")
-
-
 def _repayment_columns(repayment: Repayment) -> dict[str, Any]:
     texts = (repayment.ach_id, repayment.ach_batch_id, repayment.borrower_bank_account_uuid)
-    status = (repayment.status or "").upper()
-    # A payment that succeeded or is still to come has not failed, whatever the text says, unless it was returned.
-    has_not_failed = status in _NOT_FAILED and (repayment.payment_type or "").upper() != "RETURNED"
-    has_error = bool((repayment.error_description or "").strip()) and not has_not_failed
+    status, payment_type = (repayment.status or "").upper(), (repayment.payment_type or "").upper()
+    # A payment that succeeded or is still to come hasn't failed, whatever the text says, unless it was returned.
+    may_have_failed = status not in ("SUCCEEDED", "SCHEDULED") or payment_type == "RETURNED"
+    has_error = may_have_failed and bool((repayment.error_description or "").strip())
     return {
         **_product_columns(repayment, repayment.status),
         "search_text": search_text(non_uuid_identifier(repayment.uuid), *texts, str(repayment.amount)),

@@ -306,13 +306,13 @@ class PastDueChange(models.Model):
 
 
 class SharedCount(models.Model):
-    """How many items need everyone's attention, as the worker counted them, so that pages rarely have to; one row."""
+    """The number of items that need everyone's attention: one row. The worker counts, so that pages rarely have to."""
 
     number = models.PositiveIntegerField(null=True)
     state = models.TextField(help_text="The state of accounts and payments that was counted.")
     counted_at = models.DateTimeField(null=True)
     acts = models.PositiveIntegerField(
-        default=0, help_text="Actions so far: a count that one overtook is dropped."
+        default=0, help_text="Actions so far. A count isn't saved if this changed while counting."
     )
 
     def __str__(self) -> str:

@@ -127,11 +127,13 @@ def _past_due_item(record: Record) -> Item:
 def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     """The next payments of open accounts of a kind that are not past due, soonest first."""
     today = business_date()
-    statuses = distinct_values(Kind.LOAN, "status")  # Lines have none.
+    statuses = distinct_values(kind, "status") if kind == Kind.LOAN else []  # Lines have none.
     closed = [one for one in statuses if is_closed_status(one, settings.CLOSED_STATUSES)]
-    accounts = active_records(kind).exclude(status__in=closed)
-    accounts = accounts.filter(
-        flagged=False, key_date__gte=today, key_date__lte=today + timedelta(days=DUE_DAYS)
+    accounts = active_records(kind).filter(
+        ~Q(status__in=closed),
+        flagged=False,
+        key_date__gte=today,
+        key_date__lte=today + timedelta(days=DUE_DAYS),
     )
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("due:")):
         accounts = accounts.exclude(uuid=uuid, key_date=day)

@@ -31,8 +31,6 @@ class Returned(NamedTuple):
 
 def returned_since(day: date) -> list[tuple[Returned, date]]:
     """The payments reported as returned on this day or later, latest first."""
-    if not any(_words_of_returns()):  # Often no payment was ever returned.
-        return []
     recent = _maybe_returned_since(day, *Returned._fields).order_by("-key_date", "-pk")
     found = [Returned(*row) for row in recent[:MAX_DATED]]
     news = [(one, on) for one, on in _returned_on(found).items() if on and on >= day]
@@ -91,13 +89,8 @@ def _shows_return(copy: Snapshot) -> bool:
 
 def is_returned() -> Q:
     """The condition that a repayment was returned, in any spelling of the service."""
-    statuses, types = _words_of_returns()
-    return Q(status__in=statuses) | Q(subtype__in=types)
-
-
-def _words_of_returns() -> tuple[list[str], list[str]]:
-    """The statuses and types on file that say so."""
-    return (
-        [one for one in distinct_values(Kind.REPAYMENT, "status") if one.upper() == RETURNED],
-        [one for one in distinct_values(Kind.REPAYMENT, "subtype") if one.upper() == RETURNED_TYPE],
+    in_use = {name: distinct_values(Kind.REPAYMENT, name) for name in ("status", "subtype")}
+    statuses = [value for value in in_use["status"] if value.upper() == RETURNED]
+    return Q(status__in=statuses) | Q(
+        subtype__in=[one for one in in_use["subtype"] if one.upper() == RETURNED_TYPE]
     )

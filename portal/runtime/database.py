@@ -33,7 +33,7 @@ T = TypeVar("T")
 OPTIONAL_WAIT_SECONDS = 1.0
 """How long an optional write waits for a lock."""
 OPTIONAL_PAUSE_SECONDS = 4.0
-"""After an optional write waited in vain, how long others give up at once."""
+"""How long optional writes give up almost at once, after one waited in vain."""
 PAUSED_WAIT_SECONDS = 0.1
 """How long they wait during that pause: longer than a short transaction takes."""
 # SQLite: busy, locked, out of memory, read-only, I/O error, full, cannot be opened, locking protocol.
@@ -54,10 +54,11 @@ _lock_files: list[int] = []
 
 
 @contextmanager
-def relaxed_durability(wait: float | None = None) -> Iterator[None]:
+def relaxed_durability(wait: float | None = None, synchronous: str = "NORMAL") -> Iterator[None]:
     """Commit with synchronous=NORMAL on SQLite: a crash of the program loses nothing, a power failure may.
 
-    ``wait`` is the seconds to wait for the lock; the default is the wait of optional writes.
+    ``wait`` is the seconds to wait for the lock; the default is the wait of optional writes. With ``FULL`` only the
+    wait is shorter.
     """
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield
@@ -66,7 +67,7 @@ def relaxed_durability(wait: float | None = None) -> Iterator[None]:
     wait = wait or (PAUSED_WAIT_SECONDS if is_paused else OPTIONAL_WAIT_SECONDS)
     usual = connection.settings_dict["OPTIONS"]["timeout"]
     with _turn(wait) as left, connection.cursor() as cursor:
-        cursor.execute("PRAGMA synchronous=NORMAL")
+        cursor.execute(f"PRAGMA synchronous={synchronous}")
         cursor.execute(f"PRAGMA busy_timeout={round(left * 1000)}")
         try:
             yield
@@ -129,14 +130,17 @@ def fresh_connection(seconds: float) -> Iterator[None]:
         fresh.close()
 
 
-def write_if_possible(write: Callable[[], T]) -> T | None:
-    """Do an optional write; return ``None`` if the database accepts no writes now."""
+def write_if_possible(write: Callable[[], T], *, is_durable: bool = False) -> T | None:
+    """Do a write that can wait; return ``None`` if the database accepts none now.
+
+    ``is_durable`` is for the audit trail and what belongs to it: a power failure loses nothing either.
+    """
     if connection.in_atomic_block:
         return write()
     if connection.vendor != "sqlite" and accepts_no_writes():
         return None
     try:
-        with relaxed_durability(), _short_lock_wait():
+        with relaxed_durability(synchronous="FULL" if is_durable else "NORMAL"), _short_lock_wait():
             return write()
     except Error as error:
         if not is_unavailable(error):

@@ -17,7 +17,7 @@ SILENCE_SECONDS = 1.5
 """How long a query may take before the server is probed, and the pause between probes."""
 PROBE_SECONDS = 1.0
 STOPPED_SECONDS = 4.0
-"""How long queries wait less after the server froze, so that a page doesn't wait once for each query."""
+"""After the server froze, how long queries get less time, so that a page doesn't wait once for each of them."""
 _SHORT_SECONDS = 0.2
 # Every server answers this request with one byte, without a sign-in.
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)

@@ -20,7 +20,7 @@ MINUS = "−"
 MASK = "••••"
 RETURNED = ("failed after success", "returned after posting")
 """What the service's events call a return, and what the status of the payment says."""
-# The labels of a range filter's two ends.
+# What is wrong with the two ends of a range filter.
 DATES_REVERSED = "The end is before the start."
 AMOUNTS_REVERSED = "Must be at least the minimum."
 

@@ -339,11 +339,11 @@ def test_a_closed_account_is_left_out_and_that_is_said(desk: Sandbox, viewer: Br
         answer = {"amount": Decimal("100.10"), "status": status, "installments": []}
         save_answer(Loan, "b-1", f"loan-{number}", answer)
     page = words(viewer.get(owner.get_absolute_url()).content.decode())
-    assert "4 loans $200.20 Original amount, 2 closed not counted 2 active" in page
+    assert "4 loans $200.20 Original amount, 2 closed loans not counted 2 active" in page
     assert "Total$200.20" in summary_text(owner)
     Record.objects.filter(uuid__in=["loan-2", "loan-3"]).update(archived_at=timezone.now())
     page = words(viewer.get(owner.get_absolute_url()).content.decode())
-    assert "2 loans — Original amount, 2 closed not counted All are closed" in page
+    assert "2 loans — Original amount, 2 closed loans not counted All are closed" in page
     assert on_home(viewer) == ["line-1"]
 
 

@@ -24,7 +24,8 @@ class Migration(migrations.Migration):
                 (
                     "acts",
                     models.PositiveIntegerField(
-                        default=0, help_text="Actions so far: a count that one overtook is dropped."
+                        default=0,
+                        help_text="Actions so far. A count isn't saved if this changed while counting.",
                     ),
                 ),
             ],

@@ -327,18 +327,18 @@ class TestAttention:
         cache.clear()
         assert "sd-nav-count" not in servicer.get("/borrowers/").content.decode()
 
-    def test_a_count_that_an_action_overtook_is_not_saved(
+    def test_a_count_is_not_saved_if_someone_acts_while_counting(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
         loan = flagged(portal_service, Kind.LOAN, "700.00", "Late LLC")
         state = account_state()
 
-        def act_meanwhile() -> int:
+        def act_while_counting() -> int:
             snoozed = {"until": str(days_from_now(5)), "reason": "Known"}
             servicer.post(f"/attention/snooze/?item=loan:{loan.uuid}", snoozed)
             return 5
 
-        save_count(state, act_meanwhile)
+        save_count(state, act_while_counting)
         assert saved_count(state) is None
         save_count(state, lambda: 5)
         assert saved_count(state) == 5

@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
     def import_file(self, path: Path, importer: Any, actor: Actor) -> None:
         """Import one file, print the rejected lines, and append an audit entry."""
-        name = path.name.encode("utf-8", "replace").decode()  # A name may have bytes that are no text.
+        name = path.name.encode("utf-8", "replace").decode()  # It may not be valid UTF-8.
         try:
             with path.open("rb") as file, open_lines(file) as lines:
                 report: ImportReport = importer(
