@@ -303,6 +303,6 @@ def _loan_good_through(loan: Loan, schedule: Schedule, today: date) -> date:
     days = [row.due_date for row in schedule.rows if row.is_owed and row.due_date and row.due_date >= today]
     days += [row.paid_on - ONE_DAY for row in schedule.rows if row.paid_on and row.paid_on > today]
     starts = loan.repayments_start_date
-    if not schedule.rows and starts and starts > today:
+    if not any(row.is_paid or row.is_owed for row in schedule.rows) and starts and starts > today:
         days.append(starts - ONE_DAY)
     return min(days, default=FOREVER)

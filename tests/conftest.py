@@ -140,14 +140,42 @@ SLOW = [
     "servicing/test_connections.py",
     "servicing/test_first_day.py",
 ]
-# They test what is sent: a PDF, a header, a form. It is the same on each database, and other tests run its queries.
+# They test what is sent and shown: a form's steps, a page, a PDF, a header. That is the same on each database. Their
+# statements run there in other tests, but for those of the tests themselves.
 ONE_DATABASE = [
+    "portal/applications/test_any_shape.py",
+    "portal/applications/test_detail.py",
+    "portal/applications/test_follow.py",
+    "portal/applications/test_open.py",
+    "portal/applications/test_submit.py",
+    "portal/borrowers/test_checklist.py",
+    "portal/borrowers/test_create.py",
+    "portal/borrowers/test_detail.py",
+    "portal/borrowers/test_draft.py",
+    "portal/borrowers/test_edit.py",
+    "portal/borrowers/test_edit_again.py",
+    "portal/borrowers/test_edit_input.py",
+    "portal/borrowers/test_edit_person.py",
+    "portal/credit_lines/test_detail.py",
     "portal/documents/test_borrower.py",
     "portal/documents/test_document.py",
+    "portal/documents/test_long.py",
     "portal/documents/test_pdf.py",
+    "portal/home/test_help.py",
+    "portal/messaging/test_detail.py",
     "portal/operations/test_compression.py",
+    "portal/operations/test_doctor.py",
     "portal/operations/test_headers.py",
+    "portal/operations/test_logs.py",
+    "portal/operations/test_metrics.py",
+    "portal/operations/test_tracing.py",
     "portal/operations/test_uploads.py",
+    "portal/repayments/test_detail.py",
+    "portal/test_cache.py",
+    "portal/test_every_form.py",
+    "portal/test_panels.py",
+    "portal/test_roles.py",
+    "portal/test_typed_amounts.py",
     "portal/ui",
 ]
 

@@ -44,7 +44,7 @@ FIGURE_COLUMNS: Final = (
     "figures_version",
     "figures_from",
 )
-FIGURES_VERSION: Final = 3
+FIGURES_VERSION: Final = 4
 """Raise it when a figure or a data check changes its meaning: a job then recalculates every account."""
 MAX_DIGITS: Final = 15
 """The digits of a number that are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""

@@ -499,6 +499,13 @@ class TestSingleSignOn:
         assert come_back(anonymous, provider).status_code in (401, 403)
         assert not SocialAccount.objects.exists()
 
+    def test_a_claim_with_a_nul_keeps_nobody_out(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        provider.says(email=maya.email, email_verified=True, name="Maya\0", address={"street": "\0"})
+        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        assert SocialAccount.objects.get().user == maya
+
     def test_two_accounts_with_one_address_are_nobodys(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from servicing import Loan, Repayment, Statement
@@ -328,6 +328,7 @@ ROWS = st.fixed_dictionaries(
     DAYS,
     st.sampled_from([TODAY, date(2028, 2, 28), date(2026, 12, 31)]),
 )
+@example([{"total": Decimal(0), "status": "SCHEDULED"}], None, date(2027, 1, 1), date(2026, 12, 31))
 def test_figures_hold_through_the_day_they_say_and_no_figure_is_invented(
     rows: list[Any], delinquent: bool | None, starts: date | None, today: date
 ) -> None:

@@ -91,6 +91,8 @@ def test_a_copy_stays_after_the_clock_was_set_back(copy: Path) -> None:
 def test_a_folder_where_nothing_can_be_written_is_one_sentence() -> None:
     with pytest.raises(CommandError, match="/proc/copy cannot be written: "):
         run("backup", "/proc/copy")
+    with pytest.raises(CommandError, match="a folder"):
+        run("backup", ".")
 
 
 def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, portal_service: Sandbox) -> None:

@@ -94,3 +94,5 @@ def test_what_does_not_exist_is_said(person: User, tmp_path: Path) -> None:
         export(list="loans", view="Theirs", username=person.username)
     with pytest.raises(CommandError, match="cannot be written"):
         export(list="loans", username=person.username, output=tmp_path / "none" / "loans.csv")
+    with pytest.raises(CommandError, match="a folder"):
+        export(list="loans", username=person.username, output=Path("."))

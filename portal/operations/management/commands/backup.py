@@ -29,6 +29,8 @@ class Command(BaseCommand):
             if keep < 1:
                 raise CommandError("--keep needs a number, 1 or more.")
             file = file / f"{timezone.now():%Y%m%dT%H%M%SZ}.copy"
+        elif file.is_dir():
+            raise CommandError(f"{file} is a folder. Name a new file, or add --keep N.")
         if not file.parent.is_dir():
             raise CommandError(
                 f"The folder {file.parent} doesn’t exist. "

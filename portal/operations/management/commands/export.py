@@ -43,6 +43,8 @@ class Command(BaseCommand):
         person = User.objects.filter(username=username, is_active=True).first()
         if person is None:
             raise CommandError(f"No active account is named {username}.")
+        if output and output.is_dir():
+            raise CommandError(f"{output} is a folder. Name a file.")
         listed = options["list"]
         query = _query_of(f"{listed}:index", options["view"], person) if options["view"] else ""
         address = f"{reverse(f'{listed}:export')}?all=1&format={options['format']}&{query}"
