@@ -19,12 +19,12 @@ setup-test-fast:
 run: setup
 	@exec env DEBUG=1 ENV_FILE=$${ENV_FILE:-/dev/null} $(BIN)/python manage.py demo --until-parent-stops
 
-# Four at a time on two cores, for many tests wait. Coverage costs half of the time again, so it is measured where it must be whole; all of it is in "make coverage".
+# Three at a time keep two cores busy. Coverage costs half of the time again, so it is measured where it must be whole; all of it is in "make coverage".
 test: setup-test
-	failed=0; $(BIN)/pytest -q -n 4 --dist loadgroup tests/servicing -m "not hypothesis" --cov=servicing --cov-report= || failed=1; \
+	failed=0; $(BIN)/pytest -q -n 3 --dist loadgroup tests/servicing -m "not hypothesis" --cov=servicing --cov-report= || failed=1; \
 	$(BIN)/coverage report --include='servicing/auth.py,servicing/crypto.py,servicing/codec.py,servicing/transport.py' --fail-under=100 || failed=1; \
-	$(BIN)/pytest -q -n 4 --dist loadgroup tests/servicing -m hypothesis || failed=1; \
-	$(BIN)/pytest -q -n 4 --dist loadgroup tests --ignore=tests/servicing || failed=1; exit $$failed
+	$(BIN)/pytest -q -n 3 --dist loadgroup tests/servicing -m hypothesis || failed=1; \
+	$(BIN)/pytest -q -n 3 --dist loadgroup tests --ignore=tests/servicing || failed=1; exit $$failed
 
 # What tests of the whole product do not reach.
 coverage: setup-test
@@ -33,11 +33,11 @@ coverage: setup-test
 
 # No browser, no other server, no coverage.
 test-fast: setup-test-fast
-	$(BIN)/pytest -q -n 4 --dist loadgroup -m "not slow" tests
+	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow" tests
 
 # Browsers ran on SQLite; the same views run here. Nothing is kept, so nothing waits for a disk.
 test-postgres: setup-test
-	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 4 --dist loadgroup tests/portal
+	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 3 --dist loadgroup tests/portal
 
 check: setup-test
 	$(BIN)/ruff format --check .

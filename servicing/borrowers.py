@@ -370,7 +370,7 @@ def _address_problems(value: Any, *, country: str) -> list[str] | Problems:
         return ["Enter the address."]
     texts = {name: getattr(value, name) for name in value.__struct_fields__}
     not_text = {name: ["This must be text."] for name in texts if not isinstance(texts[name], str | None)}
-    return not_text or rules.address_field_problems(value, country=country)
+    return not_text or rules.address_problems(value, country=country)
 
 
 def _people_problems(people: tuple[Any, ...], *, checks: Checks) -> list[str] | Problems:

@@ -12,7 +12,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
-from itertools import chain
 from typing import Final, Protocol
 from zoneinfo import ZoneInfo
 
@@ -237,12 +236,7 @@ class PostalAddress(Protocol):
     def country(self) -> str | None: ...
 
 
-def address_problems(address: PostalAddress, *, country: str = "UNITED STATES") -> list[str]:
-    """Problems of a US address (section 2.1)."""
-    return list(chain.from_iterable(address_field_problems(address, country=country).values()))
-
-
-def address_field_problems(address: PostalAddress, *, country: str = "UNITED STATES") -> dict[str, list[str]]:
+def address_problems(address: PostalAddress, *, country: str = "UNITED STATES") -> dict[str, list[str]]:
     """Problems of a US address by field, without valid fields. Streets and cities are not looked up."""
     problems = {
         "line_1": line_problems(

@@ -82,11 +82,6 @@ def suggest_fix(character: str) -> str:
     return "delete it" if is_hidden(character) else "delete it or write it in words"
 
 
-def count_noun(number: int, noun: str) -> str:
-    """A number with its noun: ``1 digit``, ``9 digits``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def cap_reasons(reasons: Iterable[str]) -> list[str]:
     """The first `MAX_REASONS` reasons, and one sentence instead of the others."""
     shown = list(islice(reasons, MAX_REASONS + 1))

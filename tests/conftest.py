@@ -180,6 +180,17 @@ ONE_DATABASE = [
 ]
 
 
+# Their longest tests take more than half a minute, and would keep the others waiting at the end.
+LONGEST = [
+    "browser/test_bad_input.py",
+    "browser/test_collections.py",
+    "browser/test_people.py",
+    "portal/documents/test_long.py",
+    "portal/operations/test_demo.py",
+    "portal/test_typed_numbers.py",
+]
+
+
 def files_in(names: list[str]) -> set[Path]:
     """The files of a list, those of its folders included."""
     paths = [Path(__file__).parent / name for name in names]
@@ -187,11 +198,12 @@ def files_in(names: list[str]) -> set[Path]:
     return {file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))}
 
 
-SLOW_FILES, ONE_DATABASE_FILES = files_in(SLOW), files_in(ONE_DATABASE)
+SLOW_FILES, ONE_DATABASE_FILES, LONGEST_FILES = files_in(SLOW), files_in(ONE_DATABASE), files_in(LONGEST)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is slow. On another database than SQLite, leave out what ran there and is the same."""
+    """Mark what is slow, begin with the longest, and on PostgreSQL leave out what ran on SQLite and is the same."""
+    items.sort(key=lambda item: item.path not in LONGEST_FILES)  # After pytest-randomly, whose order stays.
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)

@@ -182,7 +182,7 @@ class AddressForm(LiveForm):
 
     def check_address(self) -> None:
         """Check rules that concern several parts of the address."""
-        found = rules.address_field_problems(self.address, country=settings.SERVICING_COUNTRY)
+        found = rules.address_problems(self.address, country=settings.SERVICING_COUNTRY)
         for name in found.keys() & (set(ADDRESS_FIELDS) - self.errors.keys()):
             self.add_error(name, found[name])
         for text in self.zip_warnings:

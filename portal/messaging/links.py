@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 
 from django.utils import timezone
 
@@ -27,10 +27,6 @@ class LinkedMessage:
     def local_time(self) -> datetime:
         """When it was recorded, in the viewer's time zone."""
         return timezone.localtime(self.message.recorded_at)
-
-    @property
-    def local_day(self) -> date:
-        return self.local_time.date()
 
     @property
     def kind(self) -> tuple[str, str]:
