@@ -4,7 +4,8 @@
 
 Parts with a database use DATABASE_URL, if set. Figures are saved in results.json and shown in README.md, both in this
 folder. ``--quick`` runs only the parts in :data:`QUICK`, with little data, and compares their ratios with
-baseline.json: it fails if one grew by a fifth or has none. With ``--baseline`` it saves them there instead.
+baseline.json. It fails if one has no baseline, or has grown by a fifth twice in a row: the machine may have been busy
+the first time. With ``--baseline`` it saves them there instead.
 """
 
 import multiprocessing
@@ -45,20 +46,31 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         os.environ["BENCH_DESK"] = str(Path(folder) / "desk")
         found = dict(part(name, smaller) for name in parts(wanted))
+        ratios = ratios_in(found)
+        if is_quick and "--baseline" not in arguments and results.above_baseline(ratios, GROWTH):
+            again = ratios_in(dict(part(name, smaller) for name in parts(wanted)))
+            ratios = {name: min(ratio, again[name]) for name, ratio in ratios.items()}
     if smaller:
         results.keep(found, results.ROOT / ".bench" / "smaller.json")
     else:
         results.show(results.keep(found))
-    measured = [row for one in found.values() for row in one["rows"]]
-    missed = [row["name"] for row in measured if not row["is_met"]]
+    missed = [row["name"] for row in rows_in(found) if not row["is_met"]]
     if is_quick:
-        ratios = {row["name"]: round(row["figure"], 2) for row in measured if row["unit"] == TIMES}
         if "--baseline" in arguments:
             results.keep_baseline(ratios)
         missed = results.above_baseline(ratios, GROWTH)
     fine = "No ratio grew beyond its baseline." if is_quick else "Every limit is met."
     print("\n".join(["Missed:", *missed]) if missed else fine)  # noqa: T201
     return 1 if missed else 0
+
+
+def rows_in(found: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for one in found.values() for row in one["rows"]]
+
+
+def ratios_in(found: dict[str, Any]) -> dict[str, float]:
+    """The ratio of each row that has one."""
+    return {row["name"]: round(row["figure"], 2) for row in rows_in(found) if row["unit"] == TIMES}
 
 
 def parts(wanted: list[str]) -> list[str]:
