@@ -33,7 +33,7 @@ coverage: setup-test
 
 # No browser, no other server, no coverage.
 test-fast: setup-test-fast
-	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow" tests
+	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow and not hypothesis" tests
 
 # Browsers ran on SQLite; the same views run here. Nothing is kept, so nothing waits for a disk.
 test-postgres: setup-test

@@ -90,6 +90,7 @@ def own() -> list[Address]:
     return [a for a in addresses() if a.url not in OPEN and not a.url.startswith("/admin/")]
 
 
+@pytest.mark.slow
 class TestAccess:
     @pytest.mark.parametrize("method", METHODS)
     def test_every_address_but_the_open_ones_needs_signing_in(self, anonymous: Browser, method: str) -> None:
