@@ -19,7 +19,7 @@ setup-test-fast:
 run: setup
 	@exec env DEBUG=1 ENV_FILE=$${ENV_FILE:-/dev/null} $(BIN)/python manage.py demo --until-parent-stops
 
-# Three at a time keep two cores busy. Coverage costs half of the time again, so it is measured where it must be whole; all of it is in "make coverage".
+# Three at a time keep two cores busy. Coverage doubles the time, so it is measured where it must be whole; all of it is in "make coverage".
 test: setup-test
 	failed=0; $(BIN)/pytest -q -n 3 --dist loadgroup tests/servicing -m "not hypothesis" --cov=servicing --cov-report= || failed=1; \
 	$(BIN)/coverage report --include='servicing/auth.py,servicing/crypto.py,servicing/codec.py,servicing/transport.py' --fail-under=100 || failed=1; \
@@ -31,11 +31,11 @@ coverage: setup-test
 	$(BIN)/pytest -q -n 3 --dist loadgroup --cov --cov-report=term:skip-covered
 	$(BIN)/coverage report --fail-under=95 --format=total
 
-# No browser, no other server, no coverage.
+# No browser, no other server, no coverage, no Hypothesis.
 test-fast: setup-test-fast
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow and not hypothesis" tests
 
-# Browsers ran on SQLite; the same views run here. Nothing is kept, so nothing waits for a disk.
+# Browsers, forms and pages of one record ran on SQLite. Nothing is kept, so nothing waits for a disk.
 test-postgres: setup-test
 	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 3 --dist loadgroup tests/portal
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from servicing.credit_lines import Statement
 from servicing.loans import Loan
 from servicing.repayments import Repayment
-from servicing.schedules import Schedule, schedule_of, total
+from servicing.schedules import Installment, Schedule, schedule_of, total
 from servicing.values import is_same_word
 
 NOTHING: Final = Decimal(0)
@@ -286,8 +286,13 @@ def _remaining(schedule: Schedule, today: date) -> Decimal | None:
     return total(row.total for row in owed) if owed else NOTHING
 
 
+def _counted_rows(schedule: Schedule) -> list[Installment]:
+    """The rows that are paid or owed, without unpaid ones of zero."""
+    return [row for row in schedule.rows if row.is_paid or row.is_owed]
+
+
 def _loan_principal(loan: Loan, schedule: Schedule, today: date) -> Decimal | None:
-    rows = [row for row in schedule.rows if row.is_paid or row.is_owed]
+    rows = _counted_rows(schedule)
     paid = [row for row in rows if row.is_paid]
     if not paid:
         return loan.amount if rows or _starts_later(loan, today) else None
@@ -303,6 +308,6 @@ def _loan_good_through(loan: Loan, schedule: Schedule, today: date) -> date:
     days = [row.due_date for row in schedule.rows if row.is_owed and row.due_date and row.due_date >= today]
     days += [row.paid_on - ONE_DAY for row in schedule.rows if row.paid_on and row.paid_on > today]
     starts = loan.repayments_start_date
-    if not any(row.is_paid or row.is_owed for row in schedule.rows) and starts and starts > today:
+    if not _counted_rows(schedule) and starts and starts > today:
         days.append(starts - ONE_DAY)
     return min(days, default=FOREVER)

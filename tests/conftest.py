@@ -146,8 +146,8 @@ SLOW = [
     "servicing/test_first_day.py",
     "servicing/test_wire.py",
 ]
-# They test what is sent and shown: a form's steps, a page, a PDF, a header. That is the same on each database. Their
-# statements run there in other tests, but for those of the tests themselves.
+# These test what is sent and shown: the steps of a form, a page, a PDF, a header. That is the same on each database,
+# and other tests run the statements.
 ONE_DATABASE = [
     "portal/applications/test_any_shape.py",
     "portal/applications/test_detail.py",
@@ -168,7 +168,6 @@ ONE_DATABASE = [
     "portal/home/test_help.py",
     "portal/messaging/test_detail.py",
     "portal/operations/test_compression.py",
-    "portal/operations/test_doctor.py",
     "portal/operations/test_headers.py",
     "portal/operations/test_logs.py",
     "portal/operations/test_metrics.py",
@@ -184,7 +183,7 @@ ONE_DATABASE = [
 ]
 
 
-# Their longest tests take more than half a minute, and would keep the others waiting at the end.
+# Each has a test of half a minute or more, which would run alone at the end.
 LONGEST = [
     "browser/test_bad_input.py",
     "browser/test_collections.py",
@@ -203,6 +202,8 @@ def files_in(names: list[str]) -> set[Path]:
 
 
 SLOW_FILES, ONE_DATABASE_FILES, LONGEST_FILES = files_in(SLOW), files_in(ONE_DATABASE), files_in(LONGEST)
+differing = [file for file in ONE_DATABASE_FILES if "connection.vendor" in file.read_text()]
+assert not differing, f"These have tests that differ by database: {differing}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -72,7 +72,7 @@ class SingleSignOnProvider(OpenIDConnectProvider):  # type: ignore[misc]
     """Sends a nonce, which must come back in the identity token of this sign-in."""
 
     def sociallogin_from_response(self, request: HttpRequest, response: Any) -> Any:
-        """Read the claims. PostgreSQL can’t store a NUL, and SQLite compares only what is before it."""
+        """Read the claims with NULs replaced: PostgreSQL can't store them, and SQLite compares only what is before."""
         claims = json.loads(json.dumps(response).replace(r"\u0000", r"\ufffd"))
         return super().sociallogin_from_response(request, claims)
 

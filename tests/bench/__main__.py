@@ -45,10 +45,10 @@ def main(arguments: list[str]) -> int:
     smaller = {name: os.environ[name] for name in SIZES if name in os.environ}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         os.environ["BENCH_DESK"] = str(Path(folder) / "desk")
-        found = dict(part(name, smaller) for name in parts(wanted))
+        found = measure(wanted, smaller)
         ratios = ratios_in(found)
         if is_quick and "--baseline" not in arguments and results.above_baseline(ratios, GROWTH):
-            again = ratios_in(dict(part(name, smaller) for name in parts(wanted)))
+            again = ratios_in(measure(wanted, smaller))
             ratios = {name: min(ratio, again[name]) for name, ratio in ratios.items()}
     if smaller:
         results.keep(found, results.ROOT / ".bench" / "smaller.json")
@@ -77,6 +77,10 @@ def parts(wanted: list[str]) -> list[str]:
     """All parts, or those whose names contain one of the words."""
     names = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     return [name for name in names if not wanted or any(word in name for word in wanted)]
+
+
+def measure(wanted: list[str], smaller: dict[str, str]) -> dict[str, Any]:
+    return dict(part(name, smaller) for name in parts(wanted))
 
 
 def part(name: str, smaller: dict[str, str]) -> tuple[str, dict[str, Any]]:

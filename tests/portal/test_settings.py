@@ -258,21 +258,19 @@ WRONG_VALUES = [
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:{}@collector.example"),
     ("OTEL_EXPORTER_OTLP_HEADERS", "Bearer {}"),
 ]
-
-
 # Read before all others, or only if others are right.
 ALONE = {"DEBUG", "OIDC_CREATE", "TASK_BACKEND", "UTILIZATION_BAD"}
 
 
 def wrong_at_once() -> list[dict[str, str]]:
     """The wrong values, in as few starts as possible."""
-    found: list[dict[str, str]] = []
+    starts: list[dict[str, str]] = []
     for name, value in WRONG_VALUES:
-        free = [one for one in found if name not in one and not ALONE & {name, *one}]
-        if not free:
-            found.append({})
-        (free or found[-1:])[0][name] = value.format(SECRET)
-    return found
+        start = next((one for one in starts if name not in one and not ALONE & {name, *one}), None)
+        if start is None:
+            starts.append(start := {})
+        start[name] = value.format(SECRET)
+    return starts
 
 
 @pytest.mark.parametrize("wrong", wrong_at_once(), ids=lambda wrong: ",".join(wrong)[:60])
