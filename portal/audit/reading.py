@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from portal.accounts.roles import ACTS
 from portal.audit.models import Entry, RecordView
 from portal.registry.models import Kind, Record
-from portal.registry.records import LINK_COLUMNS
+from portal.registry.records import records_by_uuid
 
 MAX_COUNTED = 10_000
 """Nobody pages further, and counting more would be the slowest part."""
@@ -69,9 +69,7 @@ def entry_lines(entries: Iterable[Entry]) -> list[EntryLine]:
     attempted = dict(attempts.values_list("intent_id", "changes"))
     views = RecordView.objects.filter(entry__in=[entry.pk for entry in rows])
     counts = dict(views.values_list("entry_id", "count"))
-    uuids = {entry.borrower_uuid for entry in rows if entry.borrower_uuid}
-    named = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids).only(*LINK_COLUMNS)
-    borrowers = {record.uuid: record for record in named}
+    borrowers = records_by_uuid([Kind.BORROWER], (entry.borrower_uuid for entry in rows))
     return [
         EntryLine(
             entry,

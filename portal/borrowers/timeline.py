@@ -12,7 +12,7 @@ from portal.audit.models import Entry
 from portal.audit.reading import EntryLine, FieldChange, entry_lines
 from portal.live.reading import LiveCopy
 from portal.notes.models import Note
-from portal.registry.models import Record
+from portal.registry.models import Kind, Record
 from portal.repayments.table import account_of_list
 from portal.ui import wording
 from servicing import Repayment, Statement
@@ -59,7 +59,7 @@ class RepaymentEvent:
     @property
     def event(self) -> Event:
         repayment, look = self.repayment, wording.status(self.repayment.status or "unknown")
-        meta = f"{self.account.get_kind_display()} {self.account.uuid[:8]}"
+        meta = f"{Kind(self.account.kind).label} {self.account.uuid[:8]}"
         return Event(
             self.kind,
             self.day,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from portal.collections.models import Promise
@@ -43,7 +44,10 @@ def broken_promises(snoozed: Snoozed) -> Items:
     )
 
 
-def _add_up(promises: Iterable[Promise]) -> Amount:
+def _add_up(promises: QuerySet[Promise] | Iterable[Promise]) -> Amount:
+    """Add up promises; of those in the database only the amounts are read."""
+    if isinstance(promises, QuerySet):
+        return Amount(sum(promises.order_by().values_list("amount", flat=True), Decimal(0)))
     return Amount(sum((one.amount for one in promises), Decimal(0)))
 
 

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 
-from django.urls import reverse
+from django.http import HttpRequest
 
 from portal.audit.models import Actor, RecordView
 from portal.credit_lines.models import Fingerprint
+from portal.registry.models import Record
+from portal.ui.addresses import page_url
+from portal.ui.query_strings import query_before
 from servicing import Statement
 from servicing.consistency import missing_months
 
@@ -19,6 +22,9 @@ class StatementEntry:
 
     day: date
     url: str = ""
+    """The address of the document."""
+    link: str = ""
+    """The query string that opens it beside the list."""
     fingerprints: Sequence[Fingerprint] = ()
     is_new: bool = False
     """Whether it is the newest one and this person hasn't opened it."""
@@ -57,23 +63,24 @@ class StatementList:
         return f"{words}, {self.undated} without a date or link" if self.undated else words
 
 
-def statement_list(
-    actor: Actor, borrower_uuid: str, line_uuid: str, line: Statement, chosen_day: str
-) -> StatementList:
-    """List the statements in the service's answer; ``chosen_day`` is a date as written in the address."""
+def statement_list(request: HttpRequest, record: Record, line: Statement) -> StatementList:
+    """List the statements in the service's answer about a line, and the one that the address asks for."""
+    line_uuid, query = record.uuid, query_before(request.GET, "statement")
     days = sorted({one.billing_date for one in line.statements if one.billing_date and one.url})
-    fingerprints, viewed = _fingerprints(line_uuid, days), _viewed_days(actor, line_uuid, days)
+    fingerprints, viewed = _fingerprints(line_uuid, days), _viewed_days(Actor.of(request), line_uuid, days)
     entries = [
         StatementEntry(
             day,
-            _pdf_url(borrower_uuid, line_uuid, day),
+            page_url("credit_lines:pdf", record.borrower_uuid, line_uuid, day.isoformat()),
+            f"{query}statement={day.isoformat()}",
             fingerprints.get(day, ()),
             is_new=day == days[-1] and day not in viewed,
         )
         for day in days
     ]
     gaps = [StatementEntry(month, is_missing=True) for month in missing_months(days)]
-    index = next((index for index, day in enumerate(days) if day.isoformat() == chosen_day), len(days))
+    chosen = request.GET.get("statement", "")
+    index = next((index for index, day in enumerate(days) if day.isoformat() == chosen), len(days))
     newest_first = sorted([*entries, *gaps], key=lambda entry: entry.day, reverse=True)
     return StatementList(
         years=[(year, list(group)) for year, group in groupby(newest_first, lambda entry: entry.day.year)],
@@ -90,10 +97,6 @@ def statement_list(
 def statement_key(line_uuid: str, day: date) -> str:
     """Identify a statement in the audit trail; it has no ID of its own."""
     return f"{day.isoformat()}/{line_uuid}"[:64]
-
-
-def _pdf_url(borrower_uuid: str, line_uuid: str, day: date) -> str:
-    return reverse("credit_lines:pdf", args=[borrower_uuid, line_uuid, day.isoformat()])
 
 
 def _fingerprints(line_uuid: str, days: Sequence[date]) -> dict[date, list[Fingerprint]]:

@@ -61,7 +61,6 @@ def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[st
         return {"line": None}
     figures, today = copy.figures, business_date()
     history = samples(record)
-    chosen = request.GET.get("statement", "")
     return {
         "line": line,
         "percent_of_limit": wording.whole_percent(percent_of_limit(figures.principal, figures.limit)),
@@ -73,7 +72,7 @@ def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[st
         "trend_rows": trend_rows(history),
         "since": history[0].at if history else None,
         "copies": len(history),
-        "statements": statement_list(Actor.of(request), record.borrower_uuid, record.uuid, line, chosen),
+        "statements": statement_list(request, record, line),
         "unrecognized": unrecognized_words(line),
     }
 

@@ -26,7 +26,7 @@ from portal.home.pinned import choices, pin, pinned
 from portal.notes.models import FollowUp
 from portal.registry.attention import MAX_SHOWN
 from portal.registry.models import Kind, Record
-from portal.registry.records import LINK_COLUMNS, active_records, with_borrowers
+from portal.registry.records import LINK_COLUMNS, active_records, records_by_uuid, with_borrowers
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.help import HELP_PAGES, NEWS_COOKIE, NEWS_COOKIE_SECONDS, PICTURES, VERSION, read_news
@@ -132,8 +132,7 @@ def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
     viewed_at: dict[str, Any] = {}
     for borrower_uuid, last_at in views.values_list("entry__borrower_uuid", "last_at")[:MAX_VIEWS_READ]:
         viewed_at.setdefault(borrower_uuid, last_at)
-    borrowers = Record.objects.filter(kind=Kind.BORROWER, uuid__in=viewed_at).only(*LINK_COLUMNS)
-    found = {one.uuid: one for one in borrowers}
+    found = records_by_uuid([Kind.BORROWER], viewed_at)
     return [(found[uuid], at) for uuid, at in viewed_at.items() if uuid in found][:MAX_RECENT]
 
 

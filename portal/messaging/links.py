@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.records import LINK_COLUMNS
+from portal.registry.records import records_by_uuid
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,12 @@ class LinkedMessage:
 def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
     """Find the records that messages belong to, in four queries."""
     shown = list(messages)
-    subjects = _records_by_uuid(message.subject_uuid for message in shown)
+    subjects = records_by_uuid(SEARCHED_KINDS, (message.subject_uuid for message in shown))
     manual_links = BankAccount.objects.in_bulk({one.bank_account for one in shown if one.bank_account})
-    accounts = _records_by_uuid(subject.parent_uuid for subject in subjects.values())
+    accounts = records_by_uuid(SEARCHED_KINDS, (subject.parent_uuid for subject in subjects.values()))
     records = [*subjects.values(), *accounts.values()]
     owners = {one.borrower_uuid for one in records} | {one.borrower_uuid for one in manual_links.values()}
-    found = Record.objects.filter(kind=Kind.BORROWER, uuid__in=owners).only(*LINK_COLUMNS)
-    borrowers = {one.uuid: one for one in found}
+    borrowers = records_by_uuid([Kind.BORROWER], owners)
     rows = []
     for message in shown:
         subject, manual_link = subjects.get(message.subject_uuid), None
@@ -68,13 +67,6 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
         borrower = borrowers.get(owner) or _placeholder_borrower(owner) if owner else None
         rows.append(LinkedMessage(message, subject, account, borrower, manual_link))
     return rows
-
-
-def _records_by_uuid(uuids: Iterable[str]) -> dict[str, Record]:
-    """Records by ID, without lists of repayments, which have the ID of their account."""
-    wanted = {uuid for uuid in uuids if uuid}
-    found = Record.objects.filter(uuid__in=wanted, kind__in=SEARCHED_KINDS)
-    return {one.uuid: one for one in found.only(*LINK_COLUMNS, "parent_uuid")}
 
 
 def _placeholder_borrower(uuid: str) -> Record:

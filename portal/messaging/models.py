@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
 from django.db import models
-from django.urls import reverse
 from django.utils import timezone
 
 from portal.runtime.clocks import is_recent
 from portal.ui import wording
+from portal.ui.addresses import page_url
 from servicing import Message as RemoteMessage
 from servicing import Repayment, ServicingError, codec
 
@@ -119,7 +119,7 @@ class Message(models.Model):
         return f"{self.event} {self.uuid[:8]}"
 
     def get_absolute_url(self) -> str:
-        return reverse("messaging:detail", args=[self.uuid])
+        return page_url("messaging:detail", self.uuid)
 
     @property
     def label(self) -> str:

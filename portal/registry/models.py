@@ -107,7 +107,9 @@ def _list_indexes() -> list[models.Index]:
                 _index(kind, ["kind", "figures_version", "id"], only=answered),
                 # Empty ones have no statistics, so SQLite uses these for the kind that they begin with.
                 _index(kind, ["kind", "id"], "with_stale_figures", STALE_FIGURES),
-                _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "on_time", on_time),
+                _index(
+                    kind, ["kind", "key_date", "id", "status", "flagged", "archived_at"], "on_time", on_time
+                ),
                 _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "late", flagged),
                 _index(kind, ["kind", *usual, "needs_check", "archived_at"], "to_check", to_check),
             )

@@ -11,7 +11,7 @@ from portal.lists.filters import amount_filters, date_filters, flag_filter, valu
 from portal.lists.pages import Action, Column, ListPage
 from portal.registry import store
 from portal.registry.models import Kind, Record
-from portal.registry.records import LINK_COLUMNS, with_borrowers
+from portal.registry.records import records_by_uuid, with_borrowers
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import PARTS, SCHEDULED, RepaymentRow
 from portal.runtime.business_date import business_date
@@ -26,9 +26,7 @@ def is_upcoming(today: date) -> Q:
 
 def load_rows(records: Sequence[Record]) -> Iterator[RepaymentRow]:
     """Load repayments with their accounts and borrowers."""
-    parents = {record.parent_uuid for record in records}
-    found = Record.objects.filter(kind__in=REPAYMENTS_OF, uuid__in=parents).only(*LINK_COLUMNS)
-    accounts = {one.uuid: one for one in found}
+    accounts = records_by_uuid(REPAYMENTS_OF, (record.parent_uuid for record in records))
     for record, borrower in with_borrowers(records):
         repayment = store.last_answer(record, Repayment) or _from_columns(record)
         account = accounts.get(record.parent_uuid)

@@ -23,6 +23,7 @@ from portal.repayments.history import HistoryEntry, payment_history
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.addresses import page_url
+from portal.ui.query_strings import query_before
 from servicing import Repayment, codec, consistency
 from servicing.schedules import total
 from servicing.values import decimal_or_none
@@ -68,7 +69,7 @@ class RepaymentRow:
     def url(self) -> str:
         return page_url("repayments:detail", self.repayment.uuid)
 
-    @property
+    @cached_property
     def status(self) -> str:
         return (self.repayment.status or "").upper()
 
@@ -199,6 +200,8 @@ class RepaymentTable:
     groups: Sequence[MonthGroup]
     covers: str
     """What the table is about, such as "of this loan"."""
+    query: str
+    """The query string to which a row's link adds its repayment."""
     summary: Summary | None = None
     """The summary of an account's or a borrower's repayments; the list of all has tabs instead."""
     opened: OpenRepayment | None = None
@@ -255,8 +258,10 @@ def repayment_table(
 ) -> RepaymentTable:
     """Build one page: upcoming repayments, soonest first, then month by month, newest first."""
     rows, today = list(rows), business_date()
-    upcoming = [row for row in rows if row.is_upcoming(today)]
-    past = [row for row in rows if not row.is_upcoming(today)]
+    upcoming: list[RepaymentRow] = []
+    past: list[RepaymentRow] = []
+    for row in rows:
+        (upcoming if row.is_upcoming(today) else past).append(row)
     upcoming.sort(key=_day)
     past.sort(key=_day, reverse=True)
     months = {title: list(group) for title, group in groupby(past, key=month_title)}
@@ -272,11 +277,19 @@ def repayment_table(
             succeeded = total(paid) if paid else Decimal(0)
             groups.append(MonthGroup(title, list(group), len(months[title]), succeeded))
     open_uuid = request.GET.get("payment")
-    row = next((row for row in rows if open_uuid and row.repayment.uuid == open_uuid), None)
-    record = store.find(Kind.REPAYMENT, row.repayment.uuid) if row else None
-    opened = OpenRepayment(row, record) if row and record else None
+    chosen = next((row for row in rows if open_uuid and row.repayment.uuid == open_uuid), None)
+    record = store.find(Kind.REPAYMENT, chosen.repayment.uuid) if chosen else None
+    opened = OpenRepayment(chosen, record) if chosen and record else None
     summary = summarize(rows, today)
-    return RepaymentTable(page, groups, covers, summary, opened, is_of_one_status=len(summary.counts) == 1)
+    return RepaymentTable(
+        page,
+        groups,
+        covers,
+        query_before(request.GET, "payment"),
+        summary,
+        opened,
+        is_of_one_status=len(summary.counts) == 1,
+    )
 
 
 def rows_of_lists(lists: Iterable[LiveCopy], *, with_account: bool = False) -> list[RepaymentRow]:

@@ -1,6 +1,7 @@
 """Repayments as HTML (``{% load repayments %}``): a table row, the split of a payment, and a payment in a message."""
 
 from typing import Any, cast
+from urllib.parse import quote
 
 from django import template
 from django.utils.html import strip_tags
@@ -14,7 +15,6 @@ from portal.registry.models import Kind, Record
 from portal.repayments.history import payment_history
 from portal.repayments.table import PART_COLUMNS, PARTS, RETURNED, RepaymentRow, RepaymentTable
 from portal.ui.markup import format_html, format_html_join
-from portal.ui.query_strings import query_string
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
 from servicing import Repayment
 
@@ -27,7 +27,7 @@ hx-push-url="true"{marks}>{name}</a>{borrower}{meta}</th>
 """
 USUAL_TYPE = "SINGLE_PAYMENT"
 ACCOUNT = '<td class="sd-wide sd-kept">{}{}</td>'
-AMOUNT = '<td class="sd-num"><span class="sd-strong">{}</span>{}</td>'
+AMOUNTS = '<td class="sd-num"><span class="sd-strong">{}</span>{}</td>{}{}'
 STATUS = '<td class="sd-status">{}{}{}</td>'
 PART = '<td class="sd-num sd-wide sd-widest">{}</td>'
 SPLIT = """<svg class="sd-split" viewBox="0 0 100 6" preserveAspectRatio="none" role="img"
@@ -54,7 +54,7 @@ def repayment_row(
         is_open=SafeString(' class="sd-selected"' if is_open else ""),
         uuid=one.uuid,
         url=row.url,
-        beside=query_string(request.GET, ("panel", "refresh"), payment=one.uuid),
+        beside=f"{table.query}payment={quote(one.uuid)}",
         target=target,
         marks=SafeString("".join(marks)),
         name=name,
@@ -94,19 +94,20 @@ def _amounts(row: RepaymentRow, table: RepaymentTable) -> SafeString:
         format_html_join("", "{}", ((badge("warn", rule.text, "scale"),) for rule in row.findings)),
         format_html('<small title="{}">{}</small>', row.reason, row.reason) if row.reason else "",
     )
-    return format_html(
-        "{}{}{}",
-        format_html(AMOUNT, money(one.amount), split(row)),
-        status if table.has_status else "",
-        format_html_join("", PART, ((_part(row, name),) for name in table.part_columns)),
+    # Blank if the payment wasn't split or the part is zero.
+    is_split = any(getattr(one, name) is not None for name in PART_COLUMNS)
+    parts = ((name, getattr(one, name)) for name in table.part_columns)
+    shown = (
+        money(amount) if is_split and (amount is None or amount or name not in PARTS) else ""
+        for name, amount in parts
     )
-
-
-def _part(row: RepaymentRow, name: str) -> str:
-    """A part of a payment, or what is left after it; blank if the payment wasn't split or the part is zero."""
-    amount = getattr(row.repayment, name)
-    is_split = any(getattr(row.repayment, part) is not None for part in PART_COLUMNS)
-    return money(amount) if is_split and (amount is None or amount or name not in PARTS) else ""
+    return format_html(
+        AMOUNTS,
+        money(one.amount),
+        split(row),
+        status if table.has_status else "",
+        format_html_join("", PART, ((words,) for words in shown)),
+    )
 
 
 def _link(record: Record, words: Any) -> SafeString:

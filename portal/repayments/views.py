@@ -41,6 +41,7 @@ from portal.repayments.table import (
 )
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.query_strings import query_before
 
 Months = Mapping[str, tuple[int, Decimal | None]]
 """By title of a group: its number of rows in all, and the sum of the successful ones."""
@@ -109,8 +110,9 @@ def list_table(found: Listing, opened: OpenRepayment | None) -> RepaymentTable:
     else:
         title = f"By {REPAYMENTS.sort_names[sort].lower()}"
         groups = [MonthGroup(title, rows, found.total if is_added_up else None, None, is_mixed=True)]
+    query = query_before(found.state, "payment")
     return RepaymentTable(
-        found.page, groups if rows else [], covers, opened=opened, is_of_one_status=bool(found.tab)
+        found.page, groups if rows else [], covers, query, opened=opened, is_of_one_status=bool(found.tab)
     )
 
 

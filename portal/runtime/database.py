@@ -66,9 +66,9 @@ def relaxed_durability(wait: float | None = None, synchronous: str = "NORMAL") -
     is_paused = wait is None and accepts_no_writes()
     wait = wait or (PAUSED_WAIT_SECONDS if is_paused else OPTIONAL_WAIT_SECONDS)
     usual = connection.settings_dict["OPTIONS"]["timeout"]
-    with _turn(wait) as left, connection.cursor() as cursor:
-        cursor.execute(f"PRAGMA synchronous={synchronous}")
-        cursor.execute(f"PRAGMA busy_timeout={round(left * 1000)}")
+    connection.ensure_connection()
+    with _turn(wait) as left:
+        _set_pragmas(synchronous, left)
         try:
             yield
             if is_paused:
@@ -79,8 +79,14 @@ def relaxed_durability(wait: float | None = None, synchronous: str = "NORMAL") -
                 pause_optional_writes()
             raise
         finally:
-            cursor.execute("PRAGMA synchronous=FULL")
-            cursor.execute(f"PRAGMA busy_timeout={round(usual * 1000)}")
+            _set_pragmas("FULL", usual)
+
+
+def _set_pragmas(synchronous: str, wait: float) -> None:
+    """Set them on the connection itself, because each page does this twice."""
+    with connection.wrap_database_errors:
+        connection.connection.execute(f"PRAGMA synchronous={synchronous}")
+        connection.connection.execute(f"PRAGMA busy_timeout={round(wait * 1000)}")
 
 
 @contextmanager

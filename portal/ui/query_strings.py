@@ -29,6 +29,12 @@ def query_string(state: QueryDict, transient: Collection[str] = ("page",), /, **
     return f"?{result.urlencode()}"
 
 
+def query_before(state: QueryDict, name: str) -> str:
+    """The query string to which each of many links adds one parameter."""
+    query = query_string(state, (name, "panel", "refresh"))
+    return query if query == "?" else f"{query}&"
+
+
 @lru_cache(256)
 def canonical_query(query: str) -> str:
     """A query string without page and empty values, in a fixed order."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models import Q
@@ -47,11 +47,9 @@ def containing(kinds: Sequence[Kind], alternatives: Alternatives, limit: int) ->
 
 
 def newest_containing(kind: Kind, alternatives: Alternatives, limit: int) -> Q:
-    if limit >= MAX_BY_KEYS or not _index_suffices(alternatives):
-        return containing([kind], alternatives, limit)[1]
-    if any(len(terms) > 1 for terms in alternatives) and _are_long(alternatives):
-        return in_statement(_select_by_pieces(kind, alternatives, limit))
-    return in_statement(_select_newest([kind], _expression(alternatives), limit))
+    if statement := _select_matches(kind, alternatives, limit):
+        return in_statement(statement)
+    return containing([kind], alternatives, limit)[1]
 
 
 def newest_texts(
@@ -64,21 +62,33 @@ def newest_texts(
 ) -> tuple[Texts, list[Kind]]:
     texts = {}
     for kind in kinds:
-        found = Record.objects.filter(newest_containing(kind, alternatives, enough)).order_by("-id")
-        rows = found.values_list("pk", "search_text")[:enough]
+        if statement := _select_matches(kind, alternatives, enough):
+            keys, parameters = statement
+            select = f"SELECT id, search_text FROM registry_record WHERE id IN ({keys}) ORDER BY id DESC"  # noqa: S608
+            rows = _rows(select, parameters)
+        else:
+            found = Record.objects.filter(containing([kind], alternatives, enough)[1]).order_by("-id")
+            rows = list(found.values_list("pk", "search_text")[:enough])
         texts[kind] = [(key, text, key) for key, text in rows]
     return texts, [kind for kind in kinds if len(texts[kind]) >= enough]
 
 
 def matching_keys(kinds: Sequence[Kind], alternatives: Alternatives, limit: int) -> Mapping[Kind, list[int]]:
-    return {
-        kind: list(
-            Record.objects.filter(newest_containing(kind, alternatives, limit)).values_list("pk", flat=True)[
-                :limit
-            ]
-        )
-        for kind in kinds
-    }
+    keys = {}
+    for kind in kinds:
+        if statement := _select_matches(kind, alternatives, limit):
+            keys[kind] = [key for (key,) in _rows(*statement)]
+        else:
+            found = Record.objects.filter(containing([kind], alternatives, limit)[1])
+            keys[kind] = list(found.values_list("pk", flat=True)[:limit])
+    return keys
+
+
+def _rows(statement: str, parameters: Sequence[Any]) -> list[Any]:
+    """The rows of a statement that Django would take longer to build than SQLite takes to run it."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return list(cursor.fetchall())
 
 
 def _index_suffices(alternatives: Alternatives) -> bool:
@@ -112,6 +122,15 @@ def _quoted(text: str) -> str:
     return '"{}"'.format(text.replace('"', '""'))
 
 
+def _select_matches(kind: Kind, alternatives: Alternatives, limit: int) -> Statement | None:
+    """Select the keys of a kind's newest matches, if they are few and the index can decide alone."""
+    if limit >= MAX_BY_KEYS or not _index_suffices(alternatives):
+        return None
+    if any(len(terms) > 1 for terms in alternatives) and _are_long(alternatives):
+        return _select_by_pieces(kind, alternatives, limit)
+    return _select_newest([kind], _expression(alternatives), limit)
+
+
 def _select_newest(kinds: Sequence[Kind], expression: str, limit: int) -> Statement:
     parts = (f"SELECT rowid FROM {name} WHERE {name} MATCH %s" for name in map(index_of, kinds))  # noqa: S608
     return f"{' UNION ALL '.join(parts)} ORDER BY rowid DESC LIMIT %s", [*[expression] * len(kinds), limit]
@@ -141,9 +160,7 @@ def _all_pieces(term: str) -> str:
 
 def _few_matches(kinds: Sequence[Kind], expression: str) -> Q | None:
     """All matches, if they are few."""
-    with connection.cursor() as cursor:
-        cursor.execute(*_select_newest(kinds, expression, MAX_BY_KEYS + 1))
-        return by_keys([key for (key,) in cursor.fetchall()])
+    return by_keys([key for (key,) in _rows(*_select_newest(kinds, expression, MAX_BY_KEYS + 1))])
 
 
 # --- The tables ---

@@ -14,7 +14,8 @@ from portal.messaging import sync
 from portal.operations.tasks import forget_old
 from portal.registry import table_statistics
 from portal.registry.models import Kind, Record
-from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, NEGLIGIBLE_RATIO
+from portal.registry.records import active_records
+from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, NEGLIGIBLE_RATIO, analyze
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -73,3 +74,14 @@ def test_it_is_counted_after_a_large_sync_only(
             portal_service.world.message("payment.failed", {})
         call_command("sync_messages", stdout=StringIO())
         assert is_counted("messaging_message") == is_large
+
+
+def test_the_most_frequent_kind_is_counted_from_an_index() -> None:
+    of_loans = (
+        Record(kind=Kind.REPAYMENT, uuid=f"payment-{n}", parent_uuid=f"loan-{n}", borrower_uuid=f"owner-{n}")
+        for n in range(500)
+    )
+    Record.objects.bulk_create(of_loans)
+    Record.objects.bulk_create(Record(kind=kind, uuid="other") for kind in Kind)
+    analyze()
+    assert "COVERING INDEX" in active_records(Kind.REPAYMENT).order_by().values("kind").explain()
