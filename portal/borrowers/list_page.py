@@ -1,7 +1,7 @@
 """The list of borrowers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -28,11 +28,11 @@ MAX_OWNERS: Final = 50
 ENTITIES: Final = rules.ENTITIES | {"INDIVIDUAL": "Individual"}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class BorrowerRow(Row):
     """A borrower with its accounts and people."""
 
-    totals: BorrowerTotals = field(default_factory=BorrowerTotals)
+    totals: BorrowerTotals
 
     @property
     def entity(self) -> str:

@@ -180,9 +180,9 @@ def aging_condition(kind: Kind, bucket: Aging) -> Q:
     return no_days & (unknown | owes) | contradicts | Q(days_past_due__lt=0)
 
 
-def parts_of(accounts: Iterable[SavedAccount]) -> Iterator[Part]:
+def parts_of(accounts: Iterable[SavedAccount], today: date) -> Iterator[Part]:
     """What saved accounts add to their borrower's past due total."""
-    today, closed = business_date(), settings.CLOSED_STATUSES
+    closed = settings.CLOSED_STATUSES
     for kind, status, past_due, is_late, oldest, reported in accounts:
         days = days_past_due(past_due, oldest, reported, today)
         yield Part(kind == Kind.LINE, past_due, days, is_late, is_closed_status(status, closed))

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 
 from portal.registry.figures import ACCOUNTS, SavedAccount, parts_of, rank, stored_amount
 from portal.registry.models import Kind, Record
 from portal.registry.records import update_records
+from portal.runtime.business_date import business_date
 from servicing.figures import PastDue, add_past_due
 
 DECIDED = ("APPROVED", "REJECTED")
@@ -18,6 +20,7 @@ _COLUMNS = ["past_due", "past_due_rank", "oldest_unpaid_due", "days_past_due", "
 class BorrowerTotals:
     """The totals of one borrower."""
 
+    today: date
     people: list[str] = field(default_factory=list)
     accounts: list[SavedAccount] = field(default_factory=list)
     decision: str = ""
@@ -34,12 +37,13 @@ class BorrowerTotals:
     @cached_property
     def past_due(self) -> PastDue:
         """The past due total of its loans and lines."""
-        return add_past_due(parts_of(self.accounts))
+        return add_past_due(parts_of(self.accounts, self.today))
 
 
 def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
     """The totals of each of these borrowers, in one query."""
-    found = {uuid: BorrowerTotals() for uuid in borrower_uuids}
+    today = business_date()
+    found = {uuid: BorrowerTotals(today) for uuid in borrower_uuids}
     kinds = [Kind.KEY_PERSON, Kind.APPLICATION, *ACCOUNTS]
     related = Record.objects.filter(borrower_uuid__in=found, archived_at__isnull=True, kind__in=kinds)
     rows = related.order_by("created_at", "id").values_list("borrower_uuid", "label", *SavedAccount._fields)
