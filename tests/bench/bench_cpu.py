@@ -122,36 +122,37 @@ def each_page(size: Size) -> list[Row]:
 # --- Pages ---
 
 ADDED_UP = (
-    "it adds up months, statuses or aging. Building those statements takes longer than running them, so the sums are"
-    " cached until a record changes, for ten seconds at most. A row has twice the parts of other lists' rows, and a"
-    " sixth of the page reads records with their answers."
+    "months, statuses or aging are added up. Building those statements takes longer than running them, so the sums are"
+    " cached until a record changes, for ten seconds at most."
 )
 WHOLE_BORROWER = (
-    "it decodes every account with its repayments for the timeline and the data checks, and draws thirteen cards and"
-    " tabs."
+    "every account is decoded with its repayments for the timeline and the data checks, and thirteen cards and tabs are"
+    " drawn."
 )
 WHOLE_SCHEDULE = (
     "the chart draws every installment, and reading the whole schedule for the figures takes a quarter of it."
 )
-ROWS = (
-    "a third of it draws the cells of 25 rows, a quarter finds the rows; the bare view is not much cheaper."
-)
+ROWS = "a third draws the cells of 25 rows, a quarter finds them; the bare view is not much cheaper."
 MESSAGES = (
-    "a fifth of it draws 25 rows, a fifth links them to records and compares days with the service; Django takes longer"
-    " to build its twenty statements than the database takes to run them."
+    "a fifth draws 25 rows, a tenth links them to records, another compares days with the service. Building most of the"
+    " twenty statements takes longer than running them; doing without Django’s for links saved an eighth."
 )
 SEARCHED = (
-    "a quarter of it finds matches, with a statement for each kind; it also searches messages and notes."
+    "a statement for each kind finds matches; messages and notes are searched too. Statements that Django doesn’t build"
+    " saved a fifth."
 )
-WHOLE_LINE = "it decodes the line with its statements and repayments, and draws the panels of all three."
-FRAME = "our page has the same rows with filters, views, columns, exports, and a navigation with counts."
+WHOLE_LINE = (
+    "the line is decoded with its statements and repayments, and the panels of all three are drawn. Links without"
+    " Django’s tag for query strings saved a tenth."
+)
+FRAME = "beside the same rows, ours has filters, views, columns, exports, and a navigation with counts."
 HOME = (
-    "it has about 37 statements for five sections, and building them is a third of its CPU. Shared items are cached for"
-    " ten seconds. Caching the trail's state and the worker's too would save 6 %, but show a failed check later."
+    "about 26 statements for five sections take a third of the CPU to build. Shared items are cached for ten seconds."
+    " Caching the trail’s state and the worker’s too would save 6 %, but show a failed check later."
 )
 COLD = (
-    "the first page after a while measures the service's health and counts rows, with a million borrowers along whole"
-    " indexes; home also reads everything that it shows. What waits is counted by the worker, not by pages."
+    "the first page after a while measures the service’s health and counts rows, with a million borrowers along whole"
+    " indexes; home also adds up everything that is due. What waits is counted by the worker, not by pages."
 )
 
 

@@ -86,16 +86,18 @@ def p95(took: Sequence[float]) -> float:
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """The rows as a Markdown table, followed by the reason for each missed limit."""
+    """The rows as a Markdown table, followed by the reasons for missed limits."""
     rows = list(rows)
     head = [
         "| what | ours | reference | figure | half of the runs | limit | met |",
         "|---|--:|--:|--:|--:|--:|---|",
     ]
-    missed = [
-        f"\n*Missed:* {row.name}: {row.why or 'the reason is not known.'}" for row in rows if not row.is_met
-    ]
-    return "\n".join([*head, *map(_line, rows), *missed])
+    missed: dict[str, list[str]] = {}
+    for row in rows:
+        if not row.is_met:
+            missed.setdefault(row.why or "the reason is not known.", []).append(row.name)
+    reasons = [f"\n*Missed:* {'; '.join(names)}. *Why:* {why}" for why, names in missed.items()]
+    return "\n".join([*head, *map(_line, rows), *reasons])
 
 
 def _line(row: Row) -> str:
