@@ -74,8 +74,11 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
 
     @cached_property
     def upcoming_count(self) -> int:
-        """The number of records that come after all others."""
-        return self.counted.filter(self.upcoming).count() if self.upcoming else 0
+        """The number of records that come after all others, cached if the number of all is."""
+        if not self.upcoming:
+            return 0
+        upcoming = self.counted.filter(self.upcoming)
+        return upcoming.count() if self.count < MAX_COUNTED else cached_count(upcoming)
 
     def page(self, number: int | str) -> Page[Record]:
         """Read a page: its keys along an index from the nearer end, then the records."""
