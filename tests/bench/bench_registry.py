@@ -42,6 +42,7 @@ DURABLE = (
     "most of it is writing the record to about fifteen indexes, each needed by a sort, filter or search, and waiting"
     " for the disk. One statement for a hundred records took 0.4 of the CPU of a statement for each."
 )
+COMPARED = "each line is compared with its record; on a machine twice as fast it was 16,500 lines a second."
 CELLS = (
     "a third of a borrower’s row is its totals, and each cell is checked for formulas. Writing a hundred rows at once,"
     " reading records without the model and only the fields of shown columns, and adding totals in one pass saved a"
@@ -198,7 +199,7 @@ def imported(name: str) -> list[Row]:
     new, known = (list(rate) for rate in zip(*rates, strict=True))
     return [
         at_least(name, new, LINES, unit="lines/s", why=DURABLE),
-        at_least(f"{name}, all on file already", known, LINES, unit="lines/s"),
+        at_least(f"{name}, all on file already", known, LINES, unit="lines/s", why=COMPARED),
     ]
 
 
