@@ -175,7 +175,7 @@ def log_view(
 
 
 def _count_again(actor: Actor, action: str, uuid: str, shown: str, within: timedelta | None) -> int:
-    """Count another view in the row of a recent one; return how many rows there are.
+    """Count another view in the row of a recent one; return the number of such rows.
 
     Django would take longer to build this statement than the database takes to run it.
     """

@@ -83,7 +83,7 @@ def relaxed_durability(wait: float | None = None, synchronous: str = "NORMAL") -
 
 
 def _set_pragmas(synchronous: str, wait: float) -> None:
-    """Set them on the connection itself, because each page does this twice."""
+    """Set them without Django's cursor, which takes longer than the pragmas: each page does this twice."""
     with connection.wrap_database_errors:
         connection.connection.execute(f"PRAGMA synchronous={synchronous}")
         connection.connection.execute(f"PRAGMA busy_timeout={round(wait * 1000)}")

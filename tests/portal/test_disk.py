@@ -29,5 +29,5 @@ def test_the_trail_waits_for_the_disk_and_a_repeated_look_does_not(
         viewer.get(page)
         viewer.get(page)
     assert seen['INSERT INTO "audit_entry"'] == {FULL}
-    assert seen['UPDATE "audit_sighting" SET'] == {NORMAL}
+    assert seen["UPDATE audit_sighting SET"] == {NORMAL}
     assert seen['SELECT "django_session"."session_key", "django_session"."session_data",'] == {FULL}

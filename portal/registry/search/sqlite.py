@@ -85,7 +85,7 @@ def matching_keys(kinds: Sequence[Kind], alternatives: Alternatives, limit: int)
 
 
 def _rows(statement: str, parameters: Sequence[Any]) -> list[Any]:
-    """The rows of a statement that Django would take longer to build than SQLite takes to run it."""
+    """The rows of a statement that Django would take longer to build than SQLite takes to run."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return list(cursor.fetchall())
