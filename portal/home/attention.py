@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any
 
 from django.core.cache import cache
 from django.db.models import QuerySet
@@ -31,12 +30,12 @@ from portal.registry.attention import (
     ItemGroup,
     Items,
     Snoozed,
-    account_state,
     forget_shared_items,
     save_count,
     saved_count,
 )
 from portal.registry.models import Kind
+from portal.registry.recalculation import AccountState, account_state
 from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
 from portal.runtime.business_date import business_date
 
@@ -208,9 +207,8 @@ def attention(user: User) -> Attention:
     return Attention([group for group in found.values() if group], user.pk, snoozes)
 
 
-def count_waiting_items(user: User) -> dict[str, int]:
-    """The number of items by area for the navigation, cached for a few seconds."""
-    state = account_state()
+def count_waiting_items(user: User, state: AccountState) -> dict[str, int]:
+    """The number of items by area for the navigation, cached for a few seconds while accounts don't change."""
     parts = {
         SHARED_COUNT: SHARED,
         _personal_count(user): READ_ANEW - {pending_approvals},
@@ -238,7 +236,7 @@ def _count(sources: Iterable[Callable[..., Items]], snoozed: Snoozed, user: User
     return sum(_items(source, snoozed, user).total for source in sources)
 
 
-def _cache_count(key: str, state: tuple[Any, ...], number: int) -> None:
+def _cache_count(key: str, state: AccountState, number: int) -> None:
     cache.set(key, (state, number), COUNT_CACHE_SECONDS if key == SHARED_COUNT else CACHE_SECONDS)
 
 

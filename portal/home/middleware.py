@@ -17,7 +17,9 @@ class FrameMiddleware(MiddlewareMixin):
     def process_request(self, request: Any) -> None:
         if request.user.is_authenticated:
             request.health = SimpleLazyObject(header_status)
-            request.waiting = SimpleLazyObject(lambda: attention.count_waiting_items(request.user))
+            request.waiting = SimpleLazyObject(
+                lambda: attention.count_waiting_items(request.user, request.account_state)
+            )
 
     def process_response(self, request: Any, response: HttpResponse) -> HttpResponse:
         # People see the effect of their own action at once, and an error page must not depend on the cache.

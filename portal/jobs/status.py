@@ -1,10 +1,11 @@
 """What pages show of background work: workers, waiting jobs, and the schedule."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from django.db.models import Count, Min
+from django.db.models import Count, Min, QuerySet
 
 from portal.jobs.kinds import JobKind, all_kinds
 from portal.jobs.models import Job, Schedule, Worker, lease
@@ -33,14 +34,14 @@ class JobsStatus:
         return list(Job.objects.filter(state=Job.State.RUNNING))
 
 
-def live_workers() -> list[Worker]:
+def live_workers() -> QuerySet[Worker]:
     """The workers that are alive."""
-    return list(Worker.objects.filter(match_recent("beat_at", lease()), stopped_at=None))
+    return Worker.objects.filter(match_recent("beat_at", lease()), stopped_at=None)
 
 
-def jobs_status(workers: list[Worker] | None = None) -> JobsStatus:
+def jobs_status(workers: Iterable[Worker] | None = None) -> JobsStatus:
     """Read the status of background work; pass ``workers`` if the live ones were just read."""
-    alive = live_workers() if workers is None else workers
+    alive = list(live_workers() if workers is None else workers)
     last = None if alive else Worker.objects.first()
     waiting = Job.objects.filter(state=Job.State.WAITING)
     return JobsStatus(

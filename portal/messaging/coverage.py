@@ -24,10 +24,11 @@ BAR_HEIGHT: Final = 32
 MIN_BAR_HEIGHT: Final = 3
 BAR_STEP: Final = 100
 TICKS: Final = 6
-# Separately, each is one index step; together they would read every message.
-_NEWEST: Final = (
+# Separately, each maximum of messages is one index step; together they would read every message.
+_STATE: Final = (
     "SELECT (SELECT max(stored_at) FROM messaging_message),"
-    " (SELECT max(gone_at) FROM messaging_message WHERE gone_at IS NOT NULL)"
+    " (SELECT max(gone_at) FROM messaging_message WHERE gone_at IS NOT NULL), max(checked_at), max(read_at)"
+    " FROM messaging_day"
 )
 
 
@@ -99,11 +100,26 @@ def days_in_view(start: date | None, end: date | None) -> tuple[list[date], bool
     return [begin + number * ONE_DAY for number in range((last - begin).days + 1)], begin > first
 
 
-def coverage(start: date | None, end: date | None) -> Coverage:
-    """Compare what the service last reported for each day with what is saved now."""
+def saved_state() -> str:
+    """Changes with the saved messages and with what the service reported, so that counts are cached with it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATE)
+        times = cursor.fetchall()[0]
+    return "_".join(map(str, times)).replace(" ", "_")
+
+
+def coverage(start: date | None, end: date | None, state: str) -> Coverage:
+    """Compare what the service last reported for each day with what is saved now, cached until the state changes."""
     days, is_cut = days_in_view(start, end)
-    reported = Day.objects.in_bulk(days)
-    saved, gone = _saved(days[0], days[-1])
+    first, last = days[0], days[-1]
+    key = f"messaging.days.{first}.{last}.{state}"
+    counts = cache.get(key) or (
+        Day.objects.in_bulk(days),
+        Message.objects.fingerprints(first, last),
+        Message.objects.gone_on(first, last),
+    )
+    cache.set(key, counts, CACHE_SECONDS)
+    reported, saved, gone = counts
     highest = max([1, *(one.claimed for one in reported.values()), *(one.number for one in saved.values())])
     bars = []
     for number, day in enumerate(days):
@@ -114,20 +130,6 @@ def coverage(start: date | None, end: date | None) -> Coverage:
         x = number * BAR_STEP
         bars.append(DayBar(day, claimed, here.number, gone.get(day, 0), is_compared, x, height))
     return Coverage(bars, is_cut)
-
-
-def _saved(first: date, last: date) -> tuple[dict[date, Fingerprint], dict[date, int]]:
-    """The number of saved messages of each day and of those gone at the service, cached until they change."""
-    with connection.cursor() as cursor:
-        cursor.execute(_NEWEST)
-        newest = cursor.fetchone()
-    key = "messaging.saved." + "_".join(str(one) for one in (first, last, *newest)).replace(" ", "_")
-    saved = cache.get(key) or (
-        Message.objects.fingerprints(first, last),
-        Message.objects.gone_on(first, last),
-    )
-    cache.set(key, saved, CACHE_SECONDS)
-    return saved
 
 
 def check_days(client: Client, start: date | None, end: date | None) -> int:

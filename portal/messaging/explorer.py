@@ -19,6 +19,7 @@ from django.core.cache import cache
 from django.http import QueryDict
 
 from portal.lists.paging import MAX_COUNTED
+from portal.messaging.coverage import saved_state
 from portal.messaging.filters import (
     DISPLAY_PARAMS,
     RARE_FILTERS,
@@ -28,7 +29,7 @@ from portal.messaging.filters import (
     cleaned_filters,
 )
 from portal.messaging.links import LinkedMessage, link_messages
-from portal.messaging.models import Message, newest_stored_at
+from portal.messaging.models import Message
 from portal.messaging.query import COLUMNS, MessageQuery
 from portal.messaging.store import message_row, save_messages, service_zone, storage_uuid
 from portal.messaging.sync import offset_counts
@@ -129,6 +130,11 @@ class Explorer:
     @cached_property
     def rows(self) -> list[LinkedMessage]:
         return link_messages(self.shown)
+
+    @cached_property
+    def saved_state(self) -> str:
+        """The state of saved messages, read once they are saved."""
+        return saved_state()
 
     @property
     def newest_stored_at(self) -> datetime | None:
@@ -266,8 +272,7 @@ class Explorer:
     def _count(self) -> int:
         if self.is_filtered:
             return self.matches.count
-        newest = newest_stored_at()
-        key = f"messaging.count.{newest and newest.timestamp()}"
+        key = f"messaging.count.{self.saved_state}"
         return cache.get_or_set(key, Message.objects.order_by().count, COUNT_CACHE_SECONDS) or 0
 
     def remote_count(self, client: Client) -> RemoteCount:
@@ -277,12 +282,17 @@ class Explorer:
             page = client.messages.list(**sent, limit=1)
             return None if page.filters_ignored else page.pagination.total
 
+        def count_saved() -> int:
+            filters = sent | {"event": [sent["event"]] if sent["event"] else None}
+            saved, gone = (MessageQuery(filters | extra).exact_count for extra in ({}, {"gone": "gone"}))
+            return saved - gone
+
         sent = self.sent
         words = "_".join(str(value or "") for value in sent.values())
-        key = f"messaging.claim.{hashlib.sha256(words.encode()).hexdigest()}"  # Hashed, because people typed it.
-        filters = sent | {"event": [sent["event"]] if sent["event"] else None}
-        saved, gone = (MessageQuery(filters | extra).exact_count for extra in ({}, {"gone": "gone"}))
-        return RemoteCount(cache.get_or_set(key, ask, COUNT_CACHE_SECONDS), saved - gone)
+        key = hashlib.sha256(words.encode()).hexdigest()  # Hashed, because people typed it.
+        reported = cache.get_or_set(f"messaging.claim.{key}", ask, COUNT_CACHE_SECONDS)
+        saved = f"messaging.saved.{key}.{self.saved_state}"
+        return RemoteCount(reported, cache.get_or_set(saved, count_saved, COUNT_CACHE_SECONDS) or 0)
 
     # --- Files ---
 

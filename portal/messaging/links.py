@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message
-from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.records import records_by_uuid
+from portal.registry.models import Kind, Record
+from portal.registry.records import records_with_owners
 
 
 @dataclass(frozen=True)
@@ -44,31 +45,37 @@ class LinkedMessage:
 
 
 def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
-    """Find the records that messages belong to, in four queries."""
+    """Find the records that messages belong to, in one query, or two if a borrower is found by its bank account."""
     shown = list(messages)
-    subjects = records_by_uuid(SEARCHED_KINDS, (message.subject_uuid for message in shown))
-    manual_links = BankAccount.objects.in_bulk({one.bank_account for one in shown if one.bank_account})
-    accounts = records_by_uuid(SEARCHED_KINDS, (subject.parent_uuid for subject in subjects.values()))
-    records = [*subjects.values(), *accounts.values()]
-    owners = {one.borrower_uuid for one in records} | {one.borrower_uuid for one in manual_links.values()}
-    borrowers = records_by_uuid([Kind.BORROWER], owners)
+    subjects = records_with_owners(message.subject_uuid for message in shown)
+    owners = {uuid: _owner(subject, account) for uuid, (subject, account, _) in subjects.items()}
+    unknown = {one.bank_account for one in shown if one.bank_account and not owners.get(one.subject_uuid)}
+    named = Record.objects.filter(kind=Kind.BORROWER, uuid=OuterRef("borrower_uuid")).values("label")[:1]
+    manual_links = BankAccount.objects.annotate(borrower_label=Subquery(named)).in_bulk(unknown)
     rows = []
     for message in shown:
-        subject, manual_link = subjects.get(message.subject_uuid), None
-        account = accounts.get(subject.parent_uuid) if subject else None
-        if subject and subject.kind in (Kind.LOAN, Kind.LINE):
-            account = subject
+        subject, account, borrower = subjects.get(message.subject_uuid, (None, None, None))
         if subject and subject.kind == Kind.BORROWER:
             rows.append(LinkedMessage(message, subject, None, subject))
             continue
-        owner = (subject and subject.borrower_uuid) or (account and account.borrower_uuid) or ""
-        if not owner and (manual_link := manual_links.get(message.bank_account)):
-            owner = manual_link.borrower_uuid
-        borrower = borrowers.get(owner) or _placeholder_borrower(owner) if owner else None
+        if subject and subject.kind in (Kind.LOAN, Kind.LINE):
+            account = subject
+        manual_link = None
+        if owner := owners.get(message.subject_uuid, ""):
+            borrower = borrower or _borrower(owner)
+        elif manual_link := manual_links.get(message.bank_account):
+            borrower = _borrower(manual_link.borrower_uuid, manual_link.borrower_label)
         rows.append(LinkedMessage(message, subject, account, borrower, manual_link))
     return rows
 
 
-def _placeholder_borrower(uuid: str) -> Record:
-    """A borrower that is not on file, with only an ID."""
-    return Record(kind=Kind.BORROWER, uuid=uuid, label=uuid[:8])
+def _owner(subject: Record, account: Record | None) -> str:
+    """The ID of a record's borrower."""
+    if subject.kind == Kind.BORROWER:
+        return subject.uuid
+    return subject.borrower_uuid or (account.borrower_uuid if account else "")
+
+
+def _borrower(uuid: str, label: str | None = None) -> Record:
+    """A borrower as far as a link needs it; without a label it is not on file."""
+    return Record(kind=Kind.BORROWER, uuid=uuid, label=label or uuid[:8])

@@ -152,12 +152,6 @@ class Message(models.Model):
             return None
 
 
-def newest_stored_at() -> datetime | None:
-    """When a message was last saved. Counts are valid while this is unchanged."""
-    at: datetime | None = Message.objects.aggregate(at=models.Max("stored_at"))["at"]
-    return at
-
-
 class Day(models.Model):
     """One of the service's days: its total, the messages listed, and how far it was read."""
 

@@ -60,17 +60,24 @@ class MessageQuery:
         self, size: int, *, beyond: int | None = None, before: int | None = None, skip: int = 0
     ) -> list[Message]:
         """A number of messages in order: from the first, after a key, or up to a key."""
-        keys = list(islice(self.keys(beyond=beyond, before=before), skip, skip + size))
-        messages = _load(keys)
+        if len(self.parts) == 1:
+            start, descending = self._direction(beyond, before)
+            part = _in_order(self.parts[0], start, descending=descending)
+            messages = list(part.defer("search_text")[skip : skip + size])
+        else:
+            messages = _load(list(islice(self.keys(beyond=beyond, before=before), skip, skip + size)))
         return messages[::-1] if before is not None else messages
 
     def keys(self, *, beyond: int | None = None, before: int | None = None) -> Iterator[int]:
         """The keys in order; with ``before``, backwards from there."""
-        descending = self.is_descending if before is None else not self.is_descending
-        start = beyond if before is None else before
+        start, descending = self._direction(beyond, before)
         return merge(
             *(_iterate_keys(part, start, descending=descending) for part in self.parts), reverse=descending
         )
+
+    def _direction(self, beyond: int | None, before: int | None) -> tuple[int | None, bool]:
+        """Where a page starts, and whether keys descend from there."""
+        return (beyond, self.is_descending) if before is None else (before, not self.is_descending)
 
     def batches(self) -> Iterator[list[Message]]:
         """All matches in order, a few hundred at a time."""
@@ -291,11 +298,16 @@ def _load(keys: list[int]) -> list[Message]:
 
 def _iterate_keys(part: QuerySet[Message], start: int | None, *, descending: bool) -> Iterator[int]:
     """The keys of a part in order, after a key: first enough for a page, more only if needed."""
-    size, side, order = PAGE_SIZE, "pk__lt" if descending else "pk__gt", "-place" if descending else "place"
+    size = PAGE_SIZE
     while True:
-        beyond = part if start is None else part.filter(**{side: start})
-        keys = list(beyond.order_by(order).values_list("pk", flat=True)[:size])
+        keys = list(_in_order(part, start, descending=descending).values_list("pk", flat=True)[:size])
         yield from keys
         if len(keys) < size:
             return
         start, size = keys[-1], FEW
+
+
+def _in_order(part: QuerySet[Message], start: int | None, *, descending: bool) -> QuerySet[Message]:
+    """The messages of a part in order, after a key."""
+    side, order = ("pk__lt", "-place") if descending else ("pk__gt", "place")
+    return (part if start is None else part.filter(**{side: start})).order_by(order)

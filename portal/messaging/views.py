@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -80,7 +81,8 @@ def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
     if not is_loading:
         explorer.load(client_in_time(request))
         log_list(request, count=explorer.total)
-    days = coverage(explorer.filters.get("start_date"), explorer.filters.get("end_date"))
+    period = explorer.filters.get("start_date"), explorer.filters.get("end_date")
+    days = coverage(*period, explorer.saved_state)
     context: dict[str, Any] = {
         "is_loading": is_loading,
         "coverage": days,
@@ -103,9 +105,18 @@ def heading_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]
     views = BUILT_IN_VIEWS | {"Today": urlencode(time_presets()["Today"])}
     return {
         "views": saved_views_menu(request.user, "messaging:index", explorer.query_string(), views),
-        "run": Run.objects.first(),
-        "job": Job.latest("messaging.sync"),
-        "is_working": bool(live_workers()),
+        **sync_context(),
+    }
+
+
+def sync_context() -> dict[str, Any]:
+    """The last sync, its open job, and whether a worker is alive; usually one query."""
+    open_jobs = Job.objects.filter(name="messaging.sync", state__in=Job.OPEN)
+    run = Run.objects.annotate(has_job=Exists(open_jobs), has_worker=Exists(live_workers())).first()
+    return {
+        "run": run,
+        "job": open_jobs.first() if run is None or run.has_job else None,
+        "is_working": live_workers().exists() if run is None else run.has_worker,
     }
 
 

@@ -16,9 +16,8 @@ from django.core.cache import cache
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from portal.registry.models import Kind, SharedCount
-from portal.registry.records import last_changes
-from portal.runtime.business_date import business_date
+from portal.registry.models import SharedCount
+from portal.registry.recalculation import AccountState
 from portal.runtime.clocks import match_recent
 from portal.runtime.database import write_if_possible
 from portal.ui import wording
@@ -31,18 +30,13 @@ COUNT_VALID_FOR = timedelta(seconds=45)
 """The longest that a page shows the number that the worker counted."""
 
 
-def account_state() -> tuple[Any, ...]:
-    """A state that is cached with items, which are read again once it changes with an account, a payment or the day."""
-    return (business_date(), *last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
-
-
-def saved_count(state: tuple[Any, ...], longest: timedelta = COUNT_VALID_FOR) -> int | None:
+def saved_count(state: AccountState, longest: timedelta = COUNT_VALID_FOR) -> int | None:
     """The number of everyone's items, if the worker counted it in this state and not too long ago; else None."""
     found = SharedCount.objects.filter(match_recent("counted_at", longest), state=repr(state))
     return found.values_list("number", flat=True).first()
 
 
-def save_count(state: tuple[Any, ...], count: Callable[[], int]) -> None:
+def save_count(state: AccountState, count: Callable[[], int]) -> None:
     """Count everyone's items and save the number, unless someone acts while they are counted."""
     before, _ = SharedCount.objects.get_or_create(pk=1)
     number = count()

@@ -5,13 +5,15 @@ version of the portal and accounts without figures are found the same way. Only 
 an earlier version's rules.
 """
 
+from typing import Any
+
 from django.db import connection, transaction
 
 from portal.registry import store
 from portal.registry.columns import columns_from
 from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS, FIGURES_VERSION, Lateness, save_changes
 from portal.registry.models import Kind, Record
-from portal.registry.records import records_by_key, update_records
+from portal.registry.records import last_changes_of, records_by_key, update_records
 from portal.registry.rollup import roll_up
 from portal.runtime.business_date import business_date
 from portal.runtime.database import write_if_possible
@@ -19,7 +21,7 @@ from servicing.figures import FOREVER
 
 BATCH_SIZE = 500
 MAX_PER_REQUEST = 1_000
-
+AccountState = tuple[Any, ...]
 
 # Each uses its own index; an OR of two would read every account.
 _OUTDATED = ("figures_good_through < %s", "figures_good_through IS NULL", "answer_at > figures_from")
@@ -35,7 +37,7 @@ def has_outdated_figures(*, or_earlier_rules: bool = False) -> bool:
 
 
 def outdated_keys(limit: int, *, or_earlier_rules: bool) -> list[int]:
-    """The keys of accounts to recalculate. Every page calls this, so it is one statement."""
+    """The keys of accounts to recalculate."""
     statement = " UNION ALL ".join(outdated_accounts(or_earlier_rules=or_earlier_rules))
     with connection.cursor() as cursor:
         cursor.execute(f"{statement} LIMIT %s", [str(business_date())] * len(ACCOUNTS) + [limit])
@@ -79,7 +81,27 @@ def recalculate(record: Record, repayments: Record | None) -> None:
     store.set_repayment_columns(record, repayments, answer)
 
 
-def ensure_current_figures() -> None:
-    """Recalculate before a request reads, but only for a moment; the job does the rest."""
-    if has_outdated_figures():
-        write_if_possible(lambda: [recalculate_batch() for _ in range(MAX_PER_REQUEST // BATCH_SIZE)])
+def account_state() -> AccountState:
+    """What changes with an account, a payment or the business date. Counts are cached with it."""
+    return _read_state()[0]
+
+
+def ensure_current_figures() -> AccountState:
+    """Recalculate before a request reads, but only for a moment; the job does the rest. Return the state then."""
+    state, is_outdated = _read_state()
+    if not is_outdated:
+        return state
+    write_if_possible(lambda: [recalculate_batch() for _ in range(MAX_PER_REQUEST // BATCH_SIZE)])
+    return account_state()
+
+
+def _read_state() -> tuple[AccountState, bool]:
+    """The state, and whether figures are outdated. Every page calls this, so it is one statement."""
+    today, outdated = business_date(), " UNION ALL ".join(outdated_accounts(or_earlier_rules=False))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {last_changes_of(Kind.LOAN, Kind.LINE, Kind.REPAYMENT)}, EXISTS ({outdated})",
+            [str(today)] * len(ACCOUNTS),
+        )
+        *changes, is_outdated = cursor.fetchone()
+    return (today, *changes), bool(is_outdated)

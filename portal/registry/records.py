@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.base import ModelState
 from django.utils import timezone
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.runtime.database import index_values
 
 
@@ -155,18 +155,22 @@ def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
 
 
 def last_changes(*kinds: Kind) -> tuple[Any, ...]:
-    """When a record of each kind last changed, as written by the database; one index step each.
+    """When a record of each kind last changed, as written by the database."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {last_changes_of(*kinds)}")
+        return tuple(cursor.fetchone())
+
+
+def last_changes_of(*kinds: Kind) -> str:
+    """The columns for that; one index step each.
 
     For ``max()``, SQLite may choose another index of the kind and read all of it.
     """
-    newest = (
+    return ", ".join(
         f"(SELECT updated_at FROM registry_record WHERE kind = '{kind.value}' AND archived_at IS NULL"  # noqa: S608
         " ORDER BY updated_at DESC, id DESC LIMIT 1)"
         for kind in kinds
     )
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {', '.join(newest)}")
-        return tuple(cursor.fetchone())
 
 
 def read_as_text(
@@ -209,6 +213,36 @@ def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Rec
         )
         records = [_record_with(LINK_COLUMNS, values) for values in cursor.fetchall()]
     return {record.uuid: record for record in records}
+
+
+def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Record, Record | None, Record | None]]:
+    """Records that people search for, by ID, with account and borrower, all as far as links need them; one query."""
+    wanted = {uuid for uuid in uuids if uuid}
+    if not wanted:
+        return {}
+    columns = ", ".join(
+        f"{table}.{column}" for table in ("one", "account", "borrower") for column in LINK_COLUMNS
+    )
+    kind_names = ", ".join(f"'{kind}'" for kind in SEARCHED_KINDS)
+    places = ", ".join(["%s"] * len(wanted))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {columns} FROM registry_record AS one"  # noqa: S608 - closed lists
+            f" LEFT JOIN registry_record AS account ON account.kind IN ({kind_names})"
+            " AND account.uuid = one.parent_uuid"
+            " LEFT JOIN registry_record AS borrower ON borrower.kind = 'borrower'"
+            " AND borrower.uuid = COALESCE(NULLIF(one.borrower_uuid, ''), account.borrower_uuid)"
+            f" WHERE one.kind IN ({kind_names}) AND one.uuid IN ({places})",
+            [*wanted],
+        )
+        rows = cursor.fetchall()
+    size, found = len(LINK_COLUMNS), {}
+    for values in rows:
+        parts = (values[start : start + size] for start in range(0, len(values), size))
+        one, account, borrower = (_record_with(LINK_COLUMNS, part) if part[0] else None for part in parts)
+        if one:
+            found[one.uuid] = (one, account, borrower)
+    return found
 
 
 def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:

@@ -24,9 +24,10 @@ from portal.live.reading import account_records, read_live
 from portal.messaging.models import Message, first_key_at
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
-from portal.registry.attention import MAX_SHOWN, account_state, save_count, saved_count
+from portal.registry.attention import MAX_SHOWN, save_count, saved_count
 from portal.registry.figures import rank
 from portal.registry.models import Kind, Record
+from portal.registry.recalculation import account_state
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import given

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.conf import LazySettings
 from django.core.cache import cache
 from django.core.management import call_command
 from django.http import HttpResponse
@@ -14,9 +15,11 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, Outage, RemoteCall
-from portal.messaging.models import Day, Message
+from portal.messaging.models import BankAccount, Day, Message
 from portal.messaging.search_index import DIGEST_MARK
+from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
+from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.messaging.conftest import START, emit
 
@@ -261,6 +264,26 @@ class TestCopy:
         assert "We filtered the local copy by message status: <b>10</b> match" in honest
         assert 'class="sd-chip"' in page
         assert 'class="sd-chip sd-chip-here"' in page
+
+    def test_a_page_takes_at_most_twelve_statements(
+        self,
+        viewer: Browser,
+        portal_service: Sandbox,
+        settings: LazySettings,
+        django_assert_max_num_queries: Any,
+    ) -> None:
+        settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+        owner = given.borrower(portal_service)
+        payload = {"uuid": "p-41", "borrower_bank_account_uuid": "account-1", "status": "SUCCEEDED"}
+        portal_service.world.message("payment.succeeded", payload, at=START)
+        call_command("sync_messages", verbosity=0)
+        BankAccount.objects.create(uuid="account-1", borrower_uuid=owner.uuid, linked_by="servicer")
+        given.account(Kind.LOAN, owner, "l-1")
+        Record.objects.create(kind=Kind.REPAYMENT, uuid="p-3", parent_uuid="l-1")
+        viewer.get("/messages/?source=copy")
+        with django_assert_max_num_queries(12):
+            page = viewer.get("/messages/?source=copy").content.decode()
+        assert page.count(str(owner)) == 2
 
     def test_a_word_is_found_in_values_alone(self, viewer: Browser, portal_service: Sandbox) -> None:
         """Search texts hold digests too, of which a short word is easily a part."""
