@@ -43,6 +43,7 @@ class StaffRequest(HttpRequest):
     request_id: str
     can: Callable[[str], bool]
     health: tuple[str, str] | None
+    account_state: tuple[Any, ...]
 
 
 PATIENCE_SECONDS = 10.0

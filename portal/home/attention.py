@@ -184,11 +184,10 @@ class Attention:
         return parts
 
 
-def attention(user: User) -> Attention:
+def attention(user: User, state: AccountState) -> Attention:
     """Collect everything that needs this person's attention."""
     snoozes = list(_snoozes())
     snoozed = Snoozed(one.key for one in snoozes)
-    state = account_state()
     saved_state, groups = cache.get(SHARED_ITEMS) or (None, [])
     if saved_state != state:
         groups = [source(snoozed).load() for source in SHARED]

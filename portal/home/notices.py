@@ -26,6 +26,7 @@ from portal.home.attention import attention
 from portal.jobs.models import Worker
 from portal.messaging.models import Run
 from portal.notes.models import FollowUp
+from portal.registry.recalculation import account_state
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.promises import is_business_day
@@ -139,7 +140,7 @@ def promises_due(person: User) -> Iterator[Notice]:
 
 def digest(person: User) -> Iterator[Notice]:
     """The number of items of each kind that need attention."""
-    today, found = business_date(), attention(person)
+    today, found = business_date(), attention(person, account_state())
     if found.total:
         rows = [f"{group.title}: {group.total:,}" for group in found.groups]
         subject = f"{found.total:,} item{pluralize(found.total)} on {wording.day(today)}"

@@ -68,7 +68,7 @@ def health_section(request: StaffRequest) -> dict[str, Any]:
 
 def attention_section(request: StaffRequest) -> dict[str, Any]:
     """The items of the chosen group that need attention."""
-    found = attention(request.user)
+    found = attention(request.user, request.account_state)
     chosen = request.GET.get("show", "")
     chosen = chosen if chosen in ("mine", "snoozed", *GROUPS) else ""
     limit = MAX_SHOWN if chosen or "all" in request.GET else FIRST_ITEMS
@@ -140,7 +140,7 @@ def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
 def snooze(request: StaffRequest) -> HttpResponse:
     """Snooze an item until a day, with a reason that colleagues see."""
     key = request.GET.get("item", "")
-    item = next((one for one in attention(request.user).items if one.key == key), None)
+    item = next((one for one in attention(request.user, request.account_state).items if one.key == key), None)
     if item is None:
         raise Http404("This item is no longer in the list.")
     form = SnoozeForm(request.POST or None)
