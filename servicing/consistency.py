@@ -171,7 +171,7 @@ def _matures_before_opening(loan: Loan, *_: object) -> int | None:
 
 
 def _delinquent_without_overdue(loan: Loan, _: Schedule, today: date) -> int:
-    return int(loan_figures(loan, today).why_not_known == NotKnown.DELINQUENT)
+    return int(bool(loan.delinquent) and loan_figures(loan, today).why_not_known == NotKnown.DELINQUENT)
 
 
 def _overdue_without_delinquent(loan: Loan, schedule: Schedule, today: date) -> int | None:
