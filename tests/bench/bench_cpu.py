@@ -126,16 +126,16 @@ ADDED_UP = (
     " cached until a record changes, for ten seconds at most."
 )
 WHOLE_BORROWER = (
-    "every account is decoded with its repayments for the timeline and the data checks, and thirteen cards and tabs are"
-    " drawn."
+    "every account is decoded with its repayments for the timeline and the data checks, thirteen cards and tabs are"
+    " drawn, and 25 statements are built. Decoding a saved answer once in a process saved a fifth to a quarter."
 )
 WHOLE_SCHEDULE = (
     "the chart draws every installment, and reading the whole schedule for the figures takes a quarter of it."
 )
 ROWS = "a third draws the cells of 25 rows, a quarter finds them; the bare view is not much cheaper."
 MESSAGES = (
-    "drawing 25 rows is a tenth. Building most of the twenty statements takes longer than running them; doing without"
-    " Django’s for links saved an eighth."
+    "drawing 25 rows is a tenth. Building most of the twelve statements takes longer than running them; there were"
+    " twenty, before links came from one join and the counts of days were cached."
 )
 SEARCHED = (
     "a statement for each kind finds matches; messages and notes are searched too. Statements that Django doesn’t build"
@@ -145,7 +145,10 @@ WHOLE_LINE = (
     "the line is decoded with its statements and repayments, and the panels of all three are drawn. Links without"
     " Django’s tag for query strings, and reading no more of the borrower than its name, saved a sixth."
 )
-FRAME = "beside the same rows, ours has filters, views, columns, exports, and a navigation with counts."
+FRAME = (
+    "beside the same rows, ours has filters, views, columns, exports, and a navigation with counts. Reading the names"
+    " of 25 borrowers without Django’s query took 0.15 ms instead of 1.7."
+)
 HOME = (
     "about 26 statements for five sections take a third of the CPU to build. Shared items are cached for ten seconds."
     " Caching the trail’s state and the worker’s too would save 6 %, but show a failed check later."
