@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from django.core.cache import cache
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -232,9 +233,11 @@ def read_live(actor: Actor, record: Record) -> bool:
         now = timezone.now()
         words = "; ".join(error.reasons) or error.message
         words = f"{REJECTED_PREFIX}{words}" if isinstance(error, Rejected) else words
+        # In one statement: a panel that waits for the answer is drawn once the record has its time.
+        failed = {"failed_at": now, "failure": words[:500]}
+        failed["failing_since"] = Coalesce("failing_since", Value(now))
         with relaxed_durability():
-            Record.objects.filter(pk=record.pk).update(failed_at=now, failure=words[:500])
-            Record.objects.filter(pk=record.pk, failing_since__isnull=True).update(failing_since=now)
+            Record.objects.filter(pk=record.pk).update(**failed)
         return False
 
 
