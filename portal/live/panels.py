@@ -22,6 +22,7 @@ from portal.audit.service_health import forget_health
 from portal.gateway import StaffRequest
 from portal.live.reading import NO_SCRIPT_WAIT_SECONDS, LiveCopy, ask_and_wait, start_reads
 from portal.registry.models import Record, Source
+from portal.registry.recalculation import account_state
 from portal.ui.htmx import render_page, requested_partial
 from portal.ui.markup import format_html
 
@@ -53,6 +54,8 @@ def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -
         wait(running, timeout=PAGE_WAIT_SECONDS)
     else:
         ask_and_wait(actor, list(everything.values()), force=force, deadline=NO_SCRIPT_WAIT_SECONDS)
+    if not request.htmx:
+        request.account_state = account_state()  # What was read may have changed what the frame counts.
     stored = Record.objects.in_bulk(everything)
     return {
         name: [LiveCopy(stored.get(record.pk, record)) for record in records]

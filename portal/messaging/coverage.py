@@ -100,8 +100,8 @@ def days_in_view(start: date | None, end: date | None) -> tuple[list[date], bool
     return [begin + number * ONE_DAY for number in range((last - begin).days + 1)], begin > first
 
 
-def saved_state() -> str:
-    """Changes with the saved messages and with what the service reported, so that counts are cached with it."""
+def messages_state() -> str:
+    """A text that changes when messages are saved or a day is compared: a part of the keys of cached counts."""
     with connection.cursor() as cursor:
         cursor.execute(_STATE)
         times = cursor.fetchall()[0]
@@ -109,16 +109,18 @@ def saved_state() -> str:
 
 
 def coverage(start: date | None, end: date | None, state: str) -> Coverage:
-    """Compare what the service last reported for each day with what is saved now, cached until the state changes."""
+    """Compare what the service last reported for each day with what is saved.
+
+    Both are cached until the state changes, for 30 seconds at most: a message that comes back changes no state.
+    """
     days, is_cut = days_in_view(start, end)
     first, last = days[0], days[-1]
     key = f"messaging.days.{first}.{last}.{state}"
-    counts = cache.get(key) or (
-        Day.objects.in_bulk(days),
-        Message.objects.fingerprints(first, last),
-        Message.objects.gone_on(first, last),
-    )
-    cache.set(key, counts, CACHE_SECONDS)
+    counts = cache.get(key)
+    if not counts:
+        saved, gone = Message.objects.fingerprints(first, last), Message.objects.gone_on(first, last)
+        counts = Day.objects.in_bulk(days), saved, gone
+        cache.set(key, counts, CACHE_SECONDS)
     reported, saved, gone = counts
     highest = max([1, *(one.claimed for one in reported.values()), *(one.number for one in saved.values())])
     bars = []

@@ -19,7 +19,7 @@ from django.core.cache import cache
 from django.http import QueryDict
 
 from portal.lists.paging import MAX_COUNTED
-from portal.messaging.coverage import saved_state
+from portal.messaging.coverage import messages_state
 from portal.messaging.filters import (
     DISPLAY_PARAMS,
     RARE_FILTERS,
@@ -132,9 +132,9 @@ class Explorer:
         return link_messages(self.shown)
 
     @cached_property
-    def saved_state(self) -> str:
-        """The state of saved messages, read once they are saved."""
-        return saved_state()
+    def messages_state(self) -> str:
+        """The state of the saved messages, those of this page included."""
+        return messages_state()
 
     @property
     def newest_stored_at(self) -> datetime | None:
@@ -272,7 +272,7 @@ class Explorer:
     def _count(self) -> int:
         if self.is_filtered:
             return self.matches.count
-        key = f"messaging.count.{self.saved_state}"
+        key = f"messaging.count.{self.messages_state}"
         return cache.get_or_set(key, Message.objects.order_by().count, COUNT_CACHE_SECONDS) or 0
 
     def remote_count(self, client: Client) -> RemoteCount:
@@ -291,8 +291,8 @@ class Explorer:
         words = "_".join(str(value or "") for value in sent.values())
         key = hashlib.sha256(words.encode()).hexdigest()  # Hashed, because people typed it.
         reported = cache.get_or_set(f"messaging.claim.{key}", ask, COUNT_CACHE_SECONDS)
-        saved = f"messaging.saved.{key}.{self.saved_state}"
-        return RemoteCount(reported, cache.get_or_set(saved, count_saved, COUNT_CACHE_SECONDS) or 0)
+        saved_key = f"messaging.saved.{key}.{self.messages_state}"
+        return RemoteCount(reported, cache.get_or_set(saved_key, count_saved, COUNT_CACHE_SECONDS) or 0)
 
     # --- Files ---
 

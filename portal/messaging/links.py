@@ -49,9 +49,9 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
     shown = list(messages)
     subjects = records_with_owners(message.subject_uuid for message in shown)
     owners = {uuid: _owner(subject, account) for uuid, (subject, account, _) in subjects.items()}
-    unknown = {one.bank_account for one in shown if one.bank_account and not owners.get(one.subject_uuid)}
-    named = Record.objects.filter(kind=Kind.BORROWER, uuid=OuterRef("borrower_uuid")).values("label")[:1]
-    manual_links = BankAccount.objects.annotate(borrower_label=Subquery(named)).in_bulk(unknown)
+    unowned = {one.bank_account for one in shown if one.bank_account and not owners.get(one.subject_uuid)}
+    labels = Record.objects.filter(kind=Kind.BORROWER, uuid=OuterRef("borrower_uuid")).values("label")[:1]
+    manual_links = BankAccount.objects.annotate(borrower_label=Subquery(labels)).in_bulk(unowned)
     rows = []
     for message in shown:
         subject, account, borrower = subjects.get(message.subject_uuid, (None, None, None))
@@ -77,5 +77,5 @@ def _owner(subject: Record, account: Record | None) -> str:
 
 
 def _borrower(uuid: str, label: str | None = None) -> Record:
-    """A borrower as far as a link needs it; without a label it is not on file."""
-    return Record(kind=Kind.BORROWER, uuid=uuid, label=label or uuid[:8])
+    """A borrower as far as a link needs it; one that is not on file, so has no label, is named by its ID."""
+    return Record(kind=Kind.BORROWER, uuid=uuid, label=uuid[:8] if label is None else label)

@@ -61,9 +61,11 @@ class MessageQuery:
     ) -> list[Message]:
         """A number of messages in order: from the first, after a key, or up to a key."""
         if len(self.parts) == 1:
+            # The keys alone, since an index has all that is filtered, so that no other message is read.
             start, descending = self._direction(beyond, before)
-            part = _in_order(self.parts[0], start, descending=descending)
-            messages = list(part.defer("search_text")[skip : skip + size])
+            keys = _in_order(self.parts[0], start, descending=descending).values("pk")[skip : skip + size]
+            found = Message.objects.defer("search_text").filter(pk__in=keys)
+            messages = list(found.order_by("-pk" if descending else "pk"))
         else:
             messages = _load(list(islice(self.keys(beyond=beyond, before=before), skip, skip + size)))
         return messages[::-1] if before is not None else messages

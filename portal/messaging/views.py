@@ -82,7 +82,7 @@ def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
         explorer.load(client_in_time(request))
         log_list(request, count=explorer.total)
     period = explorer.filters.get("start_date"), explorer.filters.get("end_date")
-    days = coverage(*period, explorer.saved_state)
+    days = coverage(*period, explorer.messages_state)
     context: dict[str, Any] = {
         "is_loading": is_loading,
         "coverage": days,

@@ -8,7 +8,7 @@ from portal.registry.recalculation import ensure_current_figures
 
 
 class FiguresMiddleware(MiddlewareMixin):
-    """Recalculates outdated figures before a request reads them; nearly always there are none."""
+    """Recalculates outdated figures before a request reads them, and sets ``request.account_state``."""
 
     def process_request(self, request: Any) -> None:
         if request.user.is_authenticated:

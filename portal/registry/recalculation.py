@@ -82,7 +82,7 @@ def recalculate(record: Record, repayments: Record | None) -> None:
 
 
 def account_state() -> AccountState:
-    """What changes with an account, a payment or the business date. Counts are cached with it."""
+    """A value that changes with any account or payment and the business date; counts are cached with it."""
     return _read_state()[0]
 
 

@@ -162,7 +162,7 @@ def last_changes(*kinds: Kind) -> tuple[Any, ...]:
 
 
 def last_changes_of(*kinds: Kind) -> str:
-    """The columns for that; one index step each.
+    """The columns of a statement: when a record of each kind last changed; one index step each.
 
     For ``max()``, SQLite may choose another index of the kind and read all of it.
     """
@@ -216,7 +216,10 @@ def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Rec
 
 
 def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Record, Record | None, Record | None]]:
-    """Records that people search for, by ID, with account and borrower, all as far as links need them; one query."""
+    """Records that people search for, by ID, with account and borrower, all as far as links need them; one query.
+
+    If records of two kinds share an ID, the last kind in alphabetical order is returned.
+    """
     wanted = {uuid for uuid in uuids if uuid}
     if not wanted:
         return {}
@@ -232,7 +235,7 @@ def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Record, Record 
             " AND account.uuid = one.parent_uuid"
             " LEFT JOIN registry_record AS borrower ON borrower.kind = 'borrower'"
             " AND borrower.uuid = COALESCE(NULLIF(one.borrower_uuid, ''), account.borrower_uuid)"
-            f" WHERE one.kind IN ({kind_names}) AND one.uuid IN ({places})",
+            f" WHERE one.kind IN ({kind_names}) AND one.uuid IN ({places}) ORDER BY one.kind, account.kind",
             [*wanted],
         )
         rows = cursor.fetchall()

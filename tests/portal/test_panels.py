@@ -1,19 +1,14 @@
 """Panels of a page whose copies were still being read come with one answer."""
 
 import re
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.db import connection, connections
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.audit.models import Actor, Entry, RecordView
+from portal.audit.models import Entry, RecordView
 from portal.live.panels import LOADER, SHOWN_HEADER
-from portal.live.reading import read_live
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
@@ -73,33 +68,6 @@ def test_the_cards_of_a_borrower_say_once_how_old_they_are(
     answer = panel(viewer, borrower.get_absolute_url(), "position")
     assert words(answer).count("Not responding since") == 1
     assert "$12,000.00" in answer
-
-
-def test_no_panel_is_drawn_between_the_time_of_a_failure_and_the_rest_of_it(
-    portal_service: Sandbox, loan: Record
-) -> None:
-    def saved(execute: Callable[..., Any], *arguments: Any) -> Any:
-        answer = execute(*arguments)
-        if arguments[0].startswith("UPDATE"):
-            moments.append(tuple(read_by_another_process(loan)))
-        return answer
-
-    moments: list[tuple[bool, bool]] = []
-    portal_service.fail_next("loans.get", status=500)
-    with connection.execute_wrapper(saved):
-        assert not read_live(Actor(name="Maya Chen"), loan)
-    assert moments
-    assert all(has_time == has_failure for has_time, has_failure in moments)
-
-
-def read_by_another_process(record: Record) -> Iterator[bool]:
-    """Whether the record has the time of a failure, and since when it fails, as another connection sees it."""
-    with ThreadPoolExecutor(1) as pool:
-        (found,) = pool.submit(
-            lambda: [*Record.objects.filter(pk=record.pk).values_list("failed_at", "failing_since")]
-        ).result()
-        pool.submit(connections.close_all).result()
-    return (moment is not None for moment in found)
 
 
 def test_of_a_panel_that_did_not_change_only_the_age_is_sent(

@@ -310,6 +310,13 @@ class TestAttention:
         page = servicer.get("/borrowers/").content.decode()
         assert '<span class="sd-nav-count">1<' in page
 
+    def test_it_counts_what_the_page_itself_read(self, portal_service: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(portal_service)
+        line = portal_service.world.line(owner.uuid, past_due_balance=Decimal("310.00"), days_past_due=12)
+        record = given.account(Kind.LINE, owner, line["uuid"])
+        assert "sd-nav-count" not in servicer.get("/borrowers/").content.decode()
+        assert '<span class="sd-nav-count">1<' in servicer.get(record.get_absolute_url()).content.decode()
+
     def test_the_worker_counts_for_the_navigation_until_somebody_acts(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:

@@ -1,13 +1,16 @@
 """Reading every known account again."""
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection, connections
 from django.utils import timezone
 
-from portal.audit.models import Entry, RemoteCall
+from portal.audit.models import Actor, Entry, RemoteCall
 from portal.live import reading
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -54,6 +57,36 @@ def test_what_failed_is_read_the_next_time(portal_service: Sandbox, owner: Recor
     assert "1 refreshed, 0 failed" in refresh()
     loan.refresh_from_db()
     assert (loan.failing_since, loan.failure) == (None, "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_panel_is_drawn_between_the_time_of_a_failure_and_the_rest_of_it(
+    portal_service: Sandbox, owner: Record
+) -> None:
+    loan = Record.objects.get(kind=Kind.LOAN)
+
+    def saved(execute: Callable[..., Any], *arguments: Any) -> Any:
+        answer = execute(*arguments)
+        if arguments[0].startswith("UPDATE"):
+            moments.append(tuple(read_by_another_process(loan)))
+        return answer
+
+    moments: list[tuple[bool, bool]] = []
+    portal_service.fail_next("loans.get", status=500)
+    with connection.execute_wrapper(saved):
+        assert not reading.read_live(Actor(name="Maya Chen"), loan)
+    assert moments
+    assert all(has_time == has_failure for has_time, has_failure in moments)
+
+
+def read_by_another_process(record: Record) -> Iterator[bool]:
+    """Whether the record has the time of a failure, and since when it fails, as another connection sees it."""
+    with ThreadPoolExecutor(1) as pool:
+        (found,) = pool.submit(
+            lambda: [*Record.objects.filter(pk=record.pk).values_list("failed_at", "failing_since")]
+        ).result()
+        pool.submit(connections.close_all).result()
+    return (moment is not None for moment in found)
 
 
 def test_what_is_due_is_found_at_the_same_cost_however_many_accounts_there_are(

@@ -7,11 +7,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+import time_machine
 from django.conf import LazySettings
 from django.core.cache import cache
 from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, Outage, RemoteCall
@@ -284,6 +286,8 @@ class TestCopy:
         with django_assert_max_num_queries(12):
             page = viewer.get("/messages/?source=copy").content.decode()
         assert page.count(str(owner)) == 2
+        Record.objects.filter(pk=owner.pk).update(label="")
+        assert text(viewer, "?source=copy").count(owner.uuid) == 2  # On file, although a file gave no name.
 
     def test_a_word_is_found_in_values_alone(self, viewer: Browser, portal_service: Sandbox) -> None:
         """Search texts hold digests too, of which a short word is easily a part."""
@@ -326,6 +330,22 @@ class TestCopy:
         cache.clear()  # Without it the days are counted again half a minute later.
         assert text(viewer, query).count('class="sd-bar-missing"') == 1
         assert f"{day.claimed} reported, {day.claimed - 1} saved" in text(viewer, query)
+
+    def test_a_day_that_another_host_compared_is_right_within_half_a_minute(
+        self, viewer: Browser, portal_service: Sandbox, settings: LazySettings
+    ) -> None:
+        settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+        query = "?source=copy&start_date=2026-11-01&end_date=2026-11-03"
+        with time_machine.travel(timezone.now(), tick=False) as clock:
+            assert "12 reported" not in text(viewer, query)
+            compared = Day.objects.filter(day=date(2026, 11, 2))
+            compared.update(
+                claimed=12, checked_at=timezone.now() - timedelta(hours=1)
+            )  # Its clock is behind.
+            for _ in range(4):
+                clock.shift(timedelta(seconds=10))
+                page = text(viewer, query)
+        assert "12 reported" in page
 
     def test_files_hold_exactly_what_is_filtered(self, viewer: Browser, portal_service: Sandbox) -> None:
         wanted = [one for one in portal_service.world.messages() if one["status"] == "FAILED"]

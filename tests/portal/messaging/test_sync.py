@@ -27,7 +27,7 @@ from portal.gateway import client_for
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.messaging import sync
-from portal.messaging.coverage import coverage, saved_state
+from portal.messaging.coverage import coverage, messages_state
 from portal.messaging.models import Day, Message, Run
 from portal.messaging.store import service_zone
 from portal.messaging.sync import Sync, read_front
@@ -175,7 +175,7 @@ def test_one_message_removed_and_one_added_are_found_by_comparing_all(service: S
     assert [one.uuid for one in Message.objects.filter(gone_at__isnull=False)] == [lost]
     assert Message.objects.count() == 40
     assert is_whole(service)
-    assert {bar.state for bar in coverage(date(2026, 11, 1), date(2026, 11, 3), saved_state()).bars} == {
+    assert {bar.state for bar in coverage(date(2026, 11, 1), date(2026, 11, 3), messages_state()).bars} == {
         "complete"
     }
 
@@ -248,7 +248,7 @@ def test_messages_that_are_removed_during_the_walk_cost_no_other(
     run = synced(remove)
     assert (len(removed), run.claimed) == (28, 622)
     assert is_whole(service)
-    assert coverage(date(2026, 11, 3), date(2026, 11, 3), saved_state()).bars[0].state == "complete"
+    assert coverage(date(2026, 11, 3), date(2026, 11, 3), messages_state()).bars[0].state == "complete"
 
 
 def test_what_others_saved_is_compared_before_it_counts_as_complete(service: Sandbox) -> None:
@@ -278,7 +278,7 @@ def test_a_service_that_ignores_days_is_read_whole(service: Sandbox, monkeypatch
     run = synced()
     assert (run.added, run.claimed, run.gone) == (2, 95, 1)
     assert is_whole(service)
-    assert coverage(date(2026, 11, 2), date(2026, 11, 2), saved_state()).bars[0].state == "complete"
+    assert coverage(date(2026, 11, 2), date(2026, 11, 2), messages_state()).bars[0].state == "complete"
 
 
 @pytest.mark.parametrize("stretch", [{}, {"since": date(2026, 11, 1), "until": date(2026, 11, 3)}])
