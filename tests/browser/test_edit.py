@@ -128,6 +128,7 @@ def test_a_phone_is_changed_on_the_borrower_page_in_two_clicks(
 ) -> None:
     borrower = f"/borrowers/{maya.borrower_uuid}/"
     page.goto(borrower)
+    title = page.title()
     change = page.locator(".sd-factline").get_by_role("link", name="Change phone")
     assert change.get_attribute("href") == of_borrower(maya)  # Without the script.
     change.click()
@@ -147,6 +148,7 @@ def test_a_phone_is_changed_on_the_borrower_page_in_two_clicks(
     expect(dialog.get_by_role("heading", name="Review changes to")).to_be_focused()
     wide, narrow = dialog.evaluate("one => [one.clientWidth, one.querySelector('form.sd-card').offsetWidth]")
     assert wide == narrow
+    assert page.title() == title
     expect(dialog.get_by_role("row", name="Phone")).to_contain_text("Sent as 5125550199")
     assert complaints(page) == []
     dialog.get_by_role("button", name="Back to edit").click()
@@ -213,8 +215,10 @@ def test_enter_in_a_field_checks_and_then_sends(page: Page, maya: Record, portal
     page.fill("[name=email]", "new@bakery.example")
     press(page, "Enter")
     page.focus("text=Send 1 change")
+    expect(page).to_have_title(re.compile(r"^Review changes to .+ · "))
     press(page, "Enter")
     expect(page.get_by_role("heading", name="Response")).to_be_visible()
+    expect(page).to_have_title(re.compile(r"^Changes to .+ · "))
     assert [call.operation for call in portal_service.calls] == ["borrowers.update"]
 
 

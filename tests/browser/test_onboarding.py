@@ -1,5 +1,7 @@
 """Onboarding as hands do it: by keyboard alone, in haste, and under the eyes of axe."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -42,6 +44,7 @@ def reach_review(page: Page) -> None:
     page.focus("text=Save and continue")
     type_in(page, "+Enter")
     page.wait_for_url("**/review/")
+    expect(page).to_have_title(re.compile("^New borrower: Review"))
 
 
 def test_a_borrower_is_onboarded_by_keyboard_alone(page: Page, portal_service: Sandbox) -> None:
