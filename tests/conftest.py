@@ -203,6 +203,8 @@ LONGEST = [
     "browser/test_people.py",
     "portal/documents/test_long.py",
     "portal/operations/test_demo.py",
+    "portal/operations/test_init.py",
+    "portal/test_figures.py",
     "portal/test_typed_numbers.py",
 ]
 
