@@ -234,10 +234,10 @@ def read_live(actor: Actor, record: Record) -> bool:
         words = "; ".join(error.reasons) or error.message
         words = f"{REJECTED_PREFIX}{words}" if isinstance(error, Rejected) else words
         # In one statement: a panel that waits for the answer is drawn once the record has its time.
-        failed = {"failed_at": now, "failure": words[:500]}
-        failed["failing_since"] = Coalesce("failing_since", Value(now))
         with relaxed_durability():
-            Record.objects.filter(pk=record.pk).update(**failed)
+            Record.objects.filter(pk=record.pk).update(
+                failed_at=now, failure=words[:500], failing_since=Coalesce("failing_since", Value(now))
+            )
         return False
 
 

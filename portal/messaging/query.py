@@ -61,7 +61,7 @@ class MessageQuery:
     ) -> list[Message]:
         """A number of messages in order: from the first, after a key, or up to a key."""
         if len(self.parts) == 1:
-            # The keys alone, since an index has all that is filtered, so that no other message is read.
+            # Only keys are filtered: an index has all of those columns, so no other message is read.
             start, descending = self._direction(beyond, before)
             keys = _in_order(self.parts[0], start, descending=descending).values("pk")[skip : skip + size]
             found = Message.objects.defer("search_text").filter(pk__in=keys)

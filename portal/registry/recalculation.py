@@ -87,7 +87,7 @@ def account_state() -> AccountState:
 
 
 def ensure_current_figures() -> AccountState:
-    """Recalculate before a request reads, but only for a moment; the job does the rest. Return the state then."""
+    """Recalculate for a moment before a request reads, and return the account state; the job does the rest."""
     state, is_outdated = _read_state()
     if not is_outdated:
         return state
