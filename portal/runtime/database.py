@@ -277,10 +277,19 @@ def exclusive_use() -> Iterator[bool]:
                 yield True
     else:
         connection.close_pool()  # type: ignore[attr-defined]  # of PostgreSQL's
-        with connection.cursor() as cursor:
+        yield _is_only_session()
+
+
+def _is_only_session() -> bool:
+    """Whether no other process of the portal is connected. Waits up to a second for ended ones to disconnect."""
+    deadline = time.monotonic() + 1
+    with connection.cursor() as cursor:
+        while True:
             cursor.execute(_OTHER_SESSIONS)
             (others,) = cursor.fetchone()
-        yield not others
+            if not others or time.monotonic() > deadline:
+                return not others
+            time.sleep(0.1)
 
 
 def _open_lock_file() -> int:
