@@ -51,9 +51,6 @@ MAX_ARENAS = 2
 with suppress(OSError, AttributeError):
     ctypes.CDLL(None).mallopt(M_ARENA_MAX, MAX_ARENAS)
 
-# By default Python collects garbage after every 700 new objects, and every hundredth time it searches everything the
-# portal has loaded, which stops all threads. A page creates tens of thousands of objects and drops them at its end.
-GC_THRESHOLD = 50_000
 HEAD_BYTES = 16 * 1024
 CHECKS = re.compile(rb"(?:GET|HEAD) /(?:healthz|readyz|metrics)[ ?]")
 # Panels, statement documents, printed documents and downloads wait for the service or take a long time.
@@ -136,7 +133,6 @@ def post_worker_init(worker: worker_class) -> None:
     """Load the tracing SDK in the forked process, then stop the process that it replaces."""
     tracing.load_sdk()
     gc.freeze()
-    gc.set_threshold(GC_THRESHOLD)
     if worker.replaces:
         with suppress(ProcessLookupError):
             os.kill(worker.replaces, signal.SIGTERM)

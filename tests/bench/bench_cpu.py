@@ -99,11 +99,9 @@ def measured(size: Size) -> list[Row]:
         import django
 
         django.setup()
-        from portal.gunicorn import GC_THRESHOLD
         from portal.runtime.stack import with_large_frame
 
         gc.freeze()
-        gc.set_threshold(GC_THRESHOLD)
         return with_large_frame(partial(each_page, size))()
 
 
