@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 MAX_CALLS = 10_000
 IGNORED = "sandbox.ignored"
+_ROUTES = Map(
+    merge_slashes=False,
+    rules=[Rule(op.path, methods=[op.method], endpoint=op) for op in OPERATIONS.values()],
+)
 
 
 @dataclass(kw_only=True)
@@ -55,10 +59,6 @@ class Service:
         self._cipher = cipher
         self._signatures = signatures
         self._choices = choices
-        self._routes = Map(
-            merge_slashes=False,
-            rules=[Rule(op.path, methods=[op.method], endpoint=op) for op in OPERATIONS.values()],
-        )
         self.faults = Faults()
         self.last_answers: dict[str, bytes] = {}
         self.calls: deque[Call] = deque(maxlen=MAX_CALLS)
@@ -73,7 +73,7 @@ class Service:
         call = _build_call(request)
         self.calls.append(call)
         try:
-            operation, ids = self._routes.bind_to_environ(request.environ).match()
+            operation, ids = _ROUTES.bind_to_environ(request.environ).match()
         except HTTPException as wrong:
             status = self._choices.unknown_path_status if wrong.code == HTTPStatus.NOT_FOUND else wrong.code
             response = error(status or 404, f"{request.method} {request.path}: {wrong.name}")
