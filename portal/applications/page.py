@@ -44,7 +44,7 @@ from portal.ui import wording
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, toast
 from servicing import Application, consistency
-from servicing.values import decimal_or_none, is_same_word
+from servicing.values import decimal_or_none
 
 MAX_UUID = 64
 MAX_ISSUES = 10
@@ -70,7 +70,7 @@ class ShownOffer:
 def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
     """Show one application."""
     record = find_application(borrower_uuid, application_uuid)
-    is_readable = not is_same_word(record.category, "LOAN")
+    is_readable = record.category != "LOAN"
     copies = show_panels(request, {"application": [record]} if is_readable else {})
     copy = copies["application"][0] if is_readable else LiveCopy(record)
     fresh = Freshness([copy]) if is_readable else None

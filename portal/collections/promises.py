@@ -21,7 +21,6 @@ from portal.runtime.database import write_if_possible
 from portal.ui import wording
 from servicing import Repayment, promises
 from servicing.promises import Decision, PromiseState, SeenRepayment
-from servicing.values import is_same_word
 
 RECENT_DAYS = 30
 LOOKS = {
@@ -147,7 +146,7 @@ def _repayments(
     lists = {parent: (at, day) for parent, kind, _, at, day, *_ in rows if kind != Kind.REPAYMENT}
     found: dict[str, list[SeenRepayment]] = defaultdict(list)
     for parent, kind, uuid, at, _, subtype, day, amount, status, seen_at in rows:
-        is_scheduled, list_at = is_same_word(status, SCHEDULED), lists.get(parent, (None,))[0]
+        is_scheduled, list_at = status == SCHEDULED, lists.get(parent, (None,))[0]
         if kind != Kind.REPAYMENT or (is_scheduled and is_dropped(at, list_at)):
             continue
         repayment = Repayment(

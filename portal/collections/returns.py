@@ -133,7 +133,7 @@ def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> li
     by_account: dict[str, Repayment] = {}
     lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("parent_uuid"))
     is_dropped = Exists(lists.filter(answer_at__gt=OuterRef("answer_at")))
-    upcoming = of_owners.filter(~is_dropped, status__iexact=SCHEDULED, key_date__gte=today)
+    upcoming = of_owners.filter(~is_dropped, status=SCHEDULED, key_date__gte=today)
     for one in upcoming.order_by("key_date", "pk"):
         if repayment := store.last_answer(one, Repayment):
             by_account.setdefault(one.parent_uuid, repayment)

@@ -117,11 +117,10 @@ def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment |
     for uuid, _, status, day, value, at in rows:
         if not day:
             continue
-        word = status.upper()
-        if word == SCHEDULED and day >= today and (uuid not in pending or day < pending[uuid][0]):
+        if status == SCHEDULED and day >= today and (uuid not in pending or day < pending[uuid][0]):
             if not is_dropped(at, lists.get(uuid)):
                 pending[uuid] = day, value
-        elif word == SUCCEEDED and (uuid not in paid or day > paid[uuid][0]):
+        elif status == SUCCEEDED and (uuid not in paid or day > paid[uuid][0]):
             paid[uuid] = day, value
     return {uuid: (_payment_of(pending.get(uuid)), _payment_of(paid.get(uuid))) for uuid in {*pending, *paid}}
 

@@ -54,7 +54,6 @@ from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.uploads import accepts_files
 from servicing import Repayment
-from servicing.values import is_same_word
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +153,7 @@ def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, applica
     kind = Kind.APPLICATION
     record = get_object_or_404(Record, kind=kind, uuid=application_uuid, borrower_uuid=borrower_uuid)
     options = Options.of(request.GET, mode=Mode.BORROWER)
-    is_readable = not is_same_word(record.category, "LOAN")
+    is_readable = record.category != "LOAN"
     copy = _read(request, [record], options, as_pdf)[0] if is_readable else LiveCopy(record)
     return offer_paper.document(copy, _owner(record), options, OfferView.of(request.GET))
 

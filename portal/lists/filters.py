@@ -20,6 +20,7 @@ from portal.ui import wording
 from portal.ui.forms import MoneyField
 from portal.ui.markup import format_html_join
 from servicing.figures import Aging
+from servicing.values import known_spelling
 
 Options = Iterable[tuple[str, str]]
 # The value that means an empty column.
@@ -96,7 +97,7 @@ def value_filter(
     return Filter(
         name=name,
         label=label,
-        condition=lambda value: Q(**{column: "" if empty and value == NONE else value}),
+        condition=lambda value: Q(**{column: "" if empty and value == NONE else known_spelling(value)}),
         words=in_words,
         prompt=prompt,
         options=options,

@@ -7,14 +7,13 @@ from django.db.models import Q
 from django.urls import reverse
 
 from portal.lists.paging import MAX_COUNTED
-from portal.messaging.models import Message, first_key_at
+from portal.messaging.models import DELIVERED, Message, first_key_at
 from portal.registry.attention import Item, Items, Snoozed
 from portal.registry.query import midnight
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 
 RECENT_DAYS = 7
-DELIVERED = "SUCCESS"
 
 
 def undelivered_messages(snoozed: Snoozed) -> Items:

@@ -11,6 +11,7 @@ from portal.gateway import StaffRequest
 from portal.messaging.coverage import Coverage, DayBar
 from portal.messaging.explorer import Explorer
 from portal.messaging.links import LinkedMessage
+from portal.messaging.models import DELIVERED
 from portal.messaging.panel import Panel
 from portal.ui import wording
 from portal.ui.addresses import page_url
@@ -20,7 +21,6 @@ from portal.ui.templatetags.ui import badge, event_words, explain_missing, human
 
 MIN_BURST = 4
 """So many of a kind in a row are folded."""
-DELIVERED = "success"
 DAY = '<tr class="sd-group"><th scope="rowgroup" colspan="5">{}</th></tr>'
 BURST = """<tr data-row><th scope="rowgroup" colspan="5"><details{}><summary>
 {}<span>{}, {}</span>{}</summary></details></th></tr>"""
@@ -103,7 +103,7 @@ class MessageRows:
 
 
 def _undelivered(status: str) -> str:
-    return "" if status.lower() == DELIVERED else status_badge(status)
+    return "" if status == DELIVERED else status_badge(status)
 
 
 def _payment(row: LinkedMessage) -> SafeString:

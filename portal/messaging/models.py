@@ -19,6 +19,8 @@ SUFFIX_BITS = 31
 MAX_SECOND = 2**32 - 1
 WHOLE_LIST = date.min
 """The "day" of a service that ignores date filters: its whole list."""
+DELIVERED = "SUCCESS"
+"""The status of a message that arrived."""
 RUN_TIMEOUT = timedelta(minutes=2)
 """A run without progress for this long was killed."""
 

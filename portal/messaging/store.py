@@ -20,7 +20,7 @@ from portal.registry.attention import forget_shared_items
 from portal.registry.figures import stored_amount
 from portal.registry.store import IDENTIFIER
 from servicing import Message as RemoteMessage
-from servicing.values import decimal_or_none
+from servicing.values import decimal_or_none, known_spelling
 
 ONE_DAY: Final = timedelta(days=1)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
@@ -53,11 +53,11 @@ def message_row(message: RemoteMessage, day: date | None = None) -> Message:
         id=first_key_at(recorded_at) + _key_suffix(message.uuid),
         uuid=storage_uuid(message.uuid),
         event=_text(message.event, 100),
-        status=_text(message.status, 40),
+        status=known_spelling(_text(message.status, 40)),
         day=day or recorded_at.astimezone(service_zone()).date(),
         is_placed=bool(day or (message.created_at and message.created_at.at)),
-        product=_text(payload.get("product"), 40),
-        payment_status=_text(payload.get("status"), 40),
+        product=known_spelling(_text(payload.get("product"), 40)),
+        payment_status=known_spelling(_text(payload.get("status"), 40)),
         amount=stored_amount(amount),
         subject_uuid=_text(payload.get("uuid"), 64),
         bank_account=_text(payload.get("borrower_bank_account_uuid"), 64),

@@ -9,6 +9,7 @@ from portal.registry.models import Record
 from portal.registry.query import is_uuid
 from portal.registry.search.texts import search_text
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, rules
+from servicing.values import known_spelling
 
 Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
 
@@ -32,7 +33,7 @@ def _columns_of(answer: Answer) -> dict[str, Any]:
         case Borrower():
             return _borrower_columns(answer)
         case KeyPerson():
-            return _person_columns(answer) | {"category": str(answer.title or "")}
+            return _person_columns(answer) | {"category": known_spelling(answer.title)}
         case Application():
             return _application_columns(answer)
         case Loan():
@@ -60,8 +61,8 @@ def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str,
 
 def _borrower_columns(borrower: Borrower) -> dict[str, Any]:
     return _person_columns(borrower, *map(_full_name, borrower.key_people or ())) | {
-        "category": (borrower.user_type or ("BUSINESS" if borrower.is_business else "PERSON")).upper(),
-        "subtype": str(borrower.entity or ""),
+        "category": known_spelling(borrower.user_type or ("BUSINESS" if borrower.is_business else "PERSON")),
+        "subtype": known_spelling(borrower.entity),
     }
 
 
@@ -89,17 +90,17 @@ def _loan_columns(loan: Loan) -> dict[str, Any]:
 
 def _repayment_columns(repayment: Repayment) -> dict[str, Any]:
     texts = (repayment.ach_id, repayment.ach_batch_id, repayment.borrower_bank_account_uuid)
-    status, payment_type = (repayment.status or "").upper(), (repayment.payment_type or "").upper()
+    status, payment_type = known_spelling(repayment.status), known_spelling(repayment.payment_type)
     # A payment that succeeded or is still to come hasn't failed, whatever the text says, unless it was returned.
     may_have_failed = status not in ("SUCCEEDED", "SCHEDULED") or payment_type == "RETURNED"
     has_error = may_have_failed and bool((repayment.error_description or "").strip())
     return {
-        **_product_columns(repayment, repayment.status),
+        **_product_columns(repayment, status),
         "search_text": search_text(non_uuid_identifier(repayment.uuid), *texts, str(repayment.amount)),
         "amount": repayment.amount,
         "key_date": _calendar_date(repayment.effective_date),
-        "subtype": repayment.payment_type or "",
-        "flagged": status.startswith("FAILED") or has_error,
+        "subtype": payment_type,
+        "flagged": status.upper().startswith("FAILED") or has_error,
     }
 
 
@@ -107,8 +108,8 @@ def _product_columns(
     answer: Application | Loan | Repayment, status: str | None, *texts: str | None
 ) -> dict[str, Any]:
     return {
-        "category": answer.product or "",
-        "status": status or "",
+        "category": known_spelling(answer.product),
+        "status": known_spelling(status),
         "search_text": search_text(non_uuid_identifier(answer.uuid), answer.product, status, *texts),
     }
 

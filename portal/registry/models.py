@@ -270,7 +270,7 @@ class Record(models.Model):
             return "Unknown: never answered" if self.asked_at else "Unknown: never asked"
         if self.source == Source.FILE:
             return f"Not in the file of {wording.moment(self.answer_at)}"
-        is_for_loan = self.kind == Kind.APPLICATION and self.category.upper() == "LOAN"
+        is_for_loan = self.kind == Kind.APPLICATION and self.category == "LOAN"
         calls = operations_in_words(Kind(self.kind), can_be_read=not is_for_loan)
         return wording.not_provided(calls, self.answer_at)
 

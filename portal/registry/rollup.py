@@ -56,7 +56,7 @@ def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
                 totals.accounts.append(record)
             case Kind.APPLICATION:
                 totals.decision = record.status
-                totals.has_open_application |= record.status.upper() not in DECIDED
+                totals.has_open_application |= record.status not in DECIDED
     return found
 
 

@@ -36,6 +36,7 @@ from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.clocks import SKEW
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
 from servicing.figures import FOREVER
+from servicing.values import known_spelling
 
 # Records by kind and ID.
 Stored = Mapping[tuple[str, str], Record]
@@ -306,12 +307,20 @@ def _affects_totals(record: Record) -> bool:
 
 def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
     """Whether the item repeats the saved answer and adds nothing to it."""
-    if item.answer is None or item.label or _has_newer_answer(record, at) or has_stale_figures(record):
+    if item.answer is None or item.label or _has_newer_answer(record, at):
+        return False
+    if has_stale_figures(record) or _has_other_spelling(record):
         return False
     if item.names_other_owner and record.borrower_uuid and not record.owner_confirmed:
         return False
     owners = (item.borrower_uuid in ("", record.borrower_uuid), item.parent_uuid in ("", record.parent_uuid))
     return all(owners) and record.answer == canonical_json(item.answer)
+
+
+def _has_other_spelling(record: Record) -> bool:
+    """Whether another version of the portal saved a value of the interface as the service spelled it."""
+    values = (record.category, record.status, record.subtype)
+    return any(value != known_spelling(value) for value in values)
 
 
 def has_stale_figures(record: Record) -> bool:

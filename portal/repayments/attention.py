@@ -71,7 +71,7 @@ def _returned_item(record: Record, day: date) -> Item:
         icon="arrow-back-up",
         amount=wording.money(record.amount) or NOT_KNOWN,
         fact=f"Repayment of {amount} returned",
-        rest="after posting" if record.status.upper() == "FAILED_AFTER_SUCCESS" else "",
+        rest="after posting" if record.status == "FAILED_AFTER_SUCCESS" else "",
         meta=f"account {record.parent_uuid[:8]}" if record.parent_uuid else "",
         borrower_uuid=record.borrower_uuid,
         when=day,

@@ -21,7 +21,7 @@ from servicing import Repayment
 
 def is_upcoming(today: date) -> Q:
     """The condition that a repayment is upcoming."""
-    return Q(status__iexact=SCHEDULED, key_date__gte=today)
+    return Q(status=SCHEDULED, key_date__gte=today)
 
 
 def load_rows(records: Sequence[Record]) -> Iterator[RepaymentRow]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from portal.messaging.models import Message, first_key_at, moment_of_key
 from portal.registry.models import Kind, Snapshot
-from portal.registry.records import active_records, distinct_values
+from portal.registry.records import active_records
 from portal.runtime.business_date import business_date, business_date_at, business_date_of_service
 from servicing import Repayment, codec
 
@@ -88,9 +88,5 @@ def _shows_return(copy: Snapshot) -> bool:
 
 
 def is_returned() -> Q:
-    """The condition that a repayment was returned, in any spelling of the service."""
-    in_use = {name: distinct_values(Kind.REPAYMENT, name) for name in ("status", "subtype")}
-    statuses = [value for value in in_use["status"] if value.upper() == RETURNED]
-    return Q(status__in=statuses) | Q(
-        subtype__in=[one for one in in_use["subtype"] if one.upper() == RETURNED_TYPE]
-    )
+    """The condition that a repayment was returned."""
+    return Q(status=RETURNED) | Q(subtype=RETURNED_TYPE)

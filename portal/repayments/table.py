@@ -26,10 +26,11 @@ from portal.ui.addresses import page_url
 from portal.ui.query_strings import query_before
 from servicing import Repayment, codec, consistency
 from servicing.schedules import total
-from servicing.values import decimal_or_none
+from servicing.values import decimal_or_none, is_same_word
 
 PAGE_SIZE, ACCOUNT_PAGE_SIZE = 25, 12
 SCHEDULED, SUCCEEDED, RETURNED = "SCHEDULED", "SUCCEEDED", "FAILED_AFTER_SUCCESS"
+USUAL_TYPE = "SINGLE_PAYMENT"
 UPCOMING = "Upcoming"
 PARTS = ("principal", "interest", "fees", "suspense")
 PART_COLUMNS = {name: name.replace("_", " ").capitalize() for name in (*PARTS, "ending_balance")}
@@ -99,6 +100,12 @@ class RepaymentRow:
             parts.append(AmountPart(name, amount, start, width))
             start += width
         return parts
+
+    @property
+    def unusual_type(self) -> str:
+        """Its type, unless it is a single payment."""
+        payment_type = self.repayment.payment_type or ""
+        return "" if is_same_word(payment_type, USUAL_TYPE) else payment_type
 
     @property
     def is_of_returned_type(self) -> bool:

@@ -25,7 +25,6 @@ hx-push-url="true"{marks}>{name}</a>{borrower}{meta}</th>
 {amounts}
 {account}</tr>
 """
-USUAL_TYPE = "SINGLE_PAYMENT"
 ACCOUNT = '<td class="sd-wide sd-kept">{}{}</td>'
 AMOUNTS = '<td class="sd-num"><span class="sd-strong">{}</span>{}</td>{}{}'
 STATUS = '<td class="sd-status">{}{}{}</td>'
@@ -69,9 +68,8 @@ def repayment_row(
 
 def _type(row: RepaymentRow) -> str:
     """Its type, if it is unusual and the status doesn't say it."""
-    payment_type = row.repayment.payment_type or ""
-    is_said = payment_type.upper() == USUAL_TYPE or (row.status == RETURNED and not row.is_of_returned_type)
-    return human(payment_type) if payment_type and not is_said else ""
+    is_said = row.status == RETURNED and not row.is_of_returned_type
+    return human(row.unusual_type) if row.unusual_type and not is_said else ""
 
 
 def _account(row: RepaymentRow, table: RepaymentTable) -> SafeString:

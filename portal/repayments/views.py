@@ -174,5 +174,5 @@ def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
 
 def _months(span: QuerySet[Record]) -> dict[str, tuple[int, Decimal | None]]:
     months = span.annotate(month=TruncMonth("key_date")).values_list("month")
-    totals = with_totals(months, Q(status__iexact=SUCCEEDED))
+    totals = with_totals(months, Q(status=SUCCEEDED))
     return {f"{month:%B} {month.year}": (number, sum_of(*sums)) for month, number, *sums in totals}

@@ -4,13 +4,17 @@ import re
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.db import connection
+from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from portal.lookup.imports import import_ids, import_profiles
+from portal.messaging.models import Message
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from portal.registry.records import active_records, last_changes
@@ -26,6 +30,7 @@ from tests import given
 pytestmark = pytest.mark.django_db
 OWNER = "0f0e0d0c-0000-4000-8000-000000000001"
 LINE = "0f0e0d0c-0000-4000-8000-000000000002"
+TODAY = date(2026, 11, 27)
 
 
 def found(text: str) -> list[str]:
@@ -130,6 +135,47 @@ class TestMemory:
         assert (record.kind, record.parent_uuid, record.borrower_uuid) == (Kind.REPAYMENT, LINE, OWNER)
         assert [one.ach_id for one in store.last_list(whole, Repayment)] == ["ach-77"]
         assert filter_by_text(Record.objects.all(), "ACH-77").get() == record
+
+
+class TestSpelling:
+    """Another version of the portal saved the values of the interface as the service spelled them."""
+
+    OLD, NEW = ("Loc", "Succeeded", "single_payment"), ("LOC", "SUCCEEDED", "SINGLE_PAYMENT")
+
+    def test_an_equal_answer_respells_them(self) -> None:
+        sent = {"uuid": "r-1", "product": "Loc", "status": "Succeeded", "payment_type": "single_payment"}
+        for _ in "12":
+            answer = store.observe(
+                codec.decode(Repayment, dumps(sent)), borrower_uuid=OWNER, parent_uuid=LINE
+            )
+            store.save(answer, source=Source.SERVICE)
+            record = Record.objects.get()
+            assert (record.category, record.status, record.subtype) == self.NEW
+            Record.objects.update(category="Loc", status="Succeeded", subtype="single_payment")
+
+    def test_the_upgrade_respells_known_ones_alone(self) -> None:
+        for number, (category, status, subtype) in enumerate([self.OLD, self.NEW, ("Odd", "In review", "")]):
+            Record.objects.create(
+                kind=Kind.REPAYMENT, uuid=f"r-{number}", category=category, status=status, subtype=subtype
+            )
+            Message.objects.create(
+                id=number,
+                uuid=f"m-{number}",
+                product=category,
+                status=status,
+                payment_status=status,
+                day=TODAY,
+            )
+        for name in ("registry.migrations.0012_known_spelling", "messaging.migrations.0002_known_spelling"):
+            import_module(f"portal.{name}").respell(apps, None)
+        columns = Record.objects.order_by("uuid").values_list("category", "status", "subtype")
+        assert list(columns) == [self.NEW, self.NEW, ("Odd", "In review", "")]
+        columns = Message.objects.order_by("uuid").values_list("product", "status", "payment_status")
+        assert list(columns) == [("LOC", "SUCCEEDED", "SUCCEEDED")] * 2 + [("Odd", "In review", "In review")]
+
+    def test_a_link_with_the_old_spelling_still_finds_them(self, viewer: Browser) -> None:
+        Record.objects.create(kind=Kind.REPAYMENT, uuid="r-1", status="SUCCEEDED")
+        assert viewer.get("/repayments/?status=Succeeded").context["listing"].total == 1
 
 
 class TestSearch:

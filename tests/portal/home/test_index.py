@@ -1,7 +1,7 @@
 """The first page: what waits, the worst first, each one click from its proof, and nothing asked of the service."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -397,16 +397,19 @@ class TestAttention:
 
 
 class TestNumbers:
+    @pytest.mark.parametrize("spell", [str.upper, str.lower, str.capitalize])
     def test_payments_of_seven_days_are_counted_summed_and_proved(
-        self, portal_service: Sandbox, viewer: Browser
+        self, portal_service: Sandbox, viewer: Browser, spell: Callable[[str], str]
     ) -> None:
         owner = given.borrower(portal_service)
         loan, line = portal_service.world.loan(owner.uuid), portal_service.world.line(owner.uuid)
-        today = days_from_now(0)
-        portal_service.world.repayment(loan["uuid"], amount="100.10", effective_date=today)
-        portal_service.world.repayment(line["uuid"], amount="0.20", effective_date=days_from_now(-6))
-        portal_service.world.repayment(line["uuid"], amount="7.00", status="FAILED", effective_date=today)
-        portal_service.world.repayment(line["uuid"], amount="1.00", effective_date=days_from_now(-7))
+        today, paid = days_from_now(0), {"status": spell("SUCCEEDED")}
+        portal_service.world.repayment(loan["uuid"], amount="100.10", effective_date=today, **paid)
+        portal_service.world.repayment(line["uuid"], amount="0.20", effective_date=days_from_now(-6), **paid)
+        portal_service.world.repayment(
+            line["uuid"], amount="7.00", status=spell("FAILED"), effective_date=today
+        )
+        portal_service.world.repayment(line["uuid"], amount="1.00", effective_date=days_from_now(-7), **paid)
         read(owner, Kind.LOAN, loan["uuid"])
         read(owner, Kind.LINE, line["uuid"])
         shown = viewer.get("/").context["numbers"].week
@@ -415,6 +418,11 @@ class TestNumbers:
         assert {name: paid.count for name, paid, _ in shown.products} == {"LOAN": 1, "LOC": 1}
         for url, count in ((shown.succeeded_url, 2), (shown.failed_url, 1)):
             assert viewer.get(url).context["listing"].total == count
+        assert [tab.words for tab in viewer.get("/repayments/").context["tabs"]] == [
+            "All",
+            "Failed",
+            "Succeeded",
+        ]
 
     def test_bars_and_table_are_of_the_same_days(self, portal_service: Sandbox, viewer: Browser) -> None:
         owner = given.borrower(portal_service)
