@@ -19,12 +19,13 @@ setup-test-fast:
 run: setup
 	@exec env DEBUG=1 ENV_FILE=$${ENV_FILE:-/dev/null} $(BIN)/python manage.py demo --until-parent-stops
 
+CORE = servicing/auth.py,servicing/crypto.py,servicing/codec.py,servicing/transport.py
+
 # Three at a time keep two cores busy. Coverage doubles the time, so it is measured where it must be whole; all of it is in "make coverage".
 test: setup-test
-	failed=0; $(BIN)/pytest -q -n 3 --dist loadgroup tests/servicing -m "not hypothesis" --cov=servicing --cov-report= || failed=1; \
-	$(BIN)/coverage report --include='servicing/auth.py,servicing/crypto.py,servicing/codec.py,servicing/transport.py' --fail-under=100 || failed=1; \
-	$(BIN)/pytest -q -n 3 --dist loadgroup tests/servicing -m hypothesis || failed=1; \
-	$(BIN)/pytest -q -n 3 --dist loadgroup tests --ignore=tests/servicing || failed=1; exit $$failed
+	failed=0; $(BIN)/pytest -q -n 3 --dist loadgroup tests -m "not core or hypothesis" || failed=1; \
+	$(BIN)/pytest -q -n 3 --dist loadgroup tests/servicing -m "core and not hypothesis" --cov=servicing --cov-report= || failed=1; \
+	$(BIN)/coverage report --include=$(CORE) --fail-under=100 || failed=1; exit $$failed
 
 # What tests of the whole product do not reach.
 coverage: setup-test
@@ -35,7 +36,7 @@ coverage: setup-test
 test-fast: setup-test-fast
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow and not hypothesis" tests
 
-# Browsers, forms and pages of one record ran on SQLite. Nothing is kept, so nothing waits for a disk.
+# What is the same on each database ran on SQLite (tests/selection.py). Nothing is kept, so nothing waits for a disk.
 test-postgres: setup-test
 	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 3 --dist loadgroup tests/portal
 

@@ -13,6 +13,8 @@ import requests
 from servicing import ConfigurationError
 from servicing.auth import BearerAuth, HmacAuth, NoAuth, body_digest
 
+pytestmark = pytest.mark.core
+
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 WRITE = "https://lender.example/v1/users/b-1/loans/applications"
 READ = "https://lender.example/v1/webhooks/endpoints/messages"

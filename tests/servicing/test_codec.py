@@ -40,6 +40,8 @@ from servicing.codec import (
 from servicing.crypto import FieldCipher
 from servicing.values import decimal_or_none
 
+pytestmark = pytest.mark.core
+
 MODELS = [Application, Borrower, Loan, Message, Repayment, Statement]
 
 

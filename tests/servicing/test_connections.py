@@ -34,6 +34,8 @@ from servicing.transport import Payload
 from tests.servicing.test_transport import write_self_signed_certificate
 from tests.servicing.wire import Handler, Reply, Wire, answered, cut, silent, unending
 
+pytestmark = pytest.mark.core
+
 LOAN = '{"uuid": "l-1", "amount": 0.1}'
 APPLICATION = '{"uuid": "a-1"}'
 HEAD = b"HTTP/1.1 200 OK\r\n"

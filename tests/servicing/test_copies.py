@@ -13,6 +13,8 @@ from servicing import Client, InvalidInput, NotFound, ServicingError, Unreadable
 from servicing.codec import Model
 from servicing.sandbox import Sandbox
 
+pytestmark = pytest.mark.core
+
 WAYS: list[Callable[[Any], Any]] = [
     copy.copy,
     copy.deepcopy,

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from servicing import ConfigurationError, Unreadable
 from servicing.crypto import FieldCipher, key_from_secret
 
+pytestmark = pytest.mark.core
+
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 IV = bytes(range(16))
 VECTORS = [

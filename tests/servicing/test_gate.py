@@ -9,6 +9,8 @@ from servicing import Application, Client, Loan, NotSent, Unavailable
 from tests.servicing.test_watching import APPLICATION, LOAN, RecordingWatcher
 from tests.servicing.wire import Wire, answered, cut, silent
 
+pytestmark = pytest.mark.core
+
 
 class RecordingGate:
     """A gate that allows requests while it is open, and records results."""

@@ -34,6 +34,8 @@ from servicing import (
 )
 from tests.servicing.wire import Reply, Wire, answered, cut, dripping, half, silent
 
+pytestmark = pytest.mark.core
+
 LOAN = '{"uuid": "l-1", "amount": 0.1}'
 APPLICATION = '{"uuid": "a-1", "status": {"decision": "APPROVED"}}'
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"

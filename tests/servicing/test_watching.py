@@ -18,6 +18,8 @@ from servicing import (
 )
 from tests.servicing.wire import Reply, Wire, answered, cut
 
+pytestmark = pytest.mark.core
+
 LOAN = '{"uuid": "l-1", "amount": 0.1}'
 APPLICATION = '{"uuid": "a-1"}'
 
