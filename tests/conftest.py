@@ -41,6 +41,7 @@ from portal.live import reading
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import databases
+from tests.selection import LONGEST, ONE_DATABASE, SLOW
 
 # Each test process, and each portal that it starts, has its own data folder.
 settings.DATA_DIR = Path(databases.FOLDER.name)
@@ -66,9 +67,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage as seldom as the deployed portal does: a tenth of the CPU."""
+    """Freeze what is loaded, as the deployed portal does."""
     gc.freeze()
-    gc.set_threshold(50_000)
 
 
 class FailureNames:
@@ -83,147 +83,9 @@ class FailureNames:
             self.reporter.write_line(f"FAILED {report.nodeid}", red=True)
 
 
-# Browsers, other servers, processes of their own, walks through everything: "make test-fast" leaves them out.
-SLOW = [
-    "browser",
-    "image",
-    "portal/applications/test_any_shape.py",
-    "portal/approvals",
-    "portal/audit/test_answers.py",
-    "portal/audit/test_checkpoints.py",
-    "portal/audit/test_faults.py",
-    "portal/audit/test_killing.py",
-    "portal/audit/test_resolve.py",
-    "portal/audit/test_spool.py",
-    "portal/audit/test_view_log.py",
-    "portal/borrowers/test_create.py",
-    "portal/borrowers/test_draft.py",
-    "portal/borrowers/test_edit.py",
-    "portal/borrowers/test_edit_again.py",
-    "portal/borrowers/test_edit_at_once.py",
-    "portal/borrowers/test_edit_conflict.py",
-    "portal/borrowers/test_edit_input.py",
-    "portal/borrowers/test_edit_person.py",
-    "portal/documents",
-    "portal/jobs/test_worker.py",
-    "portal/messaging/test_counts.py",
-    "portal/messaging/test_sync.py",
-    "portal/operations/test_copies.py",
-    "portal/operations/test_demo.py",
-    "portal/operations/test_doctor.py",
-    "portal/operations/test_init.py",
-    "portal/operations/test_install.py",
-    "portal/operations/test_logs.py",
-    "portal/operations/test_metrics.py",
-    "portal/operations/test_serving.py",
-    "portal/operations/test_status.py",
-    "portal/operations/test_tracing.py",
-    "portal/operations/test_uploads.py",
-    "portal/test_any_account.py",
-    "portal/test_cache.py",
-    "portal/test_database_away.py",
-    "portal/test_every_form.py",
-    "portal/test_figures.py",
-    "portal/test_generate.py",
-    "portal/test_hostile.py",
-    "portal/test_list_orders.py",
-    "portal/test_mail.py",
-    "portal/test_postgres.py",
-    "portal/test_roles.py",
-    "portal/test_search.py",
-    "portal/test_secrets.py",
-    "portal/test_settings.py",
-    "portal/test_sign_in.py",
-    "portal/test_strange_answers.py",
-    "portal/test_typed_numbers.py",
-    "portal/test_without_scripts.py",
-    "sandbox/test_checks.py",
-    "sandbox/test_command_line.py",
-    "sandbox/test_openapi.py",
-    "sandbox/test_seed.py",
-    "sandbox/test_store.py",
-    "servicing/test_connections.py",
-    "servicing/test_first_day.py",
-    "servicing/test_wire.py",
-]
-# These test what is sent and shown: the steps of a form, a page, a PDF, a header. That is the same on each database,
-# and other tests run the statements.
-ONE_DATABASE = [
-    "portal/applications/test_any_shape.py",
-    "portal/applications/test_detail.py",
-    "portal/applications/test_follow.py",
-    "portal/applications/test_open.py",
-    "portal/applications/test_submit.py",
-    "portal/borrowers/test_checklist.py",
-    "portal/borrowers/test_detail.py",
-    "portal/borrowers/test_draft.py",
-    "portal/borrowers/test_edit.py",
-    "portal/borrowers/test_edit_again.py",
-    "portal/borrowers/test_edit_input.py",
-    "portal/borrowers/test_edit_person.py",
-    "portal/credit_lines/test_detail.py",
-    "portal/documents/test_borrower.py",
-    "portal/documents/test_document.py",
-    "portal/documents/test_pdf.py",
-    "portal/home/test_help.py",
-    "portal/loans/test_detail.py",
-    "portal/loans/test_schedule.py",
-    "portal/lookup/test_open_as.py",
-    "portal/lookup/test_record.py",
-    "portal/messaging/test_detail.py",
-    "portal/messaging/test_life.py",
-    "portal/messaging/test_of_account.py",
-    "portal/notes",
-    "portal/operations/test_compression.py",
-    "portal/operations/test_headers.py",
-    "portal/operations/test_job.py",
-    "portal/operations/test_logs.py",
-    "portal/operations/test_metrics.py",
-    "portal/operations/test_tracing.py",
-    "portal/operations/test_uploads.py",
-    "portal/repayments/test_detail.py",
-    "portal/test_any_account.py",
-    "portal/test_cache.py",
-    "portal/test_every_form.py",
-    "portal/test_list_cells.py",
-    "portal/test_nulls.py",
-    "portal/test_panels.py",
-    "portal/test_roles.py",
-    "portal/test_strange_answers.py",
-    "portal/test_typed_amounts.py",
-    "portal/test_without_scripts.py",
-    "portal/ui",
-]
-
-
-# Each has a test of half a minute or more, which would run alone at the end.
-LONGEST = [
-    "browser/test_bad_input.py",
-    "browser/test_collections.py",
-    "browser/test_people.py",
-    "portal/documents/test_long.py",
-    "portal/operations/test_demo.py",
-    "portal/operations/test_init.py",
-    "portal/test_figures.py",
-    "portal/test_typed_numbers.py",
-]
-
-
-def files_in(names: list[str]) -> set[Path]:
-    """The files of a list, those of its folders included."""
-    paths = [Path(__file__).parent / name for name in names]
-    assert all(path.exists() for path in paths), "A listed file is gone"
-    return {file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))}
-
-
-SLOW_FILES, ONE_DATABASE_FILES, LONGEST_FILES = files_in(SLOW), files_in(ONE_DATABASE), files_in(LONGEST)
-differing = [file for file in ONE_DATABASE_FILES if "connection.vendor" in file.read_text()]
-assert not differing, f"These have tests that differ by database: {differing}"
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is slow, begin with the longest, and on PostgreSQL leave out what ran on SQLite and is the same."""
-    items.sort(key=lambda item: item.path not in LONGEST_FILES)  # After pytest-randomly, whose order stays.
+    items.sort(key=lambda item: item not in LONGEST)  # After pytest-randomly, whose order stays.
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
@@ -235,12 +97,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def is_slow(item: pytest.Item) -> bool:
     commits = item.get_closest_marker("django_db")
-    return bool(commits and commits.kwargs.get("transaction")) or item.path in SLOW_FILES
+    return bool(commits and commits.kwargs.get("transaction")) or item in SLOW
 
 
 def needs_each_database(item: Any) -> bool:
     has_database = item.get_closest_marker("django_db") or DATABASE_FIXTURES & {*item.fixturenames}
-    return bool(has_database) and item.path not in ONE_DATABASE_FILES
+    return bool(has_database) and item not in ONE_DATABASE
 
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server"}

@@ -61,7 +61,16 @@ def stored(model: type[Model], *besides: str) -> list[dict[str, Any]]:
     return list(model._default_manager.order_by("uuid").values(*names))
 
 
-def test_each_record_is_what_the_portal_stores_of_its_answer(world: Browser) -> None:
+def test_what_it_invents_is_what_the_portal_stores_of_the_same_answers(world: Browser) -> None:
+    borrowers = Record.objects.filter(kind=Kind.BORROWER)
+    assert {one.status for one in borrowers} == {"", "APPROVED", "OPEN"}
+    assert {one.flagged for one in borrowers} == {True, False}
+    assert {one.past_due is None for one in borrowers} == {True, False}
+    assert borrowers.filter(past_due__gt=0).exists()
+    owners = dict(Record.objects.filter(kind=Kind.LOAN).values_list("uuid", "borrower_uuid"))
+    repayments = Record.objects.filter(kind=Kind.REPAYMENT)
+    assert [owners[one.parent_uuid] for one in repayments] == [one.borrower_uuid for one in repayments]
+
     generated = stored(Record, "created_at", "updated_at")
     records = list(Record.objects.order_by("id"))
     assert all(record.created_at == record.updated_at == record.answer_at for record in records)
@@ -74,22 +83,6 @@ def test_each_record_is_what_the_portal_stores_of_its_answer(world: Browser) -> 
         store.save(items, source=Source.SERVICE, at=record.answer_at)
     assert stored(Record, "created_at", "updated_at") == generated
 
-
-def test_borrowers_differ_in_what_their_accounts_add_up_to(world: Browser) -> None:
-    borrowers = Record.objects.filter(kind=Kind.BORROWER)
-    assert {one.status for one in borrowers} == {"", "APPROVED", "OPEN"}
-    assert {one.flagged for one in borrowers} == {True, False}
-    assert {one.past_due is None for one in borrowers} == {True, False}
-    assert borrowers.filter(past_due__gt=0).exists()
-
-
-def test_a_repayment_belongs_to_a_loan_of_its_borrower(world: Browser) -> None:
-    owners = dict(Record.objects.filter(kind=Kind.LOAN).values_list("uuid", "borrower_uuid"))
-    repayments = Record.objects.filter(kind=Kind.REPAYMENT)
-    assert [owners[one.parent_uuid] for one in repayments] == [one.borrower_uuid for one in repayments]
-
-
-def test_each_message_is_what_the_portal_stores_of_it(world: Browser) -> None:
     generated = stored(Message, "stored_at")
     bodies = [json.loads(body) for body in Message.objects.values_list("body", flat=True)]
     assert len(bodies) == 50
@@ -98,9 +91,8 @@ def test_each_message_is_what_the_portal_stores_of_it(world: Browser) -> None:
     assert stored(Message, "stored_at") == generated
 
 
-@pytest.mark.parametrize("model", [Record, Message])
-def test_it_has_every_index_again(generate: Run, model: type[Model]) -> None:
-    def indexes() -> Any:
+def test_it_has_every_index_again(generate: Run) -> None:
+    def indexes(model: type[Model]) -> Any:
         with connection.cursor() as cursor:
             found = connection.introspection.get_constraints(cursor, model._meta.db_table)
         return {
@@ -109,13 +101,15 @@ def test_it_has_every_index_again(generate: Run, model: type[Model]) -> None:
             if each["index"]
         }
 
-    before = indexes()
+    models: list[type[Model]] = [Record, Message]
+    before = [indexes(model) for model in models]
     generate("--borrowers", "1", "--messages", "1").check_returncode()
-    assert {index.name for index in model._meta.indexes} <= set(before)
-    assert indexes() == before
+    for model, names in zip(models, before, strict=True):
+        assert {index.name for index in model._meta.indexes} <= set(names)
+    assert [indexes(model) for model in models] == before
 
 
-def test_it_can_be_searched_and_listed(world: Browser) -> None:
+def test_it_can_be_searched_listed_and_written_to(world: Browser) -> None:
     one = Record.objects.filter(kind=Kind.BORROWER).last()
     message = Message.objects.first()
     assert one
@@ -130,10 +124,7 @@ def test_it_can_be_searched_and_listed(world: Browser) -> None:
         one.get_absolute_url(),
     ):
         assert world.get(page).status_code == 200
-
-
-def test_what_is_written_afterwards_is_found_too(world: Browser) -> None:
-    """The triggers of the search are back."""
+    # The triggers of the search are back.
     answer = codec.decode(Borrower, '{"uuid":"b-1","first_name":"Quillon Ferry Works","key_people":[]}')
     store.save(store.observe(answer), source=Source.SERVICE)
     assert "/borrowers/b-1/" in world.get("/search/", {"q": "quillon"}).content.decode()

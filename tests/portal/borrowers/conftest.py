@@ -8,6 +8,7 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor
+from tests.portal.borrowers.wizard import Wizard
 
 
 @pytest.fixture
@@ -34,3 +35,9 @@ def of_person(servicer: Browser, person: Record) -> Editor:
 def nobody_approves(settings: LazySettings) -> None:
     """A second person has tests of their own."""
     settings.APPROVAL_ACTS = []
+
+
+@pytest.fixture
+def wizard(servicer: Browser) -> Wizard:
+    """A draft that is ready to be sent."""
+    return Wizard(servicer).fill()

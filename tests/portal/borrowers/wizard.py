@@ -6,6 +6,8 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client as Browser
 
+from portal.audit.models import Entry
+
 EIN = "47-1029384"
 SSN = "219-09-9999"
 BUSINESS = {
@@ -38,6 +40,8 @@ PRIYA = ELENA | {
     "dob_day": "19",
     "dob_year": "1987",
 }
+CREATE = "borrowers.create_commercial"
+PHONE_REFUSED = {"status": 422, "message": "phone must be a valid US phone number"}
 SIGNED = {"ein": EIN, "ein_again": EIN, "checked": "on"}
 
 
@@ -85,3 +89,14 @@ def found(pattern: str, text: str) -> str:
     match = re.search(pattern, text)
     assert match, f"{pattern} is not on the page"
     return match[1]
+
+
+def phases() -> list[str]:
+    """What the audit says of creations, oldest first."""
+    rows = Entry.objects.filter(action=CREATE).order_by("id").values_list("phase", "result")
+    return [f"{phase} {result}".strip() for phase, result in rows]
+
+
+def is_refused(answer: Any, status: int = 422) -> str:
+    assert answer.status_code == status
+    return html(answer)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.core.cache import cache
+from django.db import connection
 
 from portal import gateway
 from portal.messaging.models import Message
@@ -31,7 +32,8 @@ def kept() -> list[str]:
     return list(Message.objects.values_list("uuid", flat=True))
 
 
-@pytest.fixture(params=["pages", "pages-from-1", "rows"])
+# How a service counts is the same on each database.
+@pytest.fixture(params=["pages", "pages-from-1", "rows"] if connection.vendor == "sqlite" else ["pages"])
 def service(
     request: pytest.FixtureRequest, db: None, tmp_path: Path, settings: LazySettings
 ) -> Iterator[Sandbox]:

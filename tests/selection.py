@@ -1,0 +1,196 @@
+"""Which tests are slow, which take longest, and which are the same on each database."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+class Selection:
+    """Files, folders, classes and functions by name: ``item in tests``."""
+
+    def __init__(self, *names: str) -> None:
+        self.paths = {TESTS / name for name in names if "::" not in name}
+        self.parts = {name for name in names if "::" in name}
+        missing = [path for path in self.paths if not path.exists()]
+        for name in self.parts:
+            file, _, part = name.partition("::")
+            if not re.search(rf"^(class|def) {part}\b", (TESTS / file).read_text(), re.MULTILINE):
+                missing.append(TESTS / name)
+        assert not missing, f"These are gone: {missing}"
+
+    def __contains__(self, item: pytest.Item) -> bool:
+        name = "::".join(re.split(r"[\[@]", item.nodeid.removeprefix("tests/"))[0].split("::")[:2])
+        return name in self.parts or not self.paths.isdisjoint((item.path, *item.path.parents))
+
+    def files(self) -> Iterator[Path]:
+        """The files that are named as a whole, by themselves or with their folder."""
+        for path in self.paths:
+            yield from path.rglob("*.py") if path.is_dir() else [path]
+
+
+# Browsers, other servers, processes of their own, walks through everything: "make test-fast" leaves them out.
+SLOW = Selection(
+    "browser",
+    "image",
+    "portal/applications/test_any_shape.py",
+    "portal/approvals",
+    "portal/audit/test_answers.py",
+    "portal/audit/test_checkpoints.py",
+    "portal/audit/test_faults.py",
+    "portal/audit/test_killing.py",
+    "portal/audit/test_resolve.py",
+    "portal/audit/test_spool.py",
+    "portal/audit/test_view_log.py",
+    "portal/borrowers/test_create.py",
+    "portal/borrowers/test_create_once.py",
+    "portal/borrowers/test_draft.py",
+    "portal/borrowers/test_edit.py",
+    "portal/borrowers/test_edit_again.py",
+    "portal/borrowers/test_edit_at_once.py",
+    "portal/borrowers/test_edit_conflict.py",
+    "portal/borrowers/test_edit_input.py",
+    "portal/borrowers/test_edit_person.py",
+    "portal/documents",
+    "portal/jobs/test_worker.py",
+    "portal/messaging/test_counts.py",
+    "portal/messaging/test_index.py",
+    "portal/messaging/test_sync.py",
+    "portal/operations/test_copies.py",
+    "portal/operations/test_demo.py",
+    "portal/operations/test_doctor.py",
+    "portal/operations/test_init.py",
+    "portal/operations/test_install.py",
+    "portal/operations/test_logs.py",
+    "portal/operations/test_metrics.py",
+    "portal/operations/test_serving.py",
+    "portal/operations/test_status.py",
+    "portal/operations/test_tracing.py",
+    "portal/operations/test_uploads.py",
+    "portal/test_any_account.py",
+    "portal/test_cache.py",
+    "portal/test_database_away.py",
+    "portal/test_every_form.py",
+    "portal/test_figures.py",
+    "portal/test_generate.py",
+    "portal/test_hostile.py",
+    "portal/test_list_orders.py",
+    "portal/test_mail.py",
+    "portal/test_postgres.py",
+    "portal/test_roles.py",
+    "portal/test_search.py",
+    "portal/test_secrets.py",
+    "portal/test_settings.py",
+    "portal/test_sign_in.py",
+    "portal/test_strange_answers.py",
+    "portal/test_typed_numbers.py",
+    "portal/test_without_scripts.py",
+    "sandbox/test_checks.py",
+    "sandbox/test_command_line.py",
+    "sandbox/test_openapi.py",
+    "sandbox/test_seed.py",
+    "sandbox/test_store.py",
+    "servicing/test_connections.py",
+    "servicing/test_first_day.py",
+    "servicing/test_wire.py",
+    "test_structure.py::TestAccess",
+)
+# These test what is sent and shown: a form, a page, a PDF, a header, a setting, a long walk. That is the same on each
+# database, and others run the statements. Not here: secrets, locks, constraints, and what a process or a copy needs.
+ONE_DATABASE = Selection(
+    "portal/applications/test_any_shape.py",
+    "portal/applications/test_detail.py",
+    "portal/applications/test_follow.py",
+    "portal/applications/test_open.py",
+    "portal/applications/test_submit.py",
+    "portal/audit/test_breaker.py",
+    "portal/audit/test_resolve.py",
+    "portal/borrowers/test_checklist.py",
+    "portal/borrowers/test_create.py",
+    "portal/borrowers/test_detail.py",
+    "portal/borrowers/test_draft.py",
+    "portal/borrowers/test_edit.py",
+    "portal/borrowers/test_edit_again.py",
+    "portal/borrowers/test_edit_conflict.py",
+    "portal/borrowers/test_edit_input.py",
+    "portal/borrowers/test_edit_person.py",
+    "portal/collections/test_collections.py::TestContacts",
+    "portal/credit_lines/test_detail.py",
+    "portal/documents/test_borrower.py",
+    "portal/documents/test_document.py",
+    "portal/documents/test_long.py::test_statements_of_500_rows_keep_nobody_waiting_and_come_out",
+    "portal/documents/test_pdf.py",
+    "portal/home/test_help.py",
+    "portal/loans/test_detail.py",
+    "portal/loans/test_schedule.py",
+    "portal/lookup/test_add.py",
+    "portal/lookup/test_archive.py",
+    "portal/lookup/test_correct.py",
+    "portal/lookup/test_import_records.py::test_a_bad_file_of_ids_is_told_why",
+    "portal/lookup/test_import_records.py::test_a_bad_profile_is_told_why",
+    "portal/lookup/test_open_as.py",
+    "portal/lookup/test_record.py",
+    "portal/messaging/test_detail.py",
+    "portal/messaging/test_index.py::TestBadInput",
+    "portal/messaging/test_index.py::TestLive",
+    "portal/messaging/test_index.py::TestWholeFilesFromTheService",
+    "portal/messaging/test_index.py::test_a_list_from_the_copy_stays_there_while_the_service_stops_and_starts",
+    "portal/messaging/test_life.py",
+    "portal/messaging/test_of_account.py",
+    "portal/notes",
+    "portal/operations/test_compression.py",
+    "portal/operations/test_doctor.py::test_a_service_that_is_left_alone_is_asked_all_the_same",
+    "portal/operations/test_doctor.py::test_a_service_that_refuses_these_credentials_is_said",
+    "portal/operations/test_doctor.py::test_an_address_at_which_there_is_another_service_is_said",
+    "portal/operations/test_doctor.py::test_every_name_of_the_example_is_read",
+    "portal/operations/test_doctor.py::test_known_accounts_make_it_certain_what_a_content_type_breaks",
+    "portal/operations/test_doctor.py::test_settings_that_do_not_suit_the_service_are_said",
+    "portal/operations/test_doctor.py::test_settings_that_start_but_cannot_work_are_said",
+    "portal/operations/test_doctor.py::test_settings_that_were_given_otherwise_than_meant_are_said",
+    "portal/operations/test_doctor.py::test_that_monitoring_may_read_is_said",
+    "portal/operations/test_doctor.py::test_what_is_missing_is_said",
+    "portal/operations/test_doctor.py::test_what_the_identity_provider_says_of_itself_is_compared",
+    "portal/operations/test_headers.py",
+    "portal/operations/test_job.py",
+    "portal/operations/test_logs.py",
+    "portal/operations/test_metrics.py",
+    "portal/operations/test_tracing.py",
+    "portal/operations/test_uploads.py",
+    "portal/repayments/test_detail.py",
+    "portal/repayments/test_table.py",
+    "portal/test_accounts.py::TestSuperuser",
+    "portal/test_any_account.py",
+    "portal/test_audit.py::TestLooks",
+    "portal/test_cache.py",
+    "portal/test_every_form.py",
+    "portal/test_figures.py::test_one_answer_is_true_on_each_business_date",
+    "portal/test_figures.py::test_repayments_that_contradict_a_loan_are_found_in_every_place",
+    "portal/test_figures.py::test_what_may_be_paid_in_part_says_so_in_every_place",
+    "portal/test_generate.py::test_invented_records_never_join_real_ones",
+    "portal/test_generate.py::test_what_it_invents_is_what_the_portal_stores_of_the_same_answers",
+    "portal/test_list_cells.py",
+    "portal/test_nulls.py",
+    "portal/test_panels.py",
+    "portal/test_roles.py",
+    "portal/test_sign_in.py::TestKeys",
+    "portal/test_sign_in.py::TestStrangers",
+    "portal/test_typed_amounts.py",
+    "portal/test_without_scripts.py",
+    "portal/ui",
+)
+differing = [file for file in ONE_DATABASE.files() if "connection.vendor" in file.read_text()]
+assert not differing, f"These have tests that differ by database: {differing}"
+# Each has a test of half a minute or more, which would run alone at the end.
+LONGEST = Selection(
+    "browser/test_bad_input.py",
+    "browser/test_collections.py",
+    "browser/test_people.py",
+    "portal/documents/test_long.py",
+    "portal/operations/test_demo.py",
+    "portal/operations/test_init.py",
+    "portal/test_figures.py",
+    "portal/test_typed_numbers.py",
+)
