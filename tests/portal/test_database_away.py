@@ -28,7 +28,8 @@ from tests.conftest import htmx
 from tests.portal.home.test_index import unknown_write
 from tests.portal.pages import forget, page, panel
 
-pytestmark = pytest.mark.django_db(transaction=True)
+# These wait: in one process, so that the others keep both cores busy.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("waiting")]
 LONGEST_SECONDS = 5
 
 

@@ -6,6 +6,7 @@ from servicing.sandbox import Sandbox
 from tests.faults.answers import LOSSES, Loss, check_write
 
 
+@pytest.mark.xdist_group("waiting")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda one: one.name)
 @pytest.mark.parametrize("operation", ["borrowers.create_commercial", "borrowers.update"])
