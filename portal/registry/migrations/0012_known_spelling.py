@@ -6,17 +6,19 @@ from django.db import migrations
 
 from servicing.values import known_spelling
 
-KINDS = ["borrower", "key_person", "application", "loan", "repayment"]
+# Not those of key people: their title is only shown, in words.
+KINDS = ["borrower", "application", "loan", "repayment"]
 COLUMNS = ["category", "status", "subtype"]
 
 
 def respell(apps: Any, schema_editor: Any) -> None:
     for kind in KINDS:
         records = apps.get_model("registry", "Record").objects.filter(kind=kind)
-        for column in COLUMNS:
-            for value in list(records.order_by().values_list(column, flat=True).distinct()):
-                if value != known_spelling(value):
-                    records.filter(**{column: value}).update(**{column: known_spelling(value)})
+        for values in list(records.order_by().values_list(*COLUMNS).distinct()):
+            respelled = tuple(map(known_spelling, values))
+            if respelled != values:
+                saved, wanted = (dict(zip(COLUMNS, each, strict=True)) for each in (values, respelled))
+                records.filter(**saved).update(**wanted)
 
 
 class Migration(migrations.Migration):
