@@ -49,6 +49,18 @@ ENTITY_MEANINGS: Final[dict[str, str]] = {
     "LIMITED_LIABILITY_PARTNERSHIP": "An LLP: partners are not liable for one another's misconduct.",
 }
 TITLES: Final[dict[str, str]] = {"OWNER": "Owner", "DIRECTOR": "Director", "BENEFICIARY": "Beneficiary"}
+# Those of the interface, and those to be expected beside them (sections 2 and 3).
+_ENUMERATION_VALUES: Final = frozenset(
+    {
+        *ENTITIES,
+        *TITLES,
+        *("BUSINESS", "PERSON", "INDIVIDUAL"),
+        *("LOAN", "LOC", "BUILD_CREDIT", "BNPL"),
+        *("SINGLE_PAYMENT", "RETURNED", "PAYOFF", "REFUNDED", "DISPUTED", "MERCHANT_RETURN"),
+        *("ACTIVE", "APPROVED", "REJECTED", "PAID", "PENDING", "SCHEDULED", "SUCCEEDED", "SUCCESS"),
+        *("FAILED", "FAILED_AFTER_SUCCESS"),
+    }
+)
 
 
 def _countries() -> dict[str, str]:
@@ -430,3 +442,9 @@ def amount_problems(amount: Decimal) -> list[str]:
     if amount != amount.quantize(Decimal("0.01")):
         return ["The amount can have at most two decimal places: dollars and cents."]
     return []
+
+
+def known_spelling(value: str | None) -> str:
+    """An enumeration value of the interface in its own spelling; any other as sent, and "" for None."""
+    known = (value or "").upper()
+    return known if known in _ENUMERATION_VALUES else value or ""

@@ -13,18 +13,6 @@ _UTC_OFFSET_HOURS: Final = {
     "PST": -8, "PDT": -7, "MST": -7, "MDT": -6, "CST": -6, "CDT": -5, "EST": -5, "EDT": -4,
     "AKST": -9, "AKDT": -8, "HST": -10, "UTC": 0, "GMT": 0, "Z": 0,
 }  # fmt: skip
-# Those of the interface, and those to be expected beside them (sections 2 and 3).
-_ENUMERATION_VALUES: Final = frozenset(
-    {
-        *("BUSINESS", "PERSON", "INDIVIDUAL", "OWNER", "DIRECTOR", "BENEFICIARY"),
-        *("SOLE_PROPRIETORSHIP", "GENERAL_PARTNERSHIP", "LIMITED_PARTNERSHIP", "CORPORATION"),
-        *("LIMITED_LIABILITY_COMPANY", "LIMITED_LIABILITY_PARTNERSHIP"),
-        *("LOAN", "LOC", "BUILD_CREDIT", "BNPL"),
-        *("SINGLE_PAYMENT", "RETURNED", "PAYOFF", "REFUNDED", "DISPUTED", "MERCHANT_RETURN"),
-        *("ACTIVE", "APPROVED", "REJECTED", "PAID", "PENDING", "SCHEDULED", "SUCCEEDED", "SUCCESS"),
-        *("FAILED", "FAILED_AFTER_SUCCESS"),
-    }
-)
 _CONVERTIBLE_YEARS: Final = range(1900, 2200)  # Converting other times between zones may overflow.
 
 
@@ -99,12 +87,6 @@ def calendar_day(value: Any) -> date | None:
 def is_same_word(one: str | None, other: str | None) -> bool:
     """Whether two enumeration values are equal, ignoring case: the service mixes upper and lower case."""
     return one is not None and other is not None and one.casefold() == other.casefold()
-
-
-def known_spelling(value: str | None) -> str:
-    """An enumeration value of the interface in its own spelling; any other as sent, and "" for None."""
-    known = (value or "").upper()
-    return known if known in _ENUMERATION_VALUES else value or ""
 
 
 @lru_cache(maxsize=4096)

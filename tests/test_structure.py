@@ -52,8 +52,8 @@ OPEN = {
     "/logo",
     "/ui/",
 }
-# Whoever "createsuperuser" made is an administrator; later perhaps an auditor.
-SUPERUSER_ROLES = (Role.ADMIN, Role.AUDITOR)
+# Whoever "createsuperuser" made is an administrator; later perhaps an auditor, or a viewer.
+SUPERUSER_ROLES = (Role.ADMIN, Role.AUDITOR, Role.VIEWER)
 SAMPLES = {"uuid": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364", "int": "1"}
 
 

@@ -20,7 +20,7 @@ from portal.ui import wording
 from portal.ui.forms import MoneyField
 from portal.ui.markup import format_html_join
 from servicing.figures import Aging
-from servicing.values import known_spelling
+from servicing.rules import known_spelling
 
 Options = Iterable[tuple[str, str]]
 # The value that means an empty column.

@@ -20,7 +20,8 @@ from portal.registry.attention import forget_shared_items
 from portal.registry.figures import stored_amount
 from portal.registry.store import IDENTIFIER
 from servicing import Message as RemoteMessage
-from servicing.values import decimal_or_none, known_spelling
+from servicing.rules import known_spelling
+from servicing.values import decimal_or_none
 
 ONE_DAY: Final = timedelta(days=1)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")

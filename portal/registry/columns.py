@@ -9,7 +9,7 @@ from portal.registry.models import Record
 from portal.registry.query import is_uuid
 from portal.registry.search.texts import search_text
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, rules
-from servicing.values import known_spelling
+from servicing.rules import known_spelling
 
 Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
 
@@ -61,7 +61,7 @@ def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str,
 
 def _borrower_columns(borrower: Borrower) -> dict[str, Any]:
     return _person_columns(borrower, *map(_full_name, borrower.key_people or ())) | {
-        "category": known_spelling(borrower.user_type or ("BUSINESS" if borrower.is_business else "PERSON")),
+        "category": (borrower.user_type or ("BUSINESS" if borrower.is_business else "PERSON")).upper(),
         "subtype": known_spelling(borrower.entity),
     }
 

@@ -36,7 +36,7 @@ from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.clocks import SKEW
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
 from servicing.figures import FOREVER
-from servicing.values import known_spelling
+from servicing.rules import known_spelling
 
 # Records by kind and ID.
 Stored = Mapping[tuple[str, str], Record]

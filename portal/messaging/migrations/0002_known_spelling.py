@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import migrations
 
-from servicing.values import known_spelling
+from servicing.rules import known_spelling
 
 COLUMNS = ["status", "product", "payment_status"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import migrations
 
-from servicing.values import known_spelling
+from servicing.rules import known_spelling
 
 # Not those of key people: their title is only shown, in words.
 KINDS = ["borrower", "application", "loan", "repayment"]

@@ -216,7 +216,7 @@ def test_a_port_in_use_is_said(environment: dict[str, str]) -> None:
         assert f"Port {environment['SANDBOX_PORT']} is in use" in refusal(**environment)
 
 
-@pytest.mark.parametrize("port", ["eighty", "65536", "²"])
+@pytest.mark.parametrize("port", ["eighty", "0", "65536", "", "²"])
 def test_what_is_no_port_is_said(environment: dict[str, str], port: str) -> None:
     assert "PORT must be a port number" in refusal(**environment | {"PORT": port})
 
