@@ -7,6 +7,7 @@ import tempfile
 import zoneinfo
 from collections.abc import Iterator
 from concurrent.futures import wait
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,15 @@ os.environ |= {
 django.setup()
 
 from django.conf import LazySettings, settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.db import connection, connections
 from django.test import Client as Browser
 from django.test import TransactionTestCase
 from django.utils import timezone
+from django.utils.crypto import get_random_string
 
 from portal import gateway
 from portal.accounts.models import User
@@ -58,6 +63,7 @@ settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 CLIENT_ID = "test-desk"
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+NUMBERS = itertools.count()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -109,9 +115,9 @@ DATABASE_FIXTURES = {"db", "transactional_db", "live_server"}
 
 
 @pytest.fixture(autouse=True)
-def own_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
+def own_checkpoints(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
     """Give each test, and the processes it starts, its own checkpoints of the audit trail."""
-    settings.AUDIT_CHECKPOINT_DIR = str(tmp_path / "checkpoints")
+    settings.AUDIT_CHECKPOINT_DIR = str(settings.DATA_DIR / f"checkpoints-{next(NUMBERS)}")
     monkeypatch.setenv("AUDIT_CHECKPOINT_DIR", settings.AUDIT_CHECKPOINT_DIR)
 
 
@@ -213,19 +219,32 @@ def wait_for_reads() -> None:
 
 def browser_of(role: Role, **extra: Any) -> Browser:
     """A browser signed in as a user with this role."""
+    user = existing_user(role.value, role=role, first_name=role.label)
+    # Signing in costs as much as a page; tests that are about it do it themselves.
+    signed_in = {
+        SESSION_KEY: str(user.pk),
+        BACKEND_SESSION_KEY: settings.AUTHENTICATION_BACKENDS[0],
+        HASH_SESSION_KEY: user.get_session_auth_hash(),
+    }
+    key = get_random_string(32)
+    data = SessionStore().encode(signed_in)
+    Session(session_key=key, session_data=data, expire_date=timezone.now() + timedelta(days=1)).save(
+        force_insert=True
+    )
     browser = Browser(**extra)
-    browser.force_login(existing_user(role.value, role=role, first_name=role.label))
+    browser.cookies[settings.SESSION_COOKIE_NAME] = key
     return browser
 
 
 def existing_user(username: str, password: str | None = None, **fields: Any) -> User:
     """A user whose account is older than the audit trail."""
-    if not User.objects.filter(username=username).exists():
-        user = User(username=username, **fields)
-        if password:
-            user.set_password(password)
-        user.save_base(raw=True)
-    return User.objects.get(username=username)
+    if user := User.objects.filter(username=username).first():
+        return user
+    user = User(username=username, **fields)
+    if password:
+        user.set_password(password)
+    user.save_base(raw=True)
+    return user
 
 
 def superuser(role: Role = Role.ADMIN) -> User:
