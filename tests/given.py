@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.db import connection
+
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from servicing import Borrower, codec
@@ -38,3 +40,18 @@ def loan(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
 def line(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
     """Create a line of credit at the service, and add its ID to the portal."""
     return account(Kind.LINE, owner, sandbox.world.line(owner.uuid, **terms)["uuid"])
+
+
+def many(number: int, **fields: Any) -> None:
+    """So many records that differ in their IDs alone, written by the database itself."""
+    first = Record.objects.create(uuid=f"{fields['kind']}-0", **fields)
+    names = [field.column for field in Record._meta.concrete_fields if not field.primary_key]
+    values = [f"'{fields['kind']}-' || number" if name == "uuid" else name for name in names]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH RECURSIVE numbers (number) AS"
+            " (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number + 1 < %s)"
+            f" INSERT INTO {Record._meta.db_table} ({', '.join(names)})"
+            f" SELECT {', '.join(values)} FROM {Record._meta.db_table}, numbers WHERE id = %s",
+            [number, first.pk],
+        )

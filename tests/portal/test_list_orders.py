@@ -14,7 +14,7 @@ from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
 from portal.lists.paging import MAX_COUNTED
 from portal.loans.list_page import LOANS
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind
 from portal.repayments.list_page import REPAYMENTS
 from servicing.sandbox import Sandbox
 from tests import given
@@ -72,9 +72,7 @@ def test_a_list_without_filters_counts_what_was_added_just_now(
 def test_the_count_of_a_long_list_is_not_shown_in_another(viewer: Browser, portal_service: Sandbox) -> None:
     numbers = {Kind.BORROWER: MAX_COUNTED + 1, Kind.LOAN: 60}
     for kind, number in numbers.items():
-        Record.objects.bulk_create(
-            Record(kind=kind, uuid=f"{kind}-{one}", label="Many") for one in range(number)
-        )
+        given.many(number, kind=kind, label="Many")
     for kind, number in numbers.items():
         page = viewer.get(f"/{kind.value}s/").content.decode()
         assert f'id="{kind.value}-total">{number:,}<' in page

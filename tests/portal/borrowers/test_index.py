@@ -215,8 +215,7 @@ def test_a_page_has_as_many_rows_as_chosen(viewer: Browser, size: str, count: in
 
 
 def test_very_many_are_counted_up_to_a_limit_while_narrowed(viewer: Browser) -> None:
-    many = (Record(kind=Kind.BORROWER, uuid=f"b-{number}", state="TX") for number in range(MAX_COUNTED + 30))
-    Record.objects.bulk_create(many, batch_size=1000)
+    given.many(MAX_COUNTED + 30, kind=Kind.BORROWER, state="TX")
     assert "1 to 25 of 10,000+<" in rows(viewer, "?state=TX")
     assert "of 10,000<" not in rows(viewer, "?state=TX")
     assert 'id="borrower-total" hx-swap-oob="true">10,030<' in rows(viewer)

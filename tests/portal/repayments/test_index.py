@@ -14,6 +14,7 @@ from portal.audit.models import Entry
 from portal.lists.paging import MAX_COUNTED
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
+from tests import given
 from tests.portal.lists import AccountList
 
 
@@ -114,8 +115,8 @@ class TestList(AccountList):
 
     def test_of_many_only_their_number_is_told(self, viewer: Browser) -> None:
         paid = {"kind": Kind.REPAYMENT, "status": "SUCCEEDED", "amount": 5, "key_date": "2026-03-08"}
-        Record.objects.bulk_create(Record(uuid=f"r-{number}", **paid) for number in range(MAX_COUNTED + 1))
-        Record.objects.filter(uuid="r-7").update(status="FAILED")
+        given.many(MAX_COUNTED + 1, **paid)
+        Record.objects.filter(uuid="repayment-7").update(status="FAILED")
         found = self.fragment(viewer)
         assert self.tabs(found) == {"All": ("10,001", ""), "Failed": ("", ""), "Succeeded": ("", "")}
         assert "succeeded" not in found
