@@ -20,7 +20,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import requests
+from django.core.management.base import CommandError
 
+from portal.operations.management.commands.demo import port_from
 from portal.settings import BASE_DIR
 
 COMMAND = [sys.executable, "manage.py", "demo"]
@@ -216,9 +218,12 @@ def test_a_port_in_use_is_said(environment: dict[str, str]) -> None:
         assert f"Port {environment['SANDBOX_PORT']} is in use" in refusal(**environment)
 
 
-@pytest.mark.parametrize("port", ["eighty", "0", "65536", "", "²"])
-def test_what_is_no_port_is_said(environment: dict[str, str], port: str) -> None:
-    assert "PORT must be a port number" in refusal(**environment | {"PORT": port})
+def test_what_is_no_port_is_said(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "PORT must be a port number" in refusal(**environment | {"PORT": "eighty"})
+    for port in ("0", "65536", "", "²"):
+        monkeypatch.setenv("PORT", port)
+        with pytest.raises(CommandError, match="PORT must be a port number"):
+            port_from("PORT", 8000)
 
 
 def test_two_servers_need_two_ports(environment: dict[str, str]) -> None:

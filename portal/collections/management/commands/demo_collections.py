@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
@@ -26,8 +25,8 @@ from servicing.promises import business_day_after
 
 DEMO_DAYS = 10
 """How many days ago the demo's portfolio begins. These days pass here, so that its last day is today."""
-DAYS = 4
-"""How many days pass before accounts are read again and their repayments arrive."""
+PROMISE_DAYS = 4
+"""The days in which the first promises fall due."""
 MAX_READ = 60
 
 
@@ -41,15 +40,14 @@ class Command(BaseCommand):
             raise CommandError("Demo data are for local use: they need DEBUG and the sandbox’s date.")
         if Contact.objects.exists():
             return
-        last_day = business_date() + timedelta(days=DEMO_DAYS)
         late = list(WORKLIST.rows(WORKLIST.records().filter(IS_LATE).order_by("-past_due_rank")[:MAX_READ]))
         paid = [
             row
             for row in late
-            if row.pending and row.pending.day <= business_date() + timedelta(days=DAYS - 1)
+            if row.pending and row.pending.day <= business_date() + timedelta(days=PROMISE_DAYS - 1)
         ]
         unpaid = [row for row in late if row.record.past_due and not row.pending]
-        deadline = business_day_after(business_date() + timedelta(days=DAYS - 1), 1)
+        deadline = business_day_after(business_date() + timedelta(days=PROMISE_DAYS - 1), 1)
         self._promise(paid[:2], "servicer", "Will be paid by the scheduled debit.")
         self._promise(unpaid[:2], "servicer", "Waiting for a customer’s payment, then pays.")
         self._promise(unpaid[2:4], "supervisor", "Sends a check.", deadline - timedelta(days=1))
@@ -58,9 +56,7 @@ class Command(BaseCommand):
         for number, row in enumerate(late[:9]):
             owner = User.objects.get(username="servicer" if number % 3 else "supervisor")
             AccountOwner.objects.create(account_uuid=row.record.uuid, owner=owner)
-        let_days_pass(DAYS)
-        call_command("refresh_portfolio", rate=500, older_than=0, verbosity=0)
-        let_days_pass((last_day - business_date()).days)
+        let_days_pass(DEMO_DAYS)
         # These accounts aren't read, so that promises past their deadline wait for an update.
         waiting = {row.record.uuid for row in unpaid[2:4]}
         for record in due_for_refresh(ACCOUNTS, older_than=timezone.now()):
