@@ -10,21 +10,23 @@ TESTS = Path(__file__).parent
 
 
 class Selection:
-    """Files, folders, classes and functions by name: ``item in tests``."""
+    """Files, folders, classes, methods and functions by name: ``item in tests``."""
 
     def __init__(self, *names: str) -> None:
         self.paths = {TESTS / name for name in names if "::" not in name}
         self.parts = {name for name in names if "::" in name}
         missing = [path for path in self.paths if not path.exists()]
         for name in self.parts:
-            file, _, part = name.partition("::")
-            if not re.search(rf"^(class|def) {part}\b", (TESTS / file).read_text(), re.MULTILINE):
+            file, *parts = name.split("::")
+            text = (TESTS / file).read_text()
+            if not all(re.search(rf"^ *(class|def) {part}\b", text, re.MULTILINE) for part in parts):
                 missing.append(TESTS / name)
         assert not missing, f"These are gone: {missing}"
 
     def __contains__(self, item: pytest.Item) -> bool:
-        name = "::".join(re.split(r"[\[@]", item.nodeid.removeprefix("tests/"))[0].split("::")[:2])
-        return name in self.parts or not self.paths.isdisjoint((item.path, *item.path.parents))
+        file, *parts = re.split(r"[\[@]", item.nodeid.removeprefix("tests/"))[0].split("::")
+        names = {"::".join([file, *parts[:count]]) for count in (1, 2)}
+        return bool(names & self.parts) or not self.paths.isdisjoint((item.path, *item.path.parents))
 
     def files(self) -> Iterator[Path]:
         """The files that are named as a whole, by themselves or with their folder."""
@@ -108,6 +110,8 @@ ONE_DATABASE = Selection(
     "portal/applications/test_submit.py",
     "portal/audit/test_breaker.py",
     "portal/audit/test_resolve.py",
+    "portal/audit/test_view_log.py::test_a_part_that_is_asked_for_alone_leaves_it_too",
+    "portal/audit/test_view_log.py::test_every_page_list_and_file_leaves_its_entry",
     "portal/borrowers/test_checklist.py",
     "portal/borrowers/test_create.py",
     "portal/borrowers/test_detail.py",
@@ -119,8 +123,13 @@ ONE_DATABASE = Selection(
     "portal/borrowers/test_edit_person.py",
     "portal/collections/test_collections.py::TestContacts",
     "portal/credit_lines/test_detail.py",
+    "portal/documents/test_batch.py::test_a_filtered_list_becomes_one_document_each_and_failures_say_why",
+    "portal/documents/test_batch.py::test_one_joined_file_has_the_pages_of_all_documents_each_under_its_bookmark",
     "portal/documents/test_borrower.py",
     "portal/documents/test_document.py",
+    "portal/documents/test_long.py::test_a_long_schedule_is_created_in_the_background_too",
+    "portal/documents/test_long.py::test_a_statement_of_200_rows_comes_at_once",
+    "portal/documents/test_long.py::test_nobody_else_reads_it",
     "portal/documents/test_long.py::test_statements_of_500_rows_keep_nobody_waiting_and_come_out",
     "portal/documents/test_pdf.py",
     "portal/home/test_help.py",
@@ -161,6 +170,8 @@ ONE_DATABASE = Selection(
     "portal/operations/test_uploads.py",
     "portal/repayments/test_detail.py",
     "portal/repayments/test_table.py",
+    "portal/test_accounts.py::TestSuperuser::test_the_admin_holds_accounts_and_the_trail_and_nothing_else",
+    "portal/test_accounts.py::TestSuperuser::test_the_admin_opens_by_role_whatever_the_flags_say",
     "portal/test_any_account.py",
     "portal/test_audit.py::TestLooks",
     "portal/test_cache.py",
@@ -174,6 +185,7 @@ ONE_DATABASE = Selection(
     "portal/test_nulls.py",
     "portal/test_panels.py",
     "portal/test_roles.py",
+    "portal/test_sign_in.py::TestGroups",
     "portal/test_sign_in.py::TestKeys",
     "portal/test_sign_in.py::TestStrangers",
     "portal/test_typed_amounts.py",
