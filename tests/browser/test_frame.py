@@ -175,7 +175,7 @@ def test_a_late_answer_moves_nothing_on_the_page_of_a_borrower(
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{owner.get_absolute_url()}?refresh=1")
     expect(page.locator("#position-age")).to_contain_text("Updated")
-    portal_service.fail_next("loans.get", delay=1)
+    portal_service.fail_next("loans.get", delay=2)
     page.goto(f"{owner.get_absolute_url()}?refresh=1")
     expect(page.locator("#position-age")).to_contain_text("Loading")
     expect(page.locator("#position-age")).to_contain_text("Updated")
