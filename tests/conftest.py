@@ -145,7 +145,7 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     def take_copy(*_: Any) -> None:
         connections.close_all()
         # Each copy has a new name, so that the journal of a killed process is not read into the next copy.
-        name = f"copy{next(numbers)}"
+        name = f"copy{next(NUMBERS)}"
         connection.creation.clone_test_db(name, verbosity=0)
         connection.settings_dict["NAME"] = connection.creation.get_test_db_clone_settings(name)["NAME"]
 
@@ -154,10 +154,10 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
         connections.close_all()
         connection.creation.destroy_test_db(original, verbosity=0)
 
-    original, numbers = connection.settings_dict["NAME"], itertools.count()
+    original = connection.settings_dict["NAME"]
     with pytest.MonkeyPatch.context() as patch:
         if connection.vendor == "postgresql" and connection.pg_version >= 150_000:  # type: ignore[attr-defined]
-            # Django's words for a copy, with PostgreSQL copying files and not logging each page.
+            # Django has no setting for this: PostgreSQL copies the files instead of logging each page.
             words = f"TEMPLATE {connection.ops.quote_name(original)} STRATEGY FILE_COPY"
             patch.setattr(connection.creation, "_get_database_create_suffix", lambda *_, **__: words)
         patch.setattr(TransactionTestCase, "_fixture_setup", classmethod(take_copy))
@@ -224,19 +224,19 @@ def wait_for_reads() -> None:
 def browser_of(role: Role, **extra: Any) -> Browser:
     """A browser signed in as a user with this role."""
     user = existing_user(role.value, role=role, first_name=role.label)
-    # Signing in costs as much as a page; tests that are about it do it themselves.
+    # Signing in takes as long as a page, and leaves an entry in the audit log. Tests of it do it themselves.
     signed_in = {
         SESSION_KEY: str(user.pk),
         BACKEND_SESSION_KEY: settings.AUTHENTICATION_BACKENDS[0],
         HASH_SESSION_KEY: user.get_session_auth_hash(),
     }
-    key = get_random_string(32)
-    data = SessionStore().encode(signed_in)
-    Session(session_key=key, session_data=data, expire_date=timezone.now() + timedelta(days=1)).save(
-        force_insert=True
+    session = Session.objects.create(
+        session_key=get_random_string(32),
+        session_data=SessionStore().encode(signed_in),
+        expire_date=timezone.now() + timedelta(days=1),
     )
     browser = Browser(**extra)
-    browser.cookies[settings.SESSION_COOKIE_NAME] = key
+    browser.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
     return browser
 
 

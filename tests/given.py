@@ -43,7 +43,7 @@ def line(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
 
 
 def many(number: int, **fields: Any) -> None:
-    """So many records that differ in their IDs alone, written by the database itself."""
+    """Add this many records that differ only in their IDs, in one statement."""
     first = Record.objects.create(uuid=f"{fields['kind']}-0", **fields)
     names = [field.column for field in Record._meta.concrete_fields if not field.primary_key]
     values = [f"'{fields['kind']}-' || number" if name == "uuid" else name for name in names]

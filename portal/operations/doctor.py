@@ -328,11 +328,11 @@ def worker() -> Findings:
 
 
 def documents() -> Findings:
-    """Check that PDFs can be created."""
+    """Check that PDFs can be created, in a process of its own because a missing font ends it."""
     try:
         render("<!doctype html><title>Doctor</title><p>A line of text")
     except NotRendered as reason:
-        yield bad(f"PDFs can’t be created. {reason}")
+        yield bad(f"PDFs can’t be created. {reason} See docker/system-packages.txt.")
     else:
         yield ok("PDFs can be created.")
 

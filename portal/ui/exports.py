@@ -85,7 +85,7 @@ def _xlsx_pieces(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], rows_per_sheet: int
 ) -> Iterator[bytes]:
     """Stream the spreadsheet from a temporary file, because it is complete only once its last row is written."""
-    import xlsxwriter  # A twentieth of the time of each start, for few.
+    import xlsxwriter  # Few need it, and loading it takes a twentieth of each start.
 
     with tempfile.TemporaryFile() as file:
         options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}

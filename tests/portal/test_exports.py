@@ -117,7 +117,7 @@ def test_each_list_says_the_same_as_csv_and_as_json_lines_and_the_audit_tells(
 ) -> None:
     every_address(portal_service)
     portal_service.world.message("payment.failed", {"status": "FAILED", "note": "=1+1"})
-    viewer.get(LISTS["loans"])  # An entry of the audit.
+    viewer.get(LISTS["loans"])  # Leaves an entry in the audit log.
     browser, address = auditor if area == "audit" else viewer, LISTS[area]
     file = browser.get(f"{address}?all=1").getvalue().decode("utf-8-sig")
     table = list(csv.DictReader(io.StringIO(file, newline="")))

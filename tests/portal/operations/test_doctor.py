@@ -29,6 +29,7 @@ from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.portal.conftest import use_provider
+from tests.portal.documents.test_pdf import end_worker
 from tests.portal.operations.test_demo import free_port
 from tests.portal.test_settings import NEEDED
 
@@ -69,6 +70,18 @@ def test_a_healthy_one_has_nothing_to_mend_but_local_use(healthy: Sandbox) -> No
         "intact at its last full check",
     ):
         assert part in words
+
+
+def test_pdfs_that_cannot_be_created_are_reported(
+    healthy: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weasyprint.py").write_text("raise OSError('cannot load library libpango-1.0-0')")
+    monkeypatch.syspath_prepend(tmp_path)
+    end_worker()
+    words = said()
+    end_worker()
+    assert "WRONG  PDFs can’t be created. The document engine’s system libraries are missing." in words
+    assert "docker/system-packages.txt" in words
 
 
 def test_a_service_that_refuses_these_credentials_is_said(healthy: Sandbox, settings: LazySettings) -> None:

@@ -26,7 +26,7 @@ from servicing.promises import business_day_after
 DEMO_DAYS = 10
 """How many days ago the demo's portfolio begins. These days pass here, so that its last day is today."""
 PROMISE_DAYS = 4
-"""The days in which the first promises fall due."""
+"""The first promises fall due within this many days."""
 MAX_READ = 60
 
 
