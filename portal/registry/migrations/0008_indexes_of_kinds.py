@@ -5,8 +5,8 @@ The version before this one reads each kind on its own too, except for an amount
 
 from typing import Any
 
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+from django.db.migrations.operations.base import Operation
 from django.db.models import Q
 
 USUAL, CREATED, AMOUNT = ["-updated_at", "-id"], ["-created_at", "-id"], ["amount", "id"]
@@ -74,28 +74,41 @@ def drop_index(editor: Any, name: str) -> None:
     editor.execute(f"DROP INDEX {online}IF EXISTS {name}")
 
 
-class AddIndexOnline(AddIndexConcurrently):
-    """Adds an index while others write, where the database can; again after an interrupted upgrade.
+class ReplaceIndexes(Operation):
+    """Adds indexes of records and removes others while staff work, where the database can; again after an interruption.
 
-    PostgreSQL needs no columns that its condition fixes, and would read the whole index for a kind.
+    One operation for all: Django renders the models anew after each.
     """
 
-    def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
-        drop_index(editor, self.index.name)
-        if editor.connection.vendor != "postgresql":
-            migrations.AddIndex.database_forwards(self, app_label, editor, before, after)
-            return
-        _, _, options = self.index.deconstruct()
-        options["fields"] = [name for name in options["fields"] if name not in ("kind", "archived_at")]
-        plain = AddIndexConcurrently(self.model_name, models.Index(**options))
-        plain.database_forwards(app_label, editor, before, after)
+    reversible = False
 
+    def __init__(self, added: list[models.Index], removed: list[str]) -> None:
+        self.added, self.removed = added, removed
 
-class RemoveIndexOnline(migrations.RemoveIndex):
-    """Removes an index while others write, where the database can; again after an interrupted upgrade."""
+    def state_forwards(self, app_label: str, state: Any) -> None:
+        options = state.models[app_label, "record"].options
+        gone = {*self.removed, *(one.name for one in self.added)}
+        options["indexes"] = [*(one for one in options["indexes"] if one.name not in gone), *self.added]
+        state.reload_model(app_label, "record", delay=True)
 
     def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
-        drop_index(editor, self.name)
+        record = after.apps.get_model(app_label, "record")
+        for one in self.added:
+            drop_index(editor, one.name)
+            if editor.connection.vendor == "postgresql":
+                # It needs no columns that the condition fixes, and would read the whole index for a kind.
+                _, _, options = one.deconstruct()
+                options["fields"] = [
+                    name for name in options["fields"] if name not in ("kind", "archived_at")
+                ]
+                editor.add_index(record, models.Index(**options), concurrently=True)
+            else:
+                editor.add_index(record, one)
+        for name in self.removed:
+            drop_index(editor, name)
+
+    def describe(self) -> str:
+        return "Replace indexes of records"
 
 
 def change_falling_indexes(apps: Any, editor: Any) -> None:
@@ -127,8 +140,7 @@ class Migration(migrations.Migration):
     dependencies = [("registry", "0007_indexes_of_late_accounts")]
 
     operations = [
-        *(AddIndexOnline("record", one) for one in INDEXES),
-        *(RemoveIndexOnline("record", name) for name in REMOVED),
+        ReplaceIndexes(INDEXES, REMOVED),
         migrations.RunPython(change_falling_indexes, migrations.RunPython.noop),
         migrations.RunPython(recreate_late_indexes, migrations.RunPython.noop),
     ]

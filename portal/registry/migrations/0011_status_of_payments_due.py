@@ -5,26 +5,20 @@ from importlib import import_module
 from django.db import migrations, models
 from django.db.models import Q
 
-earlier = import_module("portal.registry.migrations.0008_indexes_of_kinds")
+ReplaceIndexes = import_module("portal.registry.migrations.0008_indexes_of_kinds").ReplaceIndexes
 FIELDS = ["kind", "key_date", "id", "status", "flagged", "archived_at"]
+INDEXES = [
+    models.Index(
+        fields=FIELDS,
+        condition=Q(kind=kind) & Q(flagged=False) & Q(archived_at__isnull=True),
+        name=f"{kind}s_on_time",
+    )
+    for kind in ("loan", "line")
+]
 
 
 class Migration(migrations.Migration):
     atomic = False
     dependencies = [("registry", "0010_payments_that_have_not_failed")]
 
-    operations = [
-        operation
-        for kind in ("loan", "line")
-        for operation in (
-            earlier.RemoveIndexOnline("record", f"{kind}s_on_time"),
-            earlier.AddIndexOnline(
-                "record",
-                models.Index(
-                    fields=FIELDS,
-                    condition=Q(kind=kind) & Q(flagged=False) & Q(archived_at__isnull=True),
-                    name=f"{kind}s_on_time",
-                ),
-            ),
-        )
-    ]
+    operations = [ReplaceIndexes(INDEXES, [])]
