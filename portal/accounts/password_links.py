@@ -7,11 +7,12 @@ later. A link works once, for a day, and only while the person's password, email
 from datetime import timedelta
 
 from django.conf import settings
-from django.contrib.auth.tokens import default_token_generator
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import base36_to_int
 
 from portal.accounts import outbox
 from portal.accounts.encryption import decrypt, encrypt
@@ -20,11 +21,24 @@ from portal.accounts.signals import password_link_requested, password_link_sent
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.jobs.queue import start_job
-from portal.runtime.clocks import match_recent
+from portal.runtime.clocks import SKEW, match_recent
 
 LINK_HOURS = settings.PASSWORD_RESET_TIMEOUT // 3600
 PAUSE_SECONDS = 600
 """Within this time a person gets only one link, however often it is requested."""
+
+
+class LinkTokens(PasswordResetTokenGenerator):
+    """Django's tokens, which also expire when the clock was set back to before they were issued."""
+
+    def check_token(self, user: User | None, token: str | None) -> bool:
+        if not super().check_token(user, token):
+            return False
+        issued_at = base36_to_int(str(token).partition("-")[0])
+        return issued_at <= self._num_seconds(self._now()) + SKEW.total_seconds()
+
+
+link_tokens = LinkTokens()
 
 
 def are_enabled() -> bool:
@@ -59,7 +73,7 @@ def send_link_for_admin(person: User) -> bool:
 
 def send_link(person: User, key: str) -> bool:
     """Queue and record the message. False if there is one with this key."""
-    address = reverse("account_choose_password", args=[person.pk, default_token_generator.make_token(person)])
+    address = reverse("account_choose_password", args=[person.pk, link_tokens.make_token(person)])
     if person.has_usable_password():
         subject = "Choose a new password"
         why = "Use this link to choose a new password. If you didn’t ask to reset your password, ignore this message."
@@ -79,7 +93,7 @@ def send_link(person: User, key: str) -> bool:
 def find_person(pk: int, token: str) -> User | None:
     """The active account that a link belongs to, if it still works."""
     person = User.objects.filter(pk=pk, is_active=True).first()
-    return person if default_token_generator.check_token(person, token) else None
+    return person if link_tokens.check_token(person, token) else None
 
 
 def use_link(pk: int, token: str, password: str) -> bool:
