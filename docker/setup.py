@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from ctypes.util import find_library
 from pathlib import Path
 
@@ -41,8 +42,13 @@ def main(purpose: str) -> None:
         return
     if not os.access(ROOT, os.W_OK):
         sys.exit(f"{ROOT} is read-only: it needs .venv and .tools. Prepare it as a user who may write there.")
-    install_system_packages(purpose)
-    install_python_packages(purpose)
+    missing = missing_system_packages(purpose)
+    with ThreadPoolExecutor(1) as beside:
+        system = beside.submit(install_system_packages, missing)
+        if "python3-pip" in missing:
+            system.result()
+        install_python_packages(purpose)
+        system.result()
     stamp.write_text(wanted)
 
 
@@ -55,8 +61,8 @@ def fingerprint(purpose: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def install_system_packages(purpose: str) -> None:
-    """Install missing Debian packages as root, or print the command to type."""
+def missing_system_packages(purpose: str) -> list[str]:
+    """The Debian packages to install; exits with the command to type if this user may not."""
     wanted = [line for name in SYSTEM[purpose] for line in (ROOT / name).read_text().split()]
     if not has_pip():
         wanted.append("python3-pip")
@@ -66,15 +72,20 @@ def install_system_packages(purpose: str) -> None:
         absent = [name for name, program in PROGRAMS.items() if not shutil.which(program)]
         if purpose == "test" and absent:
             say(f"tests that need {', '.join(absent)} will fail: install your system's packages for them")
-        return
+        return []
     missing = [name for name in wanted if not is_installed(name)]
-    if not missing:
-        return
-    if os.geteuid() != 0:
+    if missing and os.geteuid() != 0:
         sys.exit(
             "Missing system packages. Type this, then try again:\n  sudo apt-get install -y "
             + " ".join(missing)
         )
+    return missing
+
+
+def install_system_packages(missing: list[str]) -> None:
+    """Install Debian packages."""
+    if not missing:
+        return
     say("installing system packages: " + " ".join(missing))
     apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
