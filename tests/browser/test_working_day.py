@@ -15,7 +15,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
-from tests.browser.conftest import press, tab_to, with_pdf_viewer
+from tests.browser.conftest import press, tab_to
 from tests.conftest import browser_of
 from tests.portal.pages import panel
 
@@ -51,7 +51,6 @@ def plain_page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
     context.close()
 
 
-@with_pdf_viewer
 def test_by_keyboard_alone(page: Page, returned: Record) -> None:
     keys = page.keyboard
     page.goto("/")
