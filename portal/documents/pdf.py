@@ -7,9 +7,12 @@ takes too long is killed alone; one that crashed or has grown over many document
 import gc
 import multiprocessing
 import os
+import shutil
 import signal
+import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -70,10 +73,16 @@ class RenderingProcess:
 
     def __init__(self) -> None:
         self._documents = 0
+        try:
+            folder = tempfile.mkdtemp(prefix="documents-")
+        except OSError as problem:
+            raise NotRendered(f"No temporary files can be written: {problem.strerror}.") from None
+        # WeasyPrint writes fonts to it, and can't remove them when its process is killed.
+        self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         context = multiprocessing.get_context("spawn")
         self._pipe, other_end = context.Pipe()
         with other_end:
-            self._process = context.Process(target=serve, args=(other_end,), daemon=True)
+            self._process = context.Process(target=serve, args=(other_end, folder), daemon=True)
             self._process.start()
 
     def render(self, html: str, time_limit: float, on_page: PageListener) -> bytes:
@@ -117,6 +126,7 @@ class RenderingProcess:
         self._process.kill()
         self._process.join()
         self._pipe.close()
+        self._remove_folder()
 
 
 _idle: list[RenderingProcess] = []
@@ -125,8 +135,10 @@ _idle: list[RenderingProcess] = []
 # --- In the rendering process ---
 
 
-def serve(pipe: Connection) -> None:
-    """Render documents from the pipe until its other end closes."""
+def serve(pipe: Connection, folder: str) -> None:
+    """Render documents from the pipe until its other end closes, with temporary files in ``folder``."""
+    tempfile.tempdir = folder
+    threading.Thread(target=_end_with_parent, args=[folder], daemon=True).start()
     warm_up()
     while True:
         try:
@@ -141,9 +153,8 @@ def serve(pipe: Connection) -> None:
 
 
 def warm_up() -> None:
-    """Load everything that rendering needs, and make this process end with the server."""
+    """Load everything that rendering needs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         render_here('<!doctype html><html lang="en"><title>Warm</title>')
     except NotRendered:  # The next request for a document reports it.
@@ -166,8 +177,9 @@ def render_here(html: str, on_page: PageListener = lambda pages: None) -> bytes:
         ) from None
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(folder: str) -> None:
     parent = multiprocessing.parent_process()
     if parent:
         parent.join()
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)

@@ -4,6 +4,9 @@ import multiprocessing
 import os
 import signal
 import socket
+import subprocess
+import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -17,9 +20,18 @@ from portal.documents.pdf import NotRendered, render
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.portal.jobs.test_worker import until
 
 PAGE = '<!doctype html><html lang="en"><title>A page</title><body class="paper">{}</body></html>'
 LONG = PAGE.format("<table>" + "<tr><td>x<td>y" * 1_000 + "</table>")
+KILLED_SERVER = """
+import os, signal, django
+django.setup()
+from portal.documents.pdf import render
+render("<p>x")
+print(os.listdir(os.environ["TMPDIR"]), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 LINKS: list[Callable[[str], str]] = [
     lambda url: f'<img src="{url}">',
     lambda url: f'<link rel="stylesheet" href="{url}">',
@@ -101,6 +113,24 @@ def test_a_process_that_hangs_is_ended_from_outside() -> None:
             render(LONG, time_limit=1)
     assert render(PAGE.format("after")).startswith(b"%PDF-")
     assert [process for process in hanging if process.is_alive()] == []
+
+
+def test_a_killed_process_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    end_worker()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with pytest.raises(NotRendered, match="too long"):
+        render(LONG * 20, time_limit=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_server_leaves_no_files(tmp_path: Path) -> None:
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_SERVER], env=environment, cwd=BASE_DIR, capture_output=True
+    )
+    assert b"documents-" in done.stdout
+    until(lambda: list(tmp_path.iterdir()) == [])
 
 
 def test_what_a_listener_raises_ends_the_drawing() -> None:
