@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -17,10 +18,7 @@ from tests.conftest import browser_of
 expect.set_options(timeout=20_000)
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium-headless-shell")
 """The engine without the rest of the browser, which takes half of the CPU."""
-with_pdf_viewer = pytest.mark.parametrize(
-    "chromium", [os.environ.get("CHROMIUM", "/usr/bin/chromium")], indirect=True, scope="session"
-)
-"""Marks a test that needs the whole browser, because only that one shows PDFs."""
+
 QUIET = [
     "--no-sandbox",  # Chromium refuses to run as root with its sandbox.
     "--disable-gpu",
@@ -28,6 +26,14 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+def with_pdf_viewer(test: Any) -> Any:
+    """Run a test in the whole browser, because only that one shows PDFs. One process runs all of them."""
+    whole = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    return pytest.mark.xdist_group("pdf viewer")(
+        pytest.mark.parametrize("chromium", [whole], indirect=True, scope="session")(test)
+    )
 
 
 @pytest.fixture(scope="session")
