@@ -144,6 +144,7 @@ def serve(pipe: Connection, folder: str) -> None:
         try:
             html = pipe.recv()
         except EOFError:
+            shutil.rmtree(folder, ignore_errors=True)
             return
         try:
             result: bytes | NotRendered = render_here(html, pipe.send)
