@@ -1,4 +1,4 @@
-"""Fixtures for all tests: the lending service's sandbox over real HTTP, and a signed-in browser for each role."""
+"""Fixtures for all tests: the sandbox service over real HTTP, and a signed-in browser for each role."""
 
 import gc
 import itertools
@@ -15,7 +15,7 @@ import django
 import hypothesis
 import pytest
 
-# Tests must not depend on the environment or the .env file. Django reads its settings in django.setup().
+# Tests must not depend on the environment or the .env file, which Django reads in django.setup().
 for name in [name for name in os.environ if name.startswith(("SERVICING_", "OTEL_"))]:
     if name != "SERVICING_LIVE_URL":
         del os.environ[name]
@@ -52,7 +52,7 @@ from tests.selection import LONGEST, ONE_DATABASE, SLOW
 settings.DATA_DIR = Path(databases.FOLDER.name)
 os.environ["DATA_DIR"] = databases.FOLDER.name
 
-# The speed of a machine says nothing about the code.
+# A slow machine must not fail a test.
 hypothesis.settings.register_profile(
     "desk", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -73,12 +73,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Freeze what is loaded, as the deployed portal does."""
+    """Freeze loaded objects, as the deployed portal does."""
     gc.freeze()
 
 
 class FailureNames:
-    """Names each test that fails at once; the reasons follow at the end."""
+    """Print the name of each failed test at once; the tracebacks follow at the end."""
 
     def __init__(self, reporter: Any) -> None:
         self.reporter = reporter
@@ -90,20 +90,20 @@ class FailureNames:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is slow, begin with the longest, and on PostgreSQL leave out what ran on SQLite and is the same."""
-    items.sort(key=lambda item: item not in LONGEST)  # After pytest-randomly, whose order stays.
+    """Mark slow tests, run the longest first, and on PostgreSQL skip tests that need no second database."""
+    items.sort(key=lambda item: item not in LONGEST)  # A stable sort: pytest-randomly's order remains.
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
     if connection.vendor != "sqlite":
-        once = [item for item in items if not needs_each_database(item)]
+        skipped = [item for item in items if not needs_each_database(item)]
         items[:] = [item for item in items if needs_each_database(item)]
-        config.hook.pytest_deselected(items=once)
+        config.hook.pytest_deselected(items=skipped)
 
 
 def is_slow(item: pytest.Item) -> bool:
-    commits = item.get_closest_marker("django_db")
-    return bool(commits and commits.kwargs.get("transaction")) or item in SLOW
+    marker = item.get_closest_marker("django_db")
+    return bool(marker and marker.kwargs.get("transaction")) or item in SLOW
 
 
 def needs_each_database(item: Any) -> bool:
@@ -115,15 +115,15 @@ DATABASE_FIXTURES = {"db", "transactional_db", "live_server"}
 
 
 @pytest.fixture(autouse=True)
-def own_checkpoints(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
-    """Give each test, and the processes it starts, its own checkpoints of the audit trail."""
+def separate_checkpoints(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
+    """Give each test, and the processes it starts, its own audit trail checkpoints."""
     settings.AUDIT_CHECKPOINT_DIR = str(settings.DATA_DIR / f"checkpoints-{next(NUMBERS)}")
     monkeypatch.setenv("AUDIT_CHECKPOINT_DIR", settings.AUDIT_CHECKPOINT_DIR)
 
 
 @pytest.fixture(autouse=True)
-def day_of_staff() -> Iterator[None]:
-    """Use the business time zone in tests as in requests: for some hours of each night, UTC is a day ahead."""
+def use_business_time_zone() -> Iterator[None]:
+    """Use the business time zone, as requests do: late in the evening, UTC is already on the next day."""
     with timezone.override(zoneinfo.ZoneInfo(settings.BUSINESS_TIME_ZONE)):
         yield
 
@@ -132,7 +132,7 @@ def day_of_staff() -> Iterator[None]:
 def django_db_modify_db_settings(
     tmp_path_factory: pytest.TempPathFactory, django_db_modify_db_settings_parallel_suffix: None
 ) -> None:
-    """Use one database per worker; on SQLite a file as in production, because several threads write to it."""
+    """Use one database per test worker; on SQLite a file, because several threads write to it."""
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
         database.setdefault("TEST", {})["NAME"] = str(tmp_path_factory.mktemp("portal") / "portal.sqlite3")
@@ -140,16 +140,16 @@ def django_db_modify_db_settings(
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """Give each test that commits a copy of the database, because the audit tables cannot be emptied afterwards."""
+    """Give each test that commits its own copy of the database, because the audit tables cannot be emptied."""
 
-    def take_copy(*_: Any) -> None:
+    def copy_database(*_: Any) -> None:
         connections.close_all()
-        # Each copy has a new name, so that the journal of a killed process is not read into the next copy.
+        # A new name for each copy: the journal of a killed process must not be replayed into the next one.
         name = f"copy{next(NUMBERS)}"
         connection.creation.clone_test_db(name, verbosity=0)
         connection.settings_dict["NAME"] = connection.creation.get_test_db_clone_settings(name)["NAME"]
 
-    def throw_away(*_: Any) -> None:
+    def drop_copy(*_: Any) -> None:
         end_other_connections()
         connections.close_all()
         connection.creation.destroy_test_db(original, verbosity=0)
@@ -157,16 +157,16 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     original = connection.settings_dict["NAME"]
     with pytest.MonkeyPatch.context() as patch:
         if connection.vendor == "postgresql" and connection.pg_version >= 150_000:  # type: ignore[attr-defined]
-            # Django has no setting for this: PostgreSQL copies the files instead of logging each page.
-            words = f"TEMPLATE {connection.ops.quote_name(original)} STRATEGY FILE_COPY"
-            patch.setattr(connection.creation, "_get_database_create_suffix", lambda *_, **__: words)
-        patch.setattr(TransactionTestCase, "_fixture_setup", classmethod(take_copy))
-        patch.setattr(TransactionTestCase, "_fixture_teardown", throw_away)
+            # Copying files is faster than logging each page, and Django has no setting for it.
+            suffix = f"TEMPLATE {connection.ops.quote_name(original)} STRATEGY FILE_COPY"
+            patch.setattr(connection.creation, "_get_database_create_suffix", lambda *_, **__: suffix)
+        patch.setattr(TransactionTestCase, "_fixture_setup", classmethod(copy_database))
+        patch.setattr(TransactionTestCase, "_fixture_teardown", drop_copy)
         yield
 
 
 def end_other_connections() -> None:
-    """End what a thread of a test left open: PostgreSQL drops no database that is in use."""
+    """Close connections that a test's threads left open: PostgreSQL cannot drop a database in use."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(
@@ -177,7 +177,7 @@ def end_other_connections() -> None:
 
 @pytest.fixture(scope="session")
 def sandbox_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """One sandbox for the whole test run, on a free loopback port."""
+    """Run one sandbox for the whole test run, on a free loopback port."""
     server = Sandbox(
         tmp_path_factory.mktemp("sandbox") / "sandbox.sqlite3", client_id=CLIENT_ID, secret=SECRET
     )
@@ -188,7 +188,7 @@ def sandbox_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox
 
 @pytest.fixture
 def sandbox(sandbox_server: Sandbox) -> Sandbox:
-    """The sandbox without data."""
+    """The sandbox, emptied for this test."""
     sandbox_server.reset()
     return sandbox_server
 
@@ -201,7 +201,7 @@ def service_client(sandbox: Sandbox) -> Client:
 
 @pytest.fixture
 def portal_service(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterator[Sandbox]:
-    """The sandbox, with the portal configured to use it."""
+    """The sandbox, with the portal configured to call it."""
     settings.SERVICING_URL = sandbox.url
     settings.SERVICING_CLIENT_ID = CLIENT_ID
     settings.SERVICING_SECRET = SECRET
@@ -209,22 +209,22 @@ def portal_service(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterat
     cache.clear()
     yield sandbox
     sandbox.heal()
-    # Reads that a page started must not write into the next test's database.
+    # A page's background reads must not write to the next test's database.
     wait_for_reads()
     gateway.client.cache_clear()
-    if ANSWERS.path.is_file() and ANSWERS.entries():  # They belong to this test's database.
+    if ANSWERS.path.is_file() and ANSWERS.entries():  # The spooled answers belong to this test's database.
         ANSWERS.path.unlink()
 
 
 def wait_for_reads() -> None:
-    """Wait for calls that outlived the page that started them."""
+    """Wait for service calls that are still running after their page was sent."""
     wait(set(reading._running), timeout=10)
 
 
 def browser_of(role: Role, **extra: Any) -> Browser:
-    """A browser signed in as a user with this role."""
+    """Return a browser signed in as a user with this role."""
     user = existing_user(role.value, role=role, first_name=role.label)
-    # Signing in takes as long as a page, and leaves an entry in the audit log. Tests of it do it themselves.
+    # A real sign-in is slow and leaves an audit entry; the tests of sign-in do it themselves.
     signed_in = {
         SESSION_KEY: str(user.pk),
         BACKEND_SESSION_KEY: settings.AUTHENTICATION_BACKENDS[0],
@@ -241,7 +241,7 @@ def browser_of(role: Role, **extra: Any) -> Browser:
 
 
 def existing_user(username: str, password: str | None = None, **fields: Any) -> User:
-    """A user whose account is older than the audit trail."""
+    """Return a user, created without an audit entry."""
     if user := User.objects.filter(username=username).first():
         return user
     user = User(username=username, **fields)
@@ -252,7 +252,7 @@ def existing_user(username: str, password: str | None = None, **fields: Any) -> 
 
 
 def superuser(role: Role = Role.ADMIN) -> User:
-    """The user that ``createsuperuser`` creates, with all of Django's flags, later changed to ``role``."""
+    """Return the user that ``createsuperuser`` creates, with all of Django's flags, changed to ``role``."""
     if not User.objects.filter(username="root").exists():
         User.objects.create_superuser("root", "root@desk.example", "walnut-harbor-77")
         User.objects.filter(username="root").update(is_staff=True, is_superuser=True)
@@ -264,7 +264,7 @@ def superuser(role: Role = Role.ADMIN) -> User:
 
 
 def browser_of_superuser(role: Role = Role.ADMIN, **extra: Any) -> Browser:
-    """A browser signed in as that superuser."""
+    """Return a browser signed in as that superuser."""
     browser = Browser(**extra)
     browser.force_login(superuser(role))
     return browser
@@ -301,5 +301,5 @@ def anonymous(portal_service: Sandbox) -> Browser:
 
 
 def htmx(target: str) -> dict[str, str]:
-    """The headers of an HTMX request for a fragment."""
+    """Return the headers of an HTMX request for a fragment."""
     return {"HX-Request": "true", "HX-Target": target}

@@ -1,4 +1,4 @@
-"""Print how large the project is. Counts inform; only rules are tests."""
+"""Print how large the project is. The counts are for information; no test checks them."""
 
 import ast
 import io
@@ -19,7 +19,7 @@ _LAYOUT = {
 
 
 def code_lines(source: str) -> int:
-    """Lines that hold code: no blanks, comments and docstrings."""
+    """Count lines of code without blank lines, comments and docstrings."""
     docstrings: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         if (
@@ -35,7 +35,7 @@ def code_lines(source: str) -> int:
 
 
 def modules(package: str) -> Iterable[Path]:
-    """The modules of a package, migrations left out."""
+    """Return the modules of a package without its migrations."""
     return (path for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts)
 
 

@@ -1,4 +1,4 @@
-"""The test's own database, on whichever engine it is: its address, all it holds, and a disk that is suddenly full."""
+"""Helpers for the test database on SQLite and PostgreSQL: its URL, its content, locks and full disks."""
 
 import sqlite3
 import subprocess
@@ -15,7 +15,7 @@ FOLDER = tempfile.TemporaryDirectory()
 
 
 def database_url() -> str:
-    """How another process is told of it."""
+    """Return the database URL for another process."""
     found = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{found['NAME']}"
@@ -23,7 +23,7 @@ def database_url() -> str:
 
 
 def fill_the_disk(table: str, when: str = "1 = 1") -> None:
-    """From now on no row enters the table, or none of a kind."""
+    """Make inserts into a table fail, or only inserts that match a condition."""
     statements = {
         "sqlite": [
             f"CREATE TRIGGER refuse BEFORE INSERT ON {table} WHEN {when} "
@@ -39,15 +39,15 @@ def fill_the_disk(table: str, when: str = "1 = 1") -> None:
 
 
 def free_the_disk(table: str) -> None:
-    """Rows enter again."""
+    """Let inserts into the table succeed again."""
     run("DROP TRIGGER refuse" + (f" ON {table}" if connection.vendor == "postgresql" else ""))
 
 
 def forget_connections() -> None:
-    """So that a process that is forked now makes its own: none lies in this thread, none in the pool of all threads."""
+    """Close the connections of this thread and of the pool, so that a child process opens its own."""
     connections.close_all()
     if connection.vendor == "postgresql":
-        connection.close_pool()  # type: ignore[attr-defined]  # of PostgreSQL's
+        connection.close_pool()  # type: ignore[attr-defined]  # PostgreSQL only
 
 
 def run(*statements: str) -> None:
@@ -57,9 +57,9 @@ def run(*statements: str) -> None:
 
 
 def everything() -> bytes:
-    """All that rests in it: the bytes of SQLite's files, the rows of PostgreSQL's tables."""
+    """Return everything stored: the bytes of SQLite's files, or the rows of PostgreSQL's tables."""
     if connection.vendor == "sqlite":
-        # Another process reads them: closing one here would drop SQLite's locks on it.
+        # Read in another process: closing a file in this one would drop SQLite's locks on it.
         name = Path(str(connection.settings_dict["NAME"]))
         files = [file for file in name.parent.iterdir() if file.name.startswith(name.name)]
         return subprocess.run(["cat", *files], capture_output=True, check=True).stdout
@@ -73,7 +73,7 @@ def everything() -> bytes:
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """Another program is in the middle of a long write: everything can be read."""
+    """Hold a write lock from another connection; reads still work."""
     if connection.vendor == "sqlite":
         with closing(sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -89,9 +89,11 @@ def locked() -> Iterator[None]:
 
 @contextmanager
 def full() -> Iterator[None]:
-    """Nothing more can be written: SQLite's file may not grow, PostgreSQL takes reads alone."""
+    """Make writes fail: SQLite's file cannot grow, and PostgreSQL is read-only."""
     if connection.vendor == "sqlite":
-        run("CREATE TABLE filler (content)", "PRAGMA max_page_count=1")  # It never goes below what there is.
+        run(
+            "CREATE TABLE filler (content)", "PRAGMA max_page_count=1"
+        )  # SQLite never sets it below the present size.
         with suppress(OperationalError):
             while True:
                 run("INSERT INTO filler VALUES (zeroblob(1000))")

@@ -1,4 +1,4 @@
-"""Test data that exists at the service and is on file in the portal."""
+"""Create test data at the service and on file in the portal."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def line(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
 
 
 def many(number: int, **fields: Any) -> None:
-    """Add this many records that differ only in their IDs, in one statement."""
+    """Add this many records that differ only in their IDs, with one statement."""
     first = Record.objects.create(uuid=f"{fields['kind']}-0", **fields)
     names = [field.column for field in Record._meta.concrete_fields if not field.primary_key]
     values = [f"'{fields['kind']}-' || number" if name == "uuid" else name for name in names]

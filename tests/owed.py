@@ -1,6 +1,6 @@
-"""What is owed on an account, worked out a second time from the service's plain JSON.
+"""An independent calculation of what is owed on an account, from the service's plain JSON.
 
-Nothing of the portal's own calculations is used: these are the definitions in the words of an export's columns.
+It uses none of the portal's code. The keys of the figures are the column names of an export.
 """
 
 from datetime import date
@@ -13,7 +13,7 @@ BUCKETS = {"Current": 0, "1–29 days": 1, "30–59 days": 30, "60–89 days": 6
 
 
 def figures(kind: str, answer: dict[str, Any], today: date) -> dict[str, Any]:
-    """The figures of a loan or a line; an amount is None if it is not known."""
+    """Calculate the figures of a loan or a line; an unknown amount is None."""
     found = loan_figures(answer, today) if kind == "loan" else line_figures(answer, today)
     owed, days = found["Past due"], found["Days past due"]
     contradicts = owed is not None and days is not None and (owed > 0) != (days > 0)
@@ -23,7 +23,7 @@ def figures(kind: str, answer: dict[str, Any], today: date) -> dict[str, Any]:
 
 
 def loan_figures(loan: dict[str, Any], today: date) -> dict[str, Any]:
-    """What is owed on a loan, from its installments."""
+    """Calculate what is owed on a loan from its installments."""
     rows = [installment(row, today) for row in loan["installments"] or []]
     owed = [row for row in rows if not row["paid"] and (row["total"] is None or row["total"] > 0)]
     late = [row for row in owed if row["due"] and row["due"] < today]
@@ -37,7 +37,7 @@ def loan_figures(loan: dict[str, Any], today: date) -> dict[str, Any]:
         "Days past due": (today - first).days if first else 0 if past_due == ZERO else None,
         "Due next": coming[0]["due"] if coming else None,
         "Amount due next": coming[0]["total"] if coming else None,
-        "Remaining payments": added(owed) if rows and not uncertain else None,
+        "Remaining payments": total_of(owed) if rows and not uncertain else None,
         "Principal": loan_principal(loan, rows, owed, starts_later=starts_later),
         "Amount": amount(loan.get("amount")),
         "is_closed": is_closed,
@@ -49,20 +49,20 @@ def loan_figures(loan: dict[str, Any], today: date) -> dict[str, Any]:
 def loan_past_due(
     loan: dict[str, Any], rows: list[Any], owed: list[Any], late: list[Any], *, starts_later: bool
 ) -> tuple[Decimal | None, date | None]:
-    """What is past due, and since when."""
+    """Calculate what is past due, and since when."""
     if not rows:
         return (ZERO, None) if starts_later and not loan["delinquent"] else (None, None)
     if any(row["due"] is None for row in owed) or not all(row["certain"] for row in late):
         return None, None
     if not late:
         return (None, None) if loan["delinquent"] else (ZERO, None)
-    return added(late), min(row["due"] for row in late)
+    return total_of(late), min(row["due"] for row in late)
 
 
 def loan_principal(
     loan: dict[str, Any], rows: list[Any], owed: list[Any], *, starts_later: bool
 ) -> Decimal | None:
-    """The balance after the unbroken run of paid installments."""
+    """Return the balance after the last of an unbroken run of paid installments."""
     paid = [row for row in rows if row["paid"]]
     if not paid:
         return amount(loan.get("amount")) if owed or starts_later else None
@@ -75,7 +75,7 @@ def loan_principal(
 
 
 def installment(row: dict[str, Any], today: date) -> dict[str, Any]:
-    """One installment of either shape."""
+    """Read an installment in either of the service's formats."""
     if "PaymentNumber" in row:
         return {
             "due": day(row["PaymentDate"]),
@@ -96,7 +96,7 @@ def installment(row: dict[str, Any], today: date) -> dict[str, Any]:
 
 
 def line_figures(line: dict[str, Any], today: date) -> dict[str, Any]:
-    """What is owed on a line, as the service reports it."""
+    """Read what is owed on a line, as the service reports it."""
     due, to_pay = day(line["payment_due_date"]), amount(line["payment_amount_due"])
     is_coming = bool(due and due >= today and to_pay and to_pay > 0)
     past_due, days, limit = (
@@ -121,16 +121,16 @@ def line_figures(line: dict[str, Any], today: date) -> dict[str, Any]:
     }
 
 
-def of_borrower(accounts: list[dict[str, Any]]) -> tuple[Decimal | None, int]:
-    """What is past due over open accounts, and of how many that is not known."""
+def borrower_past_due(accounts: list[dict[str, Any]]) -> tuple[Decimal | None, int]:
+    """Add up what is past due on open accounts, and count those where it is unknown."""
     parts = [one["Past due"] for one in accounts if not one["is_closed"]]
     known = sum((part for part in parts if part and part > 0), ZERO)
     unknown = parts.count(None)
     return known if known or (parts and not unknown) else None, unknown
 
 
-def added(rows: list[Any]) -> Decimal | None:
-    """The sum of totals; None if one is missing."""
+def total_of(rows: list[Any]) -> Decimal | None:
+    """Add up the totals; return None if one is missing."""
     totals = [row["total"] for row in rows]
     return None if None in totals else sum(totals, ZERO)
 

@@ -1,6 +1,6 @@
-"""Takes the pictures of Help from a running demo: ``DEBUG=1 PORT=8000 python -m tests.pictures``. Look at each.
+"""Take the pictures for Help from a running demo: ``DEBUG=1 PORT=8000 python -m tests.pictures``.
 
-Hides which record shows an area best. Pictures have few colors: a first visit of a page may weigh 130 kB with its own.
+Look at each new picture. They have only 16 colors, because the first visit of a page may load at most 130 kB.
 """
 
 import os
@@ -16,7 +16,7 @@ from portal.ui.help import PICTURES
 WIDTH, HEIGHT = 700, 420
 MENU_WIDTH = 216
 COLORS = 16
-# Who looks, the page or the list that leads to it, the last part of its address, and what is at the top.
+# The username, the page or a list that links to it, the end of the page's URL, and the element at the top.
 EXAMPLES = {
     "home": ("servicer", "/", "", "main"),
     "borrowers": ("servicer", "/borrowers/?q=coleridge", "borrowers/ID/", "main"),
@@ -40,11 +40,11 @@ def main() -> None:
             executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox"]
         )
         for address in PICTURES:
-            take(browser, address)
+            take_picture(browser, address)
         browser.close()
 
 
-def take(browser: Browser, address: str) -> None:
+def take_picture(browser: Browser, address: str) -> None:
     username, start, target, top = EXAMPLES[address]
     page = browser.new_page(
         base_url=f"http://127.0.0.1:{os.environ.get('PORT', '8000')}",
@@ -68,13 +68,13 @@ def take(browser: Browser, address: str) -> None:
     page_height = page.evaluate("document.documentElement.scrollHeight")
     area = {"x": MENU_WIDTH, "y": min(box["y"], page_height - HEIGHT), "width": WIDTH, "height": HEIGHT}
     picture = Image.open(BytesIO(page.screenshot(full_page=True, clip=area))).convert("RGB")  # type: ignore[arg-type]
-    few = picture.quantize(COLORS, dither=Image.Dither.NONE).convert("RGB")
-    few.save(BASE_DIR / f"static/help/{address}.webp", lossless=True, method=6, quality=100)
+    reduced = picture.quantize(COLORS, dither=Image.Dither.NONE).convert("RGB")
+    reduced.save(BASE_DIR / f"static/help/{address}.webp", lossless=True, method=6, quality=100)
     page.context.close()
 
 
 def request_approval(page: Page) -> None:
-    """Preview a change that needs an approval; nothing is sent."""
+    """Preview a change that needs approval, without sending it."""
     page.goto(f"{page.url}edit/")
     page.fill("[name=first_name]", "Coleridge Freight Lines LLC")
     page.get_by_role("button", name="Review changes").click()

@@ -1,9 +1,9 @@
-"""Compares what the portal shows of the demo's borrowers with figures worked out from the service's raw answers.
+"""Compare what the portal shows for the demo's borrowers with figures from the service's raw answers.
 
     python -m tests.reconcile
 
-Nothing of the portal's own calculations is used: :mod:`tests.owed` reads the answers as plain JSON. Lists, CSV files,
-pages, printed summaries and home are compared. Each difference is a line; the last line says how much was compared.
+:mod:`tests.owed` calculates from plain JSON with none of the portal's code. Lists, CSV files, pages, printed
+summaries and home are compared. Each difference is printed, then the number of compared figures.
 """
 
 import csv
@@ -28,7 +28,7 @@ from tests import owed
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder))
+        set_up_django(Path(folder))
         from servicing.sandbox import Sandbox
         from servicing.sandbox.seed import seed
 
@@ -44,8 +44,8 @@ def main() -> None:
     sys.exit(bool(number))
 
 
-def prepare(folder: Path) -> None:
-    """Set up Django with a database of its own."""
+def set_up_django(folder: Path) -> None:
+    """Set up Django with a new database."""
     os.environ |= {"DEBUG": "1", "DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "portal.settings"}
     os.environ |= {"SERVICING_AUTH": "none", "BUSINESS_DATE_FROM": "sandbox"}
     os.environ.pop("DATABASE_URL", None)
@@ -60,7 +60,7 @@ def prepare(folder: Path) -> None:
 
 
 def fill_portal(sandbox: Any, folder: Path) -> None:
-    """Import the IDs and profiles of the sandbox, and read every account."""
+    """Import the IDs and profiles of the sandbox, and read every account from it."""
     from django.conf import settings
     from django.core.management import call_command
 
@@ -88,7 +88,7 @@ def today_of(sandbox: Any) -> date:
 
 
 def raw_accounts(sandbox: Any) -> Iterator[dict[str, Any]]:
-    """Each loan and line as the service answers."""
+    """Yield the service's answer for each loan and line."""
     for kind, path in (("loan", "loan/{}"), ("line", "loc/{}/statements")):
         for record in sandbox.world.store.all(kind):
             url = f"{sandbox.url}/v1/users/{record.owner}/{path.format(record.uuid)}"
@@ -108,7 +108,7 @@ AREAS = {"loan": "loans", "line": "lines"}
 
 
 class Comparison:
-    """Counts what was compared, and collects the differences."""
+    """Counts comparisons and collects differences."""
 
     def __init__(self) -> None:
         self.compared, self.differences = 0, list[str]()
@@ -118,8 +118,8 @@ class Comparison:
         if shown != expected:
             self.differences.append(f"{where}: {name} is {shown!r}, worked out {expected!r}")
 
-    def holds(self, where: str, name: str, text: str, *expected: str) -> None:
-        """Check that a text holds what was worked out."""
+    def check_contains(self, where: str, name: str, text: str, *expected: str) -> None:
+        """Check that a text contains each expected text."""
         self.compared += 1
         for words in expected:
             if words not in text:
@@ -127,14 +127,14 @@ class Comparison:
 
 
 def compare(raw: list[dict[str, Any]], today: date) -> Comparison:
-    """Compare lists, files, pages, printed summaries and home with what the raw answers mean."""
+    """Compare lists, files, pages, printed summaries and home with the raw answers."""
     found, browser = Comparison(), signed_in()
     accounts = [one | {"figures": owed.figures(one["kind"], one["answer"], today)} for one in raw]
     for kind, area in AREAS.items():
-        files, rows = exported(browser, area), listed(browser, area)
+        files, rows = export_rows(browser, area), list_rows(browser, area)
         for one in (one for one in accounts if one["kind"] == kind):
             compare_account(found, browser, one, files[one["uuid"]], rows[one["uuid"]])
-    borrowers = exported(browser, "borrowers")
+    borrowers = export_rows(browser, "borrowers")
     names = {uuid: row["Name"] for uuid, row in borrowers.items()}
     for owner in names:
         of_owner = [one for one in accounts if one["owner"] == owner]
@@ -146,14 +146,16 @@ def compare(raw: list[dict[str, Any]], today: date) -> Comparison:
 def compare_account(
     found: Comparison, browser: Any, one: dict[str, Any], file: dict[str, str], row: str
 ) -> None:
-    """One account in its file, its list and on its page."""
+    """Compare one account in the CSV file, in the list and on its page."""
     figures, where = one["figures"], f"{one['kind']} {one['uuid'][:8]}"
     for name in NAMES[one["kind"]]:
-        found.check(f"CSV, {where}", name, file[name], in_file(figures[name]))
+        found.check(f"CSV, {where}", name, file[name], csv_text(figures[name]))
     late = [] if figures["Past due"] == 0 else [dollars(figures["Past due"])]
     due = [dollars(figures["Amount due next"])] if figures["Due next"] else []
     rest = ("Remaining payments",) if one["kind"] == "loan" else ("Principal", "Available")
-    found.holds(f"list, {where}", "row", row, *late, *due, *(dollars(figures[name]) for name in rest))
+    found.check_contains(
+        f"list, {where}", "row", row, *late, *due, *(dollars(figures[name]) for name in rest)
+    )
     page = text_of(browser.get(f"/borrowers/{one['owner']}/{AREAS[one['kind']]}/{one['uuid']}/"))
     if one["kind"] == "loan":
         labels = {name: name for name in ("Past due", "Remaining payments", "Principal")}
@@ -161,36 +163,38 @@ def compare_account(
         balance = "Past due" if late else "Past due balance"
         labels = {balance: "Past due", "Principal": "Principal", "Available credit": "Available"}
     for label, name in labels.items():
-        found.holds(f"page, {where}", name, page, f"{label} {dollars(figures[name])}")
+        found.check_contains(f"page, {where}", name, page, f"{label} {dollars(figures[name])}")
     if due:
-        found.holds(f"page, {where}", "Due next", page, f"Due next {due[0]}")
+        found.check_contains(f"page, {where}", "Due next", page, f"Due next {due[0]}")
 
 
 def compare_borrower(
     found: Comparison, browser: Any, accounts: list[dict[str, Any]], file: dict[str, str]
 ) -> None:
-    """One borrower in the file, on its page, and the printed summary with each account."""
+    """Compare one borrower in the CSV file, on its page and in the printed summary."""
     from portal.registry.models import Record
 
     uuid = file["ID"]
-    amount, unknown = owed.of_borrower([one["figures"] for one in accounts])
-    found.check(f"CSV, borrower {uuid[:8]}", "Past due", file["Past due"], in_file(amount))
+    amount, unknown = owed.borrower_past_due([one["figures"] for one in accounts])
+    found.check(f"CSV, borrower {uuid[:8]}", "Past due", file["Past due"], csv_text(amount))
     found.check(
         f"CSV, borrower {uuid[:8]}", "not known", file["Accounts with past due not known"], str(unknown or "")
     )
     total = dollars(amount) if amount else "Not known" if unknown else ""
     if total:
         page = text_of(browser.get(f"/borrowers/{uuid}/"))
-        found.holds(f"page, borrower {uuid[:8]}", "Past due", page, f"Past due {total}")
-    printed = printed_summary(Record.objects.get(kind="borrower", uuid=uuid))
+        found.check_contains(f"page, borrower {uuid[:8]}", "Past due", page, f"Past due {total}")
+    printed = summary_text(Record.objects.get(kind="borrower", uuid=uuid))
     if total:
-        found.holds(f"PDF, borrower {uuid[:8]}", "Past due", printed, without_spaces(f"Past due: {total}"))
+        found.check_contains(
+            f"PDF, borrower {uuid[:8]}", "Past due", printed, without_spaces(f"Past due: {total}")
+        )
     for one in accounts:
-        found.holds(f"PDF, {one['kind']} {one['uuid'][:8]}", "row", printed, printed_row(one))
+        found.check_contains(f"PDF, {one['kind']} {one['uuid'][:8]}", "row", printed, printed_row(one))
 
 
 def printed_row(one: dict[str, Any]) -> str:
-    """The figures of an account as they follow each other in the printed summary."""
+    """Return an account's figures in the order of the printed summary."""
     figures = one["figures"]
     names = ("Principal", "Remaining payments") if one["kind"] == "loan" else ("Available",)
     days = "—" if figures["Days past due"] is None else str(figures["Days past due"])
@@ -203,13 +207,13 @@ def printed_row(one: dict[str, Any]) -> str:
 
 
 def compare_home(found: Comparison, browser: Any, accounts: list[dict[str, Any]]) -> None:
-    """What is past due on home: the title, and each of the worst accounts in order."""
+    """Compare the past due title and accounts on the home page, including their order."""
     late = [one for one in accounts if one["figures"]["is_late"]]
     amounts = [one["figures"]["Past due"] for one in late]
     answer = browser.get("/?show=past_due")
     page, known = text_of(answer), sum((one for one in amounts if one is not None), owed.ZERO)
     unknown = f" ({amounts.count(None)} not known)" if None in amounts else ""
-    found.holds("home", "title", page, f"{dollars(known)} past due on {len(late)} accounts{unknown}")
+    found.check_contains("home", "title", page, f"{dollars(known)} past due on {len(late)} accounts{unknown}")
     worst = sorted(amounts, key=lambda one: (one is None, one or 0), reverse=True)
     shown = dict(HOME_ROW.findall(answer.content.decode()))
     found.check("home", "order", list(shown.values()), [dollars(one) for one in worst[: len(shown)]])
@@ -231,15 +235,15 @@ def signed_in() -> Any:
     return browser
 
 
-def exported(browser: Any, area: str) -> dict[str, dict[str, str]]:
-    """The rows of a list's CSV by their IDs."""
+def export_rows(browser: Any, area: str) -> dict[str, dict[str, str]]:
+    """Return the rows of a list's CSV file by ID."""
     answer = browser.get(f"/{area}/{'export/' if area == 'borrowers' else 'export.csv'}?all=1")
     lines = b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()
     return {row.get("Loan") or row.get("Line") or row["ID"]: row for row in csv.DictReader(lines)}
 
 
-def listed(browser: Any, area: str) -> dict[str, str]:
-    """The words of each row of a list by its ID."""
+def list_rows(browser: Any, area: str) -> dict[str, str]:
+    """Return the text of each row of a list by ID."""
     found: dict[str, str] = {}
     for page in count(1):
         parts = browser.get(f"/{area}/?size=100&page={page}").content.decode().split("<tr data-row>")[1:]
@@ -252,8 +256,8 @@ def listed(browser: Any, area: str) -> dict[str, str]:
     return found
 
 
-def printed_summary(owner: Any) -> str:
-    """The words of a borrower's printed summary, without spaces."""
+def summary_text(owner: Any) -> str:
+    """Return the text of a borrower's printed summary, without spaces."""
     from django.utils import timezone
     from pypdf import PdfReader
 
@@ -271,8 +275,8 @@ def printed_summary(owner: Any) -> str:
     return printed.replace("beforepartialpayments", "")
 
 
-def in_file(value: Any) -> str:
-    """A figure as CSV writes it."""
+def csv_text(value: Any) -> str:
+    """Return a figure as CSV writes it."""
     return "" if value is None else f"{value:.2f}" if isinstance(value, Decimal) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""What holds for the whole project: who may open what, what templates may hold, and how names agree."""
+"""Project-wide rules for access, forms, templates, names and wording."""
 
 import ast
 import re
@@ -32,8 +32,8 @@ from tests.conftest import browser_of, browser_of_superuser
 from tests.counts import MAX_TEMPLATE_COLUMNS
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-# Signing in, signing out, the platform's checks, the icon; the page of components exists only under DEBUG.
-OPEN = {
+# Sign-in, sign-out, platform checks and icons need no session; the component page exists only under DEBUG.
+PUBLIC_URLS = {
     "/sign-in/",
     "/sign-in/second-factor/",
     "/sign-in/passkey/",
@@ -52,14 +52,14 @@ OPEN = {
     "/logo",
     "/ui/",
 }
-# Whoever "createsuperuser" made is an administrator; later perhaps an auditor, or a viewer.
+# "createsuperuser" creates an administrator, whose role may change later.
 SUPERUSER_ROLES = (Role.ADMIN, Role.AUDITOR, Role.VIEWER)
 SAMPLES = {"uuid": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364", "int": "1"}
 
 
 @dataclass(frozen=True)
 class Address:
-    """One entry of the URL map, with an address that leads to it."""
+    """An entry of the URL map with a sample URL that reaches it."""
 
     url: str
     view: Callable[..., Any]
@@ -69,48 +69,51 @@ class Address:
         return getattr(self.view, "act", None)
 
 
-def sampled(found: re.Match[str]) -> str:
-    """What may stand for a part of an address: of its type, or the first of its alternatives."""
+def sample_value(found: re.Match[str]) -> str:
+    """Return a sample value for a part of a URL: one of its type, or its first alternative."""
     return SAMPLES.get(found[1] or "", found[1] if found[0].startswith("(") and found[1] else "sample")
 
 
 def addresses(patterns: Any = None, prefix: str = "/") -> Iterator[Address]:
-    """Every address of the portal, the admin's included."""
+    """Yield every address of the portal, including the admin's."""
     for pattern in patterns if patterns is not None else get_resolver("portal.urls").url_patterns:
-        plain = re.sub(r"\(\?P<\w+>(\w*).*\)", sampled, str(pattern.pattern).strip("^$"))
-        url = prefix + re.sub(r"<(?:(\w+):)?\w+>", sampled, plain)
+        plain = re.sub(r"\(\?P<\w+>(\w*).*\)", sample_value, str(pattern.pattern).strip("^$"))
+        url = prefix + re.sub(r"<(?:(\w+):)?\w+>", sample_value, plain)
         if isinstance(pattern, URLResolver):
             yield from addresses(pattern.url_patterns, url)
         elif isinstance(pattern, URLPattern):
             yield Address(url, pattern.callback)
 
 
-def own() -> list[Address]:
-    """The addresses that are ours, and not open to everybody."""
-    return [a for a in addresses() if a.url not in OPEN and not a.url.startswith("/admin/")]
+def closed_addresses() -> list[Address]:
+    """Return the portal's own addresses that need a sign-in."""
+    return [a for a in addresses() if a.url not in PUBLIC_URLS and not a.url.startswith("/admin/")]
 
 
 @pytest.mark.slow
 class TestAccess:
     @pytest.mark.parametrize("method", METHODS)
-    def test_every_address_but_the_open_ones_needs_signing_in(self, anonymous: Browser, method: str) -> None:
-        closed = [address.url for address in addresses() if address.url not in OPEN]
+    def test_every_closed_url_requires_sign_in(self, anonymous: Browser, method: str) -> None:
+        closed = [address.url for address in addresses() if address.url not in PUBLIC_URLS]
         assert len(closed) > 60
         answers = {url: anonymous.generic(method, url) for url in closed}
-        ways = ("/sign-in/?next=", "/admin/login/?next=/admin/")  # The admin's own leads on to the sign-in.
-        wrong = [url for url, answer in answers.items() if not answer.get("Location", "").startswith(ways)]
+        # The admin's sign-in redirects to the portal's.
+        sign_ins = ("/sign-in/?next=", "/admin/login/?next=/admin/")
+        wrong = [
+            url for url, answer in answers.items() if not answer.get("Location", "").startswith(sign_ins)
+        ]
         assert wrong == []
 
-    def test_every_view_says_which_act_it_is(self) -> None:
-        assert [address.url for address in own() if address.act not in ACTS] == []
+    def test_every_view_names_its_act(self) -> None:
+        assert [address.url for address in closed_addresses() if address.act not in ACTS] == []
 
-    def test_every_act_is_somebodys_and_is_used(self) -> None:
-        used = {address.act for address in own()} | {"accounts.staff"}
+    def test_every_act_has_a_role_and_a_view(self) -> None:
+        used = {address.act for address in closed_addresses()} | {"accounts.staff"}
         assert [act for act, (_, roles) in ACTS.items() if not roles or act not in used] == []
 
-    def test_every_act_has_a_file_of_tests(self) -> None:
+    def test_every_act_has_a_test_file(self) -> None:
         def files(area: str, view: str) -> list[Path]:
-            area = {"summaries": "documents"}.get(area, area)  # Acts are stored under the former name.
+            area = {"summaries": "documents"}.get(area, area)  # Stored acts keep the area's old name.
             names = [f"{area}/test_{view}.py", f"{area}/test_{area}.py", f"test_{area}.py"]
             return [BASE_DIR / "tests" / "portal" / name for name in names]
 
@@ -121,11 +124,13 @@ class TestAccess:
         [*((browser_of, role) for role in Role), *((browser_of_superuser, role) for role in SUPERUSER_ROLES)],
     )
     @pytest.mark.parametrize("method", ["GET", "POST"])
-    def test_a_role_opens_what_its_acts_include_and_nothing_else(
+    def test_a_role_opens_only_the_pages_of_its_acts(
         self, portal_service: Sandbox, role: Role, method: str, person: Callable[[Role], Browser]
     ) -> None:
         browser = person(role)
-        answers = {address: browser.generic(method, address.url).status_code for address in own()}
+        answers = {
+            address: browser.generic(method, address.url).status_code for address in closed_addresses()
+        }
         wrong = [
             address.url
             for address, status in answers.items()
@@ -134,24 +139,24 @@ class TestAccess:
         assert wrong == []
 
     @pytest.mark.parametrize("role", Role)
-    def test_no_other_method_is_a_way_around(self, portal_service: Sandbox, role: Role) -> None:
+    def test_other_methods_do_not_bypass_roles(self, portal_service: Sandbox, role: Role) -> None:
         browser = browser_of(role)
-        closed = [address.url for address in own() if role not in ACTS[address.act or ""].roles]
+        closed = [address.url for address in closed_addresses() if role not in ACTS[address.act or ""].roles]
         others = set(METHODS) - {"GET", "POST"}
         tried = [
             (method, url, browser.generic(method, url).status_code) for url in closed for method in others
         ]
         assert [one for one in tried if one[2] not in (403, 405)] == []
 
-    def test_nothing_is_posted_without_the_token_of_a_form(self, portal_service: Sandbox) -> None:
+    def test_posts_require_a_csrf_token(self, portal_service: Sandbox) -> None:
         browser = browser_of(Role.SUPERVISOR, enforce_csrf_checks=True)
         answers = {url: browser.post(url).status_code for url in {a.url for a in addresses()} - {"/healthz"}}
         assert {url: status for url, status in answers.items() if status not in (403, 405, 404)} == {}
 
-    def test_no_cache_keeps_an_answer(self, portal_service: Sandbox) -> None:
+    def test_responses_are_never_cached(self, portal_service: Sandbox) -> None:
         browser = browser_of(Role.SUPERVISOR)
         answers = {address.url: browser.get(address.url).headers["Cache-Control"] for address in addresses()}
-        assert [url for url, kept in answers.items() if "no-store" not in kept] == []
+        assert [url for url, cache_control in answers.items() if "no-store" not in cache_control] == []
 
 
 def templates() -> list[Path]:
@@ -164,7 +169,7 @@ def template(request: pytest.FixtureRequest) -> Path:
 
 
 PARTIAL = re.compile(r"{% partialdef ([\w-]+)(?: inline)? %}\s*(?:{%[^%]*%}\s*|{#.*?#}\s*)*(<[^>]*>)")
-# What the content security policy would block, and what fails in contrast.
+# The content security policy blocks these, and a light badge has too little contrast.
 FORBIDDEN = {
     "an inline script": r"<script(?![^>]*\bsrc=)",
     "an inline style": r"<style|\sstyle=",
@@ -172,8 +177,8 @@ FORBIDDEN = {
     "a script in an attribute": r"hx-on|\bjs:|javascript:",
     "a light badge": r"class=\"[^\"]*-lt\b",
 }
-# Values are formatted by our own filters, and nothing is declared safe.
-FOREIGN_FILTER = re.compile(r"\|(?:floatformat|intcomma|timesince|timeuntil|naturaltime|safe)\b")
+# Values are formatted by the portal's own filters, and nothing is marked safe.
+DJANGO_FILTER = re.compile(r"\|(?:floatformat|intcomma|timesince|timeuntil|naturaltime|safe)\b")
 TEMPLATE_SYNTAX = re.compile(r"{[{%#].*?[}%#]}", re.DOTALL)
 
 
@@ -184,8 +189,8 @@ def subclasses_of(base: type) -> Iterator[type]:
 
 
 class TestForms:
-    def test_no_free_text_escapes_the_guard_against_ssn_and_ein(self) -> None:
-        """Searches and the sign-in keep nothing that is typed; fields of an EIN or SSN alone take one."""
+    def test_every_form_with_free_text_guards_against_ssn_and_ein(self) -> None:
+        """Searches and sign-in store no input, and only the SSN and EIN fields accept such numbers."""
         list(addresses())  # Imports every module with a view, and so every form.
         own: set[Any] = {form for form in subclasses_of(BaseForm) if form.__module__.startswith("portal.")}
         own |= {StaffAdmin.form, StaffAdmin.add_form}
@@ -198,7 +203,7 @@ class TestForms:
 
 
 class TestTemplates:
-    def test_it_compiles(self, template: Path) -> None:
+    def test_template_compiles(self, template: Path) -> None:
         name = str(template.relative_to(BASE_DIR / "templates"))
         assert get_template(name).origin.template_name == name
 
@@ -206,30 +211,28 @@ class TestTemplates:
         lines = enumerate(template.read_text().splitlines(), 1)
         assert [number for number, line in lines if len(line) > MAX_TEMPLATE_COLUMNS] == []
 
-    def test_it_holds_nothing_that_is_forbidden(self, template: Path) -> None:
+    def test_template_has_no_forbidden_markup(self, template: Path) -> None:
         markup = TEMPLATE_SYNTAX.sub("", template.read_text())
         assert [what for what, pattern in FORBIDDEN.items() if re.search(pattern, markup)] == []
 
-    def test_values_are_formatted_in_one_way(self, template: Path) -> None:
-        assert FOREIGN_FILTER.findall(template.read_text()) == []
+    def test_template_uses_only_the_portals_formats(self, template: Path) -> None:
+        assert DJANGO_FILTER.findall(template.read_text()) == []
 
-    def test_a_partial_that_can_be_aimed_at_has_its_name_as_id(self, template: Path) -> None:
+    def test_targeted_partials_have_their_name_as_id(self, template: Path) -> None:
         text = template.read_text()
         roots = {name: re.search(r'(?:\bid=|panel )"([^"]+)"', root) for name, root in PARTIAL.findall(text)}
         assert [name for name, found in roots.items() if found and found[1] != name] == []
-        aimed_at = set(
-            re.findall(r'hx-target="#([\w-]+)"', "".join(path.read_text() for path in templates()))
-        )
+        targets = set(re.findall(r'hx-target="#([\w-]+)"', "".join(path.read_text() for path in templates())))
         names = set(re.findall(r"{% partialdef ([\w-]+)", text))
-        assert [name for name in names & aimed_at if not roots.get(name)] == []
+        assert [name for name in names & targets if not roots.get(name)] == []
 
-    def test_it_can_be_done_without_script(self, template: Path) -> None:
-        """What HTMX may fetch, a link or a form leads to as well."""
+    def test_every_hx_post_works_without_scripts(self, template: Path) -> None:
+        """Only forms, buttons and inputs post with HTMX, so a plain form does the same."""
         elements = re.findall(r"<(\w+)([^>]*)>", template.read_text())
-        alone = [
+        without_fallback = [
             tag for tag, rest in elements if "hx-post=" in rest and tag not in ("form", "button", "input")
         ]
-        assert alone == []
+        assert without_fallback == []
 
 
 def resources(client: Client) -> dict[str, Resource]:
@@ -255,7 +258,7 @@ PERSON = servicing.NewKeyPerson(
 
 
 def calls(client: Client, sandbox: Sandbox) -> dict[str, Callable[[], object]]:
-    """Every operation of the interface, ready to be called."""
+    """Return a call of every client operation by name."""
     world = sandbox.world
     owner = world.borrower()
     borrower, person = owner["uuid"], owner["key_people"][0]["uuid"]
@@ -291,7 +294,9 @@ def calls(client: Client, sandbox: Sandbox) -> dict[str, Callable[[], object]]:
 
 
 class TestOperations:
-    def test_every_method_has_a_handler_of_its_name(self, service_client: Client, sandbox: Sandbox) -> None:
+    def test_every_client_method_has_a_sandbox_handler(
+        self, service_client: Client, sandbox: Sandbox
+    ) -> None:
         named = {
             f"{area}.{name}"
             for area, resource in resources(service_client).items()
@@ -300,7 +305,9 @@ class TestOperations:
         assert named == set(calls(service_client, sandbox)) == set(sources.BY_NAME) - {"documents.fetch"}
         assert named <= set(OPERATIONS)
 
-    def test_every_call_is_recorded_under_that_name(self, service_client: Client, sandbox: Sandbox) -> None:
+    def test_every_call_is_recorded_under_its_method_name(
+        self, service_client: Client, sandbox: Sandbox
+    ) -> None:
         seen: list[str] = []
 
         class Recorder:
@@ -315,7 +322,7 @@ class TestOperations:
         assert seen == list(every)
         assert [call.operation for call in sandbox.calls] == seen
 
-    def test_no_read_carries_a_content_type(self, service_client: Client, sandbox: Sandbox) -> None:
+    def test_reads_send_no_content_type(self, service_client: Client, sandbox: Sandbox) -> None:
         for call in calls(service_client, sandbox).values():
             call()
         types = {call.operation: call.headers.get("Content-Type") for call in sandbox.calls}
@@ -324,8 +331,8 @@ class TestOperations:
         assert reads == {one.name for one in sources.OPERATIONS if one.ids} | {"messages.list"}
 
 
-class TestPublicFace:
-    def test_every_error_and_every_model_is_offered(self) -> None:
+class TestPublicApi:
+    def test_every_error_and_model_is_exported(self) -> None:
         models = {cls.__name__ for cls in subclasses(codec.Model)} - {"Record"}
         failures = {cls.__name__ for cls in subclasses(errors.ServicingError)} | {"ServicingError"}
         inputs = {
@@ -341,7 +348,7 @@ class TestPublicFace:
         }
         assert models | failures | inputs <= set(servicing.__all__)
 
-    def test_every_name_leads_somewhere_and_comes_once(self) -> None:
+    def test_exported_names_exist_and_are_sorted(self) -> None:
         assert servicing.__all__ == sorted(
             set(servicing.__all__), key=lambda name: (not name.isupper(), name)
         )
@@ -349,12 +356,12 @@ class TestPublicFace:
 
 
 def subclasses(base: type) -> set[type]:
-    """What the library itself derives from a class."""
+    """Return all subclasses of a class in the client library."""
     direct = {cls for cls in base.__subclasses__() if cls.__module__.startswith("servicing.")}
     return direct.union(*map(subclasses, direct))
 
 
-def test_every_test_that_the_promises_name_is_there() -> None:
+def test_every_test_named_in_security_md_exists() -> None:
     named = re.findall(r"`(tests/[\w/.]+)((?:::\w+)*)`", (BASE_DIR / "SECURITY.md").read_text())
     texts = {path: "".join(one.read_text() for one in python_files(BASE_DIR / path)) for path, _ in named}
     assert len(named) > 30
@@ -371,7 +378,7 @@ DOCUMENTS = [path for pattern in ("*.md", "*/*.md", "tests/bench/*.md") for path
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(BASE_DIR)))
-def test_every_link_of_a_document_leads_somewhere(document: Path) -> None:
+def test_document_links_resolve(document: Path) -> None:
     text = document.read_text()
     titles = re.findall(r"^#+ (.+)$", text.lower(), re.MULTILINE)
     anchors = {"#" + re.sub(r"[^\w -]", "", title).replace(" ", "-") for title in titles}
@@ -385,7 +392,7 @@ def test_the_readme_stays_short() -> None:
     assert len((BASE_DIR / "README.md").read_bytes()) <= 8 * 1024
 
 
-# A reader cannot guess from these names what they mean.
+# Readers cannot guess what these names mean.
 UNCLEAR_NAMES = {
     "told", "tells", "kept", "made", "held", "ended", "apart", "here", "few", "ahead", "theirs", "saw", "hasty",
     "settle",
@@ -393,7 +400,7 @@ UNCLEAR_NAMES = {
 
 
 def names_in(path: Path) -> set[str]:
-    """The names of a module, its package, its functions, classes and arguments."""
+    """Return the names of a module, its package, functions, classes and arguments."""
     nodes = list(ast.walk(ast.parse(path.read_text())))
     definitions = {
         node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
@@ -405,7 +412,7 @@ def names_in(path: Path) -> set[str]:
     )
 
 
-def test_no_function_class_argument_or_module_has_an_unclear_name() -> None:
+def test_code_has_no_unclear_names() -> None:
     paths = [path for folder in ("portal", "servicing") for path in python_files(BASE_DIR / folder)]
     found = {
         (str(path.relative_to(BASE_DIR)), name)
@@ -417,7 +424,7 @@ def test_no_function_class_argument_or_module_has_an_unclear_name() -> None:
     assert sorted(found) == []
 
 
-# Words that made screens read like a translation; see "Words" in CONTRIBUTING.md.
+# Unclear or non-US words that users must not see; see "Words" in CONTRIBUTING.md.
 UNCLEAR_WORDS = re.compile(
     r"\b(?:is|was|were) told\b|told here|known here|known to this desk|this desk|put aside|kept nowhere|of theirs"
     r"|\bwhoever\b|\beverybody\b|every entity|read again|the last word|set out to|came of it|makes nothing of it"
@@ -432,7 +439,7 @@ SCRIPT_TEXT = re.compile(r"\"[^\"\n]* [^\"\n]*\"|`[^`]* [^`]*`")
 
 
 def template_texts(markup: str) -> Iterator[str]:
-    """Each text and each shown attribute of a template, with the words that its tags pass on."""
+    """Yield each text and visible attribute of a template, including the texts passed to its tags."""
     markup = TEMPLATE_COMMENT.sub("", markup)
     markup = TEMPLATE_SYNTAX.sub(
         lambda tag: " ".join(one or other for one, other in QUOTED.findall(tag[0])), markup
@@ -442,7 +449,7 @@ def template_texts(markup: str) -> Iterator[str]:
 
 
 def python_texts(path: Path) -> Iterator[str]:
-    """Each string of several words or a capitalized one; docstrings are for developers."""
+    """Yield each string of several words or one capitalized word, without docstrings."""
     nodes = list(ast.walk(ast.parse(path.read_text())))
     statements = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     strings = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in statements]
@@ -452,7 +459,7 @@ def python_texts(path: Path) -> Iterator[str]:
 
 
 def shown_texts() -> Iterator[tuple[str, str]]:
-    """What people read, in one line each, with its file: templates, messages of the code, scripts and documents."""
+    """Yield each text that people read with its file: from templates, code, scripts and documents."""
     for path in (BASE_DIR / "templates").rglob("*.*"):
         yield from ((path.name, text) for text in template_texts(path.read_text()))
     for folder in ("portal", "servicing"):
@@ -486,7 +493,7 @@ def test_no_screen_uses_an_unclear_word() -> None:
         "Your e-mail address",
     ],
 )
-def test_an_unclear_word_is_found_wherever_a_template_has_it(markup: str) -> None:
+def test_unclear_words_are_found_anywhere_in_a_template(markup: str) -> None:
     assert unclear_words(("a template", text) for text in template_texts(markup))
 
 
@@ -494,18 +501,18 @@ def python_files(path: Path) -> list[Path]:
     return sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.exists() else []
 
 
-NOW_ALONE = re.compile(
+CALENDAR_TODAY = re.compile(
     r"\blocaldate\(\)|\bdate\.today\(|\b(now|localtime)\([^()]*\)\.date\(\)|\bdatetime\.today\("
 )
-# Compares a displayed timestamp with the day in the zone of the person who looks.
-OF_DISPLAYED_TIMES = {"portal/ui/wording.py": ["localdate()"]}
+# Displayed timestamps are compared with today in the user's own time zone.
+ALLOWED_CALENDAR_TODAY = {"portal/ui/wording.py": ["localdate()"]}
 
 
-def test_today_is_the_business_date_everywhere() -> None:
+def test_today_always_means_the_business_date() -> None:
     found = {
-        str(path.relative_to(BASE_DIR)): [one.group() for one in NOW_ALONE.finditer(path.read_text())]
+        str(path.relative_to(BASE_DIR)): [one.group() for one in CALENDAR_TODAY.finditer(path.read_text())]
         for folder in ("portal", "servicing")
         for path in (BASE_DIR / folder).rglob("*.py")
         if "sandbox" not in path.parts and "migrations" not in path.parts
     }
-    assert {path: calls for path, calls in found.items() if calls} == OF_DISPLAYED_TIMES
+    assert {path: calls for path, calls in found.items() if calls} == ALLOWED_CALENDAR_TODAY

@@ -3,9 +3,9 @@
     python -m tests.bench [--quick] [--baseline] [part of a name …]
 
 Parts with a database use DATABASE_URL, if set. Figures are saved in results.json and shown in README.md, both in this
-folder. ``--quick`` runs only the parts in :data:`QUICK`, with little data, and compares their ratios with
-baseline.json. It fails if one has no baseline, or has grown by a fifth twice in a row: the machine may have been busy
-the first time. With ``--baseline`` it saves them there instead.
+folder. ``--quick`` runs only the parts in :data:`QUICK`, with less data, and compares their ratios with baseline.json.
+It fails if a ratio has no baseline, or has grown by a fifth in two runs: the machine may have been busy during the
+first. With ``--baseline`` it saves the ratios there instead.
 """
 
 import multiprocessing
@@ -42,22 +42,22 @@ def main(arguments: list[str]) -> int:
     if is_quick:
         os.environ |= SIZES
         wanted = wanted or QUICK
-    smaller = {name: os.environ[name] for name in SIZES if name in os.environ}
+    sizes = {name: os.environ[name] for name in SIZES if name in os.environ}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         os.environ["BENCH_DESK"] = str(Path(folder) / "desk")
-        found = measure(wanted, smaller)
+        found = measure(wanted, sizes)
         ratios = ratios_in(found)
         if is_quick and "--baseline" not in arguments and results.above_baseline(ratios, GROWTH):
-            again = ratios_in(measure(wanted, smaller))
+            again = ratios_in(measure(wanted, sizes))
             ratios = {name: min(ratio, again[name]) for name, ratio in ratios.items()}
-    if smaller:
-        results.keep(found, results.ROOT / ".bench" / "smaller.json")
+    if sizes:
+        results.save(found, results.ROOT / ".bench" / "smaller.json")
     else:
-        results.show(results.keep(found))
+        results.update_readme(results.save(found))
     missed = [row["name"] for row in rows_in(found) if not row["is_met"]]
     if is_quick:
         if "--baseline" in arguments:
-            results.keep_baseline(ratios)
+            results.save_baseline(ratios)
         missed = results.above_baseline(ratios, GROWTH)
     fine = "No ratio grew beyond its baseline." if is_quick else "Every limit is met."
     print("\n".join(["Missed:", *missed]) if missed else fine)  # noqa: T201
@@ -69,29 +69,29 @@ def rows_in(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def ratios_in(found: dict[str, Any]) -> dict[str, float]:
-    """The ratio of each row that has one."""
+    """Return the ratio of each row that has one."""
     return {row["name"]: round(row["figure"], 2) for row in rows_in(found) if row["unit"] == TIMES}
 
 
 def parts(wanted: list[str]) -> list[str]:
-    """All parts, or those whose names contain one of the words."""
+    """Return all parts, or those whose names contain one of the words."""
     names = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     return [name for name in names if not wanted or any(word in name for word in wanted)]
 
 
-def measure(wanted: list[str], smaller: dict[str, str]) -> dict[str, Any]:
-    return dict(part(name, smaller) for name in parts(wanted))
+def measure(wanted: list[str], sizes: dict[str, str]) -> dict[str, Any]:
+    return dict(part(name, sizes) for name in parts(wanted))
 
 
-def part(name: str, smaller: dict[str, str]) -> tuple[str, dict[str, Any]]:
+def part(name: str, sizes: dict[str, str]) -> tuple[str, dict[str, Any]]:
     """Run one part in its own process and print its table."""
     began, load = datetime.now(UTC), os.getloadavg()[0]
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
-        rows = alone.submit(results.measured, name).result()
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        rows = process.submit(results.measure_part, name).result()
     on_postgres = os.environ.get("DATABASE_URL", "").startswith("postgres")
     title = f"{name}, PostgreSQL" if on_postgres else name
-    found = results.part(rows, began, load, smaller)
-    print(results.tables({title: found}), end="\n\n", flush=True)  # noqa: T201 - what it is for.
+    found = results.describe_part(rows, began, load, sizes)
+    print(results.tables({title: found}), end="\n\n", flush=True)  # noqa: T201 - a command line tool
     return title, found
 
 

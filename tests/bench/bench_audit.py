@@ -1,6 +1,6 @@
-"""What the audit trail costs: appending an entry for good, and checking a million of them.
+"""Measures the audit trail: appending an entry, checking a million of them, and recording views.
 
-BENCH_ENTRIES makes the trail shorter.
+BENCH_ENTRIES sets the number of entries.
 """
 
 import os
@@ -19,7 +19,7 @@ from django.http import HttpResponse
 from django.urls import include, path
 
 from tests.bench.database import benchmark_database, gather_statistics, skip_disk_waits
-from tests.bench.memory import watched
+from tests.bench.memory import measure_growth
 from tests.bench.table import Row, at_most, compared, timed
 
 ENTRIES = int(os.environ.get("BENCH_ENTRIES", "1000000"))
@@ -32,11 +32,17 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, benchmark_database(Path(folder) / "audit.sqlite3") as name:
         insert_entries(ENTRIES)
-        return [appending(name), *verifying(name), comparing(name), *viewing(name), administering(name)]
+        return [
+            measure_appends(name),
+            *measure_verification(name),
+            measure_cross_check(name),
+            *compare_views(name),
+            compare_admin_list(name),
+        ]
 
 
-def appending(name: str) -> Row:
-    """One entry in a transaction of its own, on the disk when it returns."""
+def measure_appends(name: str) -> Row:
+    """Measure appending an entry in its own transaction, which is on the disk when it returns."""
     from portal.audit.chain import append
     from portal.audit.models import Actor
 
@@ -51,8 +57,8 @@ def appending(name: str) -> Row:
     return at_most(f"append an audit entry, {name}, median", rounds, 3)
 
 
-def viewing(name: str) -> list[Row]:
-    """A bare view for signed-in people, recorded and not, in CPU time of the process."""
+def compare_views(name: str) -> list[Row]:
+    """Compare the CPU of a view that is recorded with the same view unrecorded."""
     from django.conf import settings
     from django.test import Client
 
@@ -67,25 +73,26 @@ def viewing(name: str) -> list[Row]:
         for _ in range(VIEWS):
             assert browser.get(address()).status_code == 200
 
-    asks = [
+    requests = [
         partial(ask, lambda: "/bare/"),
         partial(ask, lambda: "/list/"),
         partial(ask, lambda: f"/list/?page={next(numbers)}"),
     ]
-    for each in asks:
+    for each in requests:
         each()
-    bare, again, first = (
-        [took / VIEWS for took in runs] for runs in timed(*asks, rounds=VIEW_ROUNDS, clock=time.process_time)
+    bare, repeated, first = (
+        [took / VIEWS for took in runs]
+        for runs in timed(*requests, rounds=VIEW_ROUNDS, clock=time.process_time)
     )
     beside = f"CPU beside the same view unrecorded, {name}"
     return [
         compared(f"a signed-in view that is recorded as a list, {beside}", first, bare, 4),
-        compared(f"the same view again, which is only counted, {beside}", again, bare, 2),
+        compared(f"the same view again, which is only counted, {beside}", repeated, bare, 2),
     ]
 
 
-def administering(name: str) -> Row:
-    """The first page of all entries in the administration, beside a bare view of the same rows."""
+def compare_admin_list(name: str) -> Row:
+    """Compare the first page of entries in the administration with a bare view of the same rows."""
     from django.conf import settings
     from django.test import Client
 
@@ -103,16 +110,16 @@ def administering(name: str) -> Row:
         for _ in range(VIEWS):
             assert browser.get(address).status_code == 200
 
-    asks = [partial(ask, "/admin/audit/entry/"), partial(ask, "/bench/rows/")]
-    for each in asks:
+    requests = [partial(ask, "/admin/audit/entry/"), partial(ask, "/bench/rows/")]
+    for each in requests:
         each()
-    ours, least = timed(*asks, rounds=VIEW_ROUNDS, clock=time.process_time)
+    ours, least = timed(*requests, rounds=VIEW_ROUNDS, clock=time.process_time)
     what = f"a page of {ENTRIES:,} entries in the administration, CPU beside a bare view of its rows, {name}"
     return compared(what, ours, least, 5)
 
 
 def rows_view(request: Any) -> HttpResponse:
-    """The newest entries, without frame, words or counts."""
+    """Show the newest entries without frame, wording or counts."""
     from portal.audit.models import Entry
     from tests.bench.plain import bare
 
@@ -125,7 +132,7 @@ def bare_view(request: Any) -> HttpResponse:
 
 
 def recorded_view(request: Any) -> HttpResponse:
-    """The same, recorded as a list."""
+    """The bare view, recorded as a list."""
     from portal.audit.view_log import log_list
 
     log_list(request, count=25)
@@ -138,12 +145,12 @@ urlpatterns = [
 ]
 
 
-def verifying(name: str) -> list[Row]:
-    """The whole chain, and what it takes of memory beyond what was in use before."""
+def measure_verification(name: str) -> list[Row]:
+    """Measure verifying the whole chain, and the memory that it adds."""
     from portal.audit.integrity import verify_chain
 
     started = time.perf_counter()
-    done, grown = watched(verify_chain)
+    done, grown = measure_growth(verify_chain)
     seconds = time.perf_counter() - started
     assert (done.entries, done.found) == (ENTRIES + APPENDS, None)
     what = f"verify {done.entries:,} audit entries, {name}"
@@ -153,14 +160,14 @@ def verifying(name: str) -> list[Row]:
     ]
 
 
-def comparing(name: str) -> Row:
-    """The trail against the tables of writes, calls, views and prints; a write has two entries and one call."""
+def measure_cross_check(name: str) -> Row:
+    """Measure comparing the trail with the tables; each write has two entries and one call."""
     from portal.audit.integrity import cross_check_tables
     from portal.audit.models import RemoteCall, WriteIntent
 
     for start in range(0, ENTRIES // 2, BATCH):
         numbers = range(start, min(start + BATCH, ENTRIES // 2))
-        WriteIntent.objects.bulk_create(write(number) for number in numbers)
+        WriteIntent.objects.bulk_create(intent(number) for number in numbers)
         RemoteCall.objects.bulk_create(
             RemoteCall(operation="borrowers.update", intent_id=UUID(int=number), duration_ms=1)
             for number in numbers
@@ -174,7 +181,7 @@ def comparing(name: str) -> Row:
 
 
 def insert_entries(count: int) -> None:
-    """A true chain, written in batches past the model."""
+    """Insert a valid chain in batches, without the model."""
     from django.db import connection, transaction
 
     from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, hash_fields
@@ -199,7 +206,7 @@ def insert_entries(count: int) -> None:
 
 
 def entry(number: int) -> dict[str, Any]:
-    """The fields of an entry such as a change of a profile leaves."""
+    """Return the fields of an entry for a change of a profile."""
     return {
         "at": START + timedelta(seconds=7 * number, microseconds=number),
         "actor_id": number % 50,
@@ -214,8 +221,8 @@ def entry(number: int) -> dict[str, Any]:
     }
 
 
-def write(number: int) -> Any:
-    """The row of a write, as two entries tell of it."""
+def intent(number: int) -> Any:
+    """Return the write intent of two entries."""
     from portal.audit.models import WriteIntent
 
     return WriteIntent(
@@ -228,7 +235,7 @@ def write(number: int) -> Any:
 
 
 def entry_content(number: int) -> dict[str, Any]:
-    """The content of such an entry."""
+    """Return the fields of an entry that depend on its write."""
     uuid = str(UUID(int=number % 10_000))
     return {
         "intent_id": UUID(int=number // 2),

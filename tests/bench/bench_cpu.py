@@ -1,12 +1,12 @@
-"""CPU of each page compared with a bare view of the same rows, signed in, behind the same middleware.
+"""Compares the CPU of each page with that of a bare view of the same rows.
 
-The CPU time of the answering thread, in turns, compressed, with deployed static files: its ratios hold on a busy
-machine too. Lists, messages and search are also compared with Django's admin, plain and tuned. Each page is measured
-with empty caches too, pages with panels until the last panel has its answer, and one page at a hundred depths of the
-call stack.
+Both are signed in, compressed and behind the same middleware, with deployed static files. They run in turns, and the
+CPU time of the answering thread is measured, so the ratios hold on a busy machine too. Lists, messages and search are
+also compared with Django's admin, plain and tuned. Each page is also measured with empty caches, pages with panels
+until the last panel is filled, and one page at a hundred depths of the call stack.
 
-All with few records, and with a million (20,000 on PostgreSQL). BENCH_BORROWERS leaves out the million; with
-BENCH_KEPT they are generated once.
+The pages run with 300 borrowers and with a million (on PostgreSQL 20,000). BENCH_BORROWERS leaves out the million;
+with BENCH_KEPT they are generated once.
 """
 
 import gc
@@ -37,40 +37,42 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "15"))
 DEPTHS = range(0, 200, 2)
 COLD_TIMES, COMPLETE_TIMES = 2, 40  # 120 ms, where a bare view takes 3 ms.
 ADMIN_TIMES, COUNTING_ADMIN_TIMES = 0.8, 0.1
-"""The limits for an admin of few rows, and for one that counts or reads a million."""
+"""The limits beside an admin, and beside one that counts or reads a million rows."""
 
 
 class Size(NamedTuple):
-    """How many records there are."""
+    """The number of records in a database."""
 
     borrowers: int
     messages: int
     engine: str = "SQLite"
 
     @property
-    def is_few(self) -> bool:
+    def is_small(self) -> bool:
         return self.borrowers < 1_000
 
     def __str__(self) -> str:
         return (
-            f"{self.borrowers:,} borrowers" if self.is_few else f"{self.borrowers:,} borrowers, {self.engine}"
+            f"{self.borrowers:,} borrowers"
+            if self.is_small
+            else f"{self.borrowers:,} borrowers, {self.engine}"
         )
 
 
-FEW, MANY = Size(300, 5_000), Size(1_000_000, 1_000_000)
+SMALL, LARGE = Size(300, 5_000), Size(1_000_000, 1_000_000)
 ON_POSTGRES = Size(20_000, 100_000, "PostgreSQL")
 
 
 class Page(NamedTuple):
-    """A page, its limit as a multiple of the bare view, and the region if only that is requested."""
+    """A page with its limit as a multiple of the bare view, and the region if only that is requested."""
 
     address: str
     limit: float
     target: str = ""
     kind: str = "borrower"
-    """The kind of its rows."""
+    """The kind of the page's rows."""
     is_listed: bool = False
-    """Whether it is compared with the admin's list."""
+    """Whether the page is compared with the admin's list."""
     text: str = ""
     """The search text."""
     has_panels: bool = False
@@ -79,42 +81,42 @@ class Page(NamedTuple):
 
 
 def rows() -> list[Row]:
-    return [row for size in sizes() for row in alone(size)]
+    return [row for size in sizes() for row in rows_of_size(size)]
 
 
 def sizes() -> list[Size]:
     if os.environ.get("DATABASE_URL", "").startswith("postgres"):
         return [ON_POSTGRES]
-    return [FEW] if "BENCH_BORROWERS" in os.environ else [FEW, MANY]
+    return [SMALL] if "BENCH_BORROWERS" in os.environ else [SMALL, LARGE]
 
 
-def alone(size: Size) -> list[Row]:
-    """The rows of one size, from a process of its own, because its settings name one database."""
+def rows_of_size(size: Size) -> list[Row]:
+    """Return the rows of one size, from a new process, because settings name one database."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(measured, size).result()
+        return pool.submit(measure_size, size).result()
 
 
-def measured(size: Size) -> list[Row]:
-    with served(size):
+def measure_size(size: Size) -> list[Row]:
+    with serving(size):
         import django
 
         django.setup()
         from portal.runtime.stack import with_large_frame
 
         gc.freeze()
-        return with_large_frame(partial(each_page, size))()
+        return with_large_frame(partial(measure_pages, size))()
 
 
-def each_page(size: Size) -> list[Row]:
+def measure_pages(size: Size) -> list[Row]:
     add_promises()
     add_references()
-    browser, pages = signed_in(), PAGES | accounts()
+    browser, pages = signed_in_browser(), PAGES | accounts()
     found = [
-        *(row for name, page in pages.items() for row in beside_references(browser, name, page, size)),
-        *(cold(browser, name, page, size) for name, page in pages.items()),
-        *(complete(browser, name, page, size) for name, page in pages.items() if page.has_panels),
+        *(row for name, page in pages.items() for row in compare_with_references(browser, name, page, size)),
+        *(compare_cold(browser, name, page, size) for name, page in pages.items()),
+        *(compare_complete(browser, name, page, size) for name, page in pages.items() if page.has_panels),
     ]
-    return [*found, *([depths(browser)] if size.is_few else [])]
+    return [*found, *([compare_depths(browser)] if size.is_small else [])]
 
 
 # --- Pages ---
@@ -161,8 +163,8 @@ TODAY = datetime.now(UTC).date()
 YEAR_AGO = TODAY - timedelta(days=365)
 
 
-def added(days: int) -> Page:
-    """The list of borrowers added in the last days."""
+def added_page(days: int) -> Page:
+    """Return the list of borrowers added in the last days."""
     return Page(f"/borrowers/?from={TODAY - timedelta(days=days - 1)}&to={TODAY}", 4)
 
 
@@ -170,11 +172,11 @@ PAGES = {
     "home": Page("/", 4, why=HOME),
     "borrowers": Page("/borrowers/", 4, is_listed=True),
     "borrowers, rows alone": Page("/borrowers/", 3, target="borrower-rows", why=ROWS),
-    "borrowers added in a day": added(1),
-    "borrowers added in a week": added(7),
-    "borrowers added in a month": added(30),
-    "borrowers added in a quarter": added(91),
-    "borrowers added in a year": added(365),
+    "borrowers added in a day": added_page(1),
+    "borrowers added in a week": added_page(7),
+    "borrowers added in a month": added_page(30),
+    "borrowers added in a quarter": added_page(91),
+    "borrowers added in a year": added_page(365),
     "loans": Page("/loans/", 4, kind="loan", is_listed=True),
     "lines of credit": Page("/lines/", 4, kind="line", is_listed=True),
     "applications": Page("/applications/", 4, kind="application", is_listed=True),
@@ -197,7 +199,7 @@ PAGES = {
 
 
 def accounts() -> dict[str, Page]:
-    """The borrower with the most accounts, and the loan and the line with the longest answers."""
+    """Return the pages of the borrower with the most accounts, and of the longest loan and line."""
     from django.db.models import Count
     from django.db.models.functions import Length
 
@@ -221,11 +223,11 @@ def accounts() -> dict[str, Page]:
 
 
 @contextmanager
-def served(size: Size) -> Iterator[None]:
-    """A database of that size and the service behind it, both in the settings."""
+def serving(size: Size) -> Iterator[None]:
+    """Run the service of a database of this size, with both in the settings."""
     with tempfile.TemporaryDirectory() as name:
-        kept = os.environ.get("BENCH_KEPT", "")
-        folder = Path(kept) / f"cpu_{size.borrowers}" if kept else Path(name)
+        saved_folder = os.environ.get("BENCH_KEPT", "")
+        folder = Path(saved_folder) / f"cpu_{size.borrowers}" if saved_folder else Path(name)
         if not (folder / "sandbox.sqlite3").exists():
             folder.mkdir(parents=True, exist_ok=True)
             prepare(folder)
@@ -239,15 +241,15 @@ def served(size: Size) -> Iterator[None]:
 
 
 def fill(folder: Path, size: Size) -> None:
-    """Add invented borrowers and messages to the service's own, up to that size."""
+    """Add invented borrowers and messages up to this size."""
     settings = environment(folder, free_port())
     count = (
         "from portal.registry.models import Record; from portal.messaging.models import Message; "
         "print(Record.objects.filter(kind='borrower').count(), Message.objects.count())"
     )
     shell = [sys.executable, "manage.py", "shell", "--no-imports", "-c", count]
-    there = subprocess.run(shell, env=settings, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    borrowers, messages = (wanted - int(one) for wanted, one in zip(size[:2], there.split(), strict=True))
+    counts = subprocess.run(shell, env=settings, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    borrowers, messages = (wanted - int(one) for wanted, one in zip(size[:2], counts.split(), strict=True))
     numbers = ["--borrowers", str(max(borrowers, 0)), "--messages", str(max(messages, 0))]
     command = [sys.executable, "-m", "tests.bench.generate", *numbers]
     subprocess.run(command, env=settings, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
@@ -275,8 +277,8 @@ def add_promises() -> None:
     Promise.objects.bulk_create(promises, batch_size=500)
 
 
-def signed_in() -> Any:
-    """A browser with a signed-in servicer."""
+def signed_in_browser() -> Any:
+    """Return a browser with a signed-in servicer."""
     from django.test import Client
 
     from portal.accounts.models import User
@@ -300,20 +302,20 @@ def fetch(browser: Any, address: str, headers: dict[str, str]) -> str:
     return (gzip.decompress(answer.content) if is_packed else answer.content).decode()
 
 
-def nobody_asks_the_service(page: Page) -> None:
+def mark_refreshed(page: Page) -> None:
     """Mark the page's records as just refreshed, so that only the page is measured."""
     from django.utils import timezone
 
     from portal.jobs.models import Worker
 
     now = timezone.now()
-    of_page(page).update(asked_at=now)
-    of_page(page).exclude(answer="").update(checked_at=now)
+    page_records(page).update(asked_at=now)
+    page_records(page).exclude(answer="").update(checked_at=now)
     Worker.objects.update_or_create(pk="bench", defaults={"beat_at": now})
 
 
-def of_page(page: Page) -> Any:
-    """The records of the page's borrower."""
+def page_records(page: Page) -> Any:
+    """Return the records of the page's borrower."""
     from portal.registry.models import Record
 
     _, area, owner, *_ = [*page.address.split("/"), ""]
@@ -323,30 +325,32 @@ def of_page(page: Page) -> Any:
 # --- Measurements ---
 
 
-def beside_references(browser: Any, name: str, page: Page, size: Size) -> list[Row]:
-    """A page compared with the bare view, and a list also with the admin's."""
+def compare_with_references(browser: Any, name: str, page: Page, size: Size) -> list[Row]:
+    """Compare a page with the bare view, and a list also with the admin's."""
     ways = WAYS if page.is_listed else ()
     others = [f"/bench/bare/{page.kind}/", *(admin_address(way, page.kind, page.text) for way in ways)]
     works: list[Callable[[], object]] = [
         partial(get, browser, one) for one in (page, *(Page(address, 1) for address in others))
     ]
-    nobody_asks_the_service(page)
+    mark_refreshed(page)
     for work in works:
         work()
-    # The admin takes so long with a million rows that meanwhile the page's own caches expire.
+    # Request the page before each round: the admin takes so long that the page's caches expire.
     ours, least, *admins = timed(
-        *works, rounds=ROUNDS if size.is_few else max(ROUNDS // 3, 3), clock=cpu_clock(), before=works[0]
+        *works, rounds=ROUNDS if size.is_small else max(ROUNDS // 3, 3), clock=cpu_clock(), before=works[0]
     )
     found = [compared(f"{name}, {size}, times a bare view", ours, least, page.limit, why=page.why)]
-    for way, theirs in zip(ways, admins, strict=True):
-        does_count = way == "plain" and size.borrowers >= MANY.borrowers
-        limit = COUNTING_ADMIN_TIMES if does_count else ADMIN_TIMES
-        found.append(compared(f"{name}, {size}, times Django's admin, {way}", ours, theirs, limit, why=FRAME))
+    for way, admin_times in zip(ways, admins, strict=True):
+        is_counting = way == "plain" and size.borrowers >= LARGE.borrowers
+        limit = COUNTING_ADMIN_TIMES if is_counting else ADMIN_TIMES
+        found.append(
+            compared(f"{name}, {size}, times Django's admin, {way}", ours, admin_times, limit, why=FRAME)
+        )
     return found
 
 
 def cpu_clock() -> Callable[[], float]:
-    """A clock of the CPU of this thread, and of the database's processes if it is a server."""
+    """Return a clock of the CPU of this thread and of PostgreSQL's processes, if used."""
     from django.db import connection
 
     if connection.vendor == "sqlite":
@@ -361,14 +365,14 @@ def cpu_clock() -> Callable[[], float]:
     return clock
 
 
-def cold(browser: Any, name: str, page: Page, size: Size) -> Row:
-    """A page with empty caches, compared with the same page again. A worker counts what waits, as it always does."""
+def compare_cold(browser: Any, name: str, page: Page, size: Size) -> Row:
+    """Compare a page with empty caches with the same page again. The worker's count of open items stays cached."""
     from django.core.cache import cache
 
     from portal.home.attention import renew_shared_count
     from portal.registry import store
 
-    nobody_asks_the_service(page)
+    mark_refreshed(page)
 
     def clear() -> None:
         cache.clear()
@@ -381,8 +385,8 @@ def cold(browser: Any, name: str, page: Page, size: Size) -> Row:
     return compared(f"{name}, {size}, caches empty, times the same again", first, again, COLD_TIMES, why=COLD)
 
 
-def complete(browser: Any, name: str, page: Page, size: Size) -> Row:
-    """CPU of all threads for a page until its last panel is filled, with a service that answers at once."""
+def compare_complete(browser: Any, name: str, page: Page, size: Size) -> Row:
+    """Measure the CPU of all threads until the last panel of a page is filled; the service answers at once."""
     from portal.live.panels import LOADER
 
     loader = re.compile(rf'<div id="{LOADER}"[^>]* hx-get="([^"]*)" hx-headers="([^"]*)"[^>]*>')
@@ -397,28 +401,30 @@ def complete(browser: Any, name: str, page: Page, size: Size) -> Row:
             )
 
     bare = partial(get, browser, Page(f"/bench/bare/{page.kind}/", 1))
-    forget = partial(of_page(page).update, asked_at=None)
+    forget = partial(page_records(page).update, asked_at=None)
     ours, least = timed(load, bare, rounds=max(ROUNDS // 2, 3), clock=time.process_time, before=forget)
     name = f"{name}, {size}, complete with its panels, times a bare view"
     return compared(name, ours, least, COMPLETE_TIMES, why=page.why)
 
 
-def depths(browser: Any) -> Row:
-    """The slowest tenth of a page's runs at a hundred depths of the call stack, compared with the median."""
+def compare_depths(browser: Any) -> Row:
+    """Compare a page at a hundred depths of the call stack: the slowest tenth with the median."""
     from portal.runtime.stack import with_large_frame
 
     page = PAGES["borrowers"]
-    nobody_asks_the_service(page)
+    mark_refreshed(page)
     work = with_large_frame(partial(get, browser, page))
 
-    def below(depth: int) -> None:
-        below(depth - 1) if depth else work()
+    def call_at_depth(depth: int) -> None:
+        call_at_depth(depth - 1) if depth else work()
 
-    took = [min(timed(partial(below, depth), rounds=3, clock=time.thread_time)[0]) for depth in DEPTHS]
-    slowest = statistics.quantiles(took, n=10, method="inclusive")[-1]
+    times = [
+        min(timed(partial(call_at_depth, depth), rounds=3, clock=time.thread_time)[0]) for depth in DEPTHS
+    ]
+    slowest = statistics.quantiles(times, n=10, method="inclusive")[-1]
     return at_most(
         "borrowers at 100 depths of the stack, slowest tenth beside the median",
-        slowest / statistics.median(took),
+        slowest / statistics.median(times),
         1.25,
         unit="×",
     )

@@ -1,6 +1,6 @@
-"""What printing costs: a summary beside Chromium, two workers beside one, a schedule beside a bare table.
+"""Compares printing: a summary with Chromium, a schedule with a bare table, and two workers with one.
 
-The figures need an idle machine with two cores. BENCH_SUMMARIES prints fewer of them.
+The figures need an idle machine with two cores. BENCH_SUMMARIES sets the number of summaries.
 """
 
 import json
@@ -33,13 +33,16 @@ def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, benchmark_database(Path(folder) / "documents.sqlite3"):
         summary, schedule = pages()
         with workers(1) as pool:
-            found = [*beside_chromium(pool, summary, Path(folder)), beside_bare_table(pool, schedule)]
-        return [*found, two_workers(summary)]
+            found = [
+                *compare_with_chromium(pool, summary, Path(folder)),
+                compare_with_bare_table(pool, schedule),
+            ]
+        return [*found, compare_workers(summary)]
 
 
 @contextmanager
 def workers(number: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes as the portal starts them, warm."""
+    """Start warmed-up processes, as the portal does."""
     from portal.documents.pdf import warm_up
 
     context = multiprocessing.get_context("spawn")
@@ -49,19 +52,19 @@ def workers(number: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
 
 
-def drawn(pool: ProcessPoolExecutor, html: str) -> bytes:
+def render(pool: ProcessPoolExecutor, html: str) -> bytes:
     from portal.documents.pdf import render_here
 
     return pool.submit(render_here, html).result(TIME_LIMIT)
 
 
-def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[Row]:
-    """The same summary drawn here, and printed by a headless Chromium that is started for it."""
+def compare_with_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[Row]:
+    """Compare rendering a summary with printing it in a headless Chromium that is started for it."""
     page = folder / "summary.html"
     style = (STATIC / "css" / "print.css").as_uri()
     page.write_text(html.replace("</head>", f'<link rel="stylesheet" href="{style}"></head>'))
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
-    flags.append("--generate-pdf-document-outline")  # The tags it writes anyway.
+    flags.append("--generate-pdf-document-outline")  # Chromium writes tags in any case.
     command = [
         "chromium",
         *flags,
@@ -69,7 +72,7 @@ def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[
         f"--print-to-pdf={folder / 'x.pdf'}",
     ]
     printing = partial(subprocess.run, [*command, page.as_uri()], check=True, capture_output=True)
-    ours, theirs = timed(partial(drawn, pool, html), printing, rounds=ROUNDS)
+    ours, chromium = timed(partial(render, pool, html), printing, rounds=ROUNDS)
     (worker,) = multiprocessing.active_children()
     status = Path(f"/proc/{worker.pid}/status").read_text()
     peak = int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024
@@ -77,18 +80,18 @@ def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[
     why = "the layout is done in Python, and its time is spread evenly; CONTRIBUTING says what it follows."
     return [
         compared(
-            "a summary of two pages beside a headless Chromium started for it", ours, theirs, 1 / 3, why=why
+            "a summary of two pages beside a headless Chromium started for it", ours, chromium, 1 / 3, why=why
         ),
         compared("its memory beside Chromium's largest process", peak, largest, 1, unit="MB"),
     ]
 
 
-def beside_bare_table(pool: ProcessPoolExecutor, html: str) -> Row:
-    """A schedule of 360 rows beside the document engine on a table of the same rows without any style."""
+def compare_with_bare_table(pool: ProcessPoolExecutor, html: str) -> Row:
+    """Compare rendering a schedule of 360 rows with rendering a table of the same rows without style."""
     lines = "".join(re.findall(r"<tr>.*?</tr>", html, re.DOTALL))
     table = f'<!doctype html><html lang="en"><title>Rows</title><table>{lines}</table>'
     ours, bare = timed(
-        partial(drawn, pool, html), lambda: pool.submit(bare_pdf, table).result(), rounds=ROUNDS
+        partial(render, pool, html), lambda: pool.submit(bare_pdf, table).result(), rounds=ROUNDS
     )
     return compared("a schedule of 360 rows beside a bare table of the same rows", ours, bare, 2.5)
 
@@ -99,30 +102,32 @@ def bare_pdf(html: str) -> int:
     return len(HTML(string=html).write_pdf())
 
 
-def two_workers(html: str) -> Row:
-    """Many summaries with two workers beside one."""
-    took = []
+def compare_workers(html: str) -> Row:
+    """Compare printing many summaries with two workers and with one."""
+    seconds = []
     for number in (2, 1):
         with workers(number) as pool:
             started = time.perf_counter()
-            for one in [pool.submit(_draw, html) for _ in range(SUMMARIES)]:
+            for one in [pool.submit(_render_length, html) for _ in range(SUMMARIES)]:
                 one.result()
-            took.append(time.perf_counter() - started)
-    two, one_alone = took
-    return compared(f"{SUMMARIES} summaries with two workers beside one", two, one_alone, 1 / 1.7, unit="s")
+            seconds.append(time.perf_counter() - started)
+    two_workers, one_worker = seconds
+    return compared(
+        f"{SUMMARIES} summaries with two workers beside one", two_workers, one_worker, 1 / 1.7, unit="s"
+    )
 
 
-def _draw(html: str) -> int:
+def _render_length(html: str) -> int:
     from portal.documents.pdf import render_here
 
     return len(render_here(html))
 
 
-# --- What is printed ---
+# --- Documents ---
 
 
 def pages() -> tuple[str, str]:
-    """A summary of two pages, and a schedule of 360 rows."""
+    """Return a summary of two pages and a schedule of 360 rows."""
     from django.utils import timezone
 
     from portal.documents import loan_schedule

@@ -1,6 +1,6 @@
-"""The message list with a million messages: each filter and each pair of filters, search, sync and a full export.
+"""Measures the message list with a million messages: filters, pairs of filters, search, sync and a full export.
 
-Compared with Django's admin, bare queries and a bare bulk_create. BENCH_MESSAGES sets the number of messages,
+It is compared with Django's admin, bare queries and a bare bulk_create. BENCH_MESSAGES sets the number of messages,
 BENCH_ADDRESSES how many combinations of filters are measured. BENCH_EACH=1 prints the medians of each address. With
 BENCH_KEPT the messages are generated once.
 """
@@ -20,9 +20,9 @@ from multiprocessing import get_context
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.bench.bench_registry import signed_in
+from tests.bench.bench_registry import signed_in_browser
 from tests.bench.memory import resident
-from tests.bench.messages import MESSAGES, NOW, bank, bodies, generated
+from tests.bench.messages import MESSAGES, NOW, bank, bodies, generated_messages
 from tests.bench.plain import bare, change_list
 from tests.bench.table import Row, at_most, bounded, compared, p95, timed
 
@@ -30,17 +30,17 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 ADDRESSES = int(os.environ.get("BENCH_ADDRESSES", "1000"))
 DEEP = 5_000
 TABLE = 100_000
-ALIKE = 1.1
-"""Two runs of the same page differ by this factor."""
+MAX_PAGE_RATIO = 1.1
+"""Two runs of the same page differ by up to this factor."""
 MANY = 100_000
 """With fewer messages the admin's page is faster, because it shows less."""
 WRITTEN = min(5_000, MESSAGES)
 PAGE = 100
 """Messages in one answer of the service."""
-Asked = dict[str, Any]
+Filters = dict[str, Any]
 
 TODAY = NOW.date()
-SINGLE: dict[str, list[Asked]] = {
+SINGLE: dict[str, list[Filters]] = {
     "event": [
         {"event": ["payment.failed", "payment.scheduled"]},
         {"event": "payment.failed", "source": "copy"},
@@ -58,7 +58,7 @@ SINGLE: dict[str, list[Asked]] = {
     "link": [{"link": "unlinked"}],
     "order": [{"order": "oldest"}],
 }
-TEXT: dict[str, list[Asked]] = {
+TEXT: dict[str, list[Filters]] = {
     "q": [
         {"q": text}
         for text in ("succeeded", "failed_after", "nowhere", bank(7), '{"payload": {"status": "FAILED"}}')
@@ -72,14 +72,14 @@ RICHER = (
 
 
 def rows() -> list[Row]:
-    with generated() as engine:
-        admin = listed_by_django()
-        link()
+    with generated_messages() as engine:
+        admin = admin_list()
+        link_bank_accounts()
         size = f"{MESSAGES:,} messages, {engine}"
-        return [*pages(size), *beside(admin), *writing(), memory()]
+        return [*pages(size), *compare_with_admin(admin), *compare_sync(), memory()]
 
 
-def link() -> None:
+def link_bank_accounts() -> None:
     """Link two bank accounts to borrowers, as staff do."""
     from portal.messaging.models import BankAccount
     from portal.registry.models import Kind, Record
@@ -94,37 +94,37 @@ def link() -> None:
 
 
 def pages(size: str) -> list[Row]:
-    """The list as a browser requests it, with its counts and filters: the first page and one far down."""
-    browser = signed_in()
-    first, later = measure(browser, some([{"source": "copy"}, *sets(SINGLE, SINGLE)]))
-    text, text_later = measure(browser, some([*TEXT["q"], *sets(TEXT, SINGLE)]))
+    """Measure the list with its counts and filters: the first page, and one far down."""
+    browser = signed_in_browser()
+    first, later = measure(browser, sample_filters([{"source": "copy"}, *filter_pairs(SINGLE, SINGLE)]))
+    text, text_later = measure(browser, sample_filters([*TEXT["q"], *filter_pairs(TEXT, SINGLE)]))
     return [
         at_most(f"first page, one or two filters, {size}, p95", first, 100),
-        compared("a page far down, times the first, p95", later, first, ALIKE),
+        compared("a page far down, times the first, p95", later, first, MAX_PAGE_RATIO),
         at_most(f"first page, text or JSON, alone or with a filter, {size}, p95", text, 300),
-        compared("a page of results far down, times the first, p95", text_later, text, ALIKE),
+        compared("a page of results far down, times the first, p95", text_later, text, MAX_PAGE_RATIO),
     ]
 
 
-def sets(ones: dict[str, list[Asked]], others: dict[str, list[Asked]]) -> Iterator[Asked]:
-    """Pairs of filters of two kinds; if both arguments are the same, also each filter alone."""
-    kinds = combinations(ones, 2) if ones is others else ((one, other) for one in ones for other in others)
+def filter_pairs(ones: dict[str, list[Filters]], others: dict[str, list[Filters]]) -> Iterator[Filters]:
+    """Yield pairs of filters of two kinds; if both arguments are the same, also each filter alone."""
+    pairs = combinations(ones, 2) if ones is others else ((one, other) for one in ones for other in others)
     if ones is others:
         yield from (one for kind in ones.values() for one in kind)
-    for kind, other in kinds:
+    for kind, other in pairs:
         if {kind, other} != {"days", "times"}:
             yield from (one | another for one in ones[kind] for another in others[other])
 
 
-def some(asked: list[Asked]) -> list[Asked]:
-    """A sample of ADDRESSES of them, the same each time."""
+def sample_filters(asked: list[Filters]) -> list[Filters]:
+    """Return a sample of ADDRESSES filters, the same each time."""
     return random.Random(20261121).sample(asked, min(len(asked), ADDRESSES))
 
 
-def measure(browser: Any, asked: Iterable[Asked]) -> tuple[list[float], list[float]]:
-    """The 95th percentile of each round, of first pages and of pages far down, in turns.
+def measure(browser: Any, asked: Iterable[Filters]) -> tuple[list[float], list[float]]:
+    """Return the 95th percentile of each round, of first pages and of pages far down.
 
-    An extra first round only warms the cache.
+    Both are requested in turns; an extra first round only warms the cache.
     """
     first, later = [], []
     for one in asked:
@@ -136,11 +136,13 @@ def measure(browser: Any, asked: Iterable[Asked]) -> tuple[list[float], list[flo
         if os.environ.get("BENCH_EACH"):
             medians = [statistics.median(each) for each in (first[-1], later[-1])]
             sys.stderr.write(f"{medians[0]:9.1f} {medians[1]:9.1f}  {one}\n")
-    return [p95(took) for took in zip(*first, strict=True)], [p95(took) for took in zip(*later, strict=True)]
+    return [p95(seconds) for seconds in zip(*first, strict=True)], [
+        p95(seconds) for seconds in zip(*later, strict=True)
+    ]
 
 
-def place(asked: Asked) -> str:
-    """The page after 5,000 messages, or from the middle if there are fewer."""
+def place(asked: Filters) -> str:
+    """Return the page after 5,000 messages, or from the middle if there are fewer."""
     from django.http import QueryDict
 
     from portal.messaging.explorer import Explorer
@@ -154,9 +156,9 @@ def place(asked: Asked) -> str:
 def ask(browser: Any, address: str) -> float:
     started = time.perf_counter()
     answer = browser.get(address, headers={"HX-Request": "true", "HX-Target": "messages"})
-    took = (time.perf_counter() - started) * 1000
+    seconds = (time.perf_counter() - started) * 1000
     assert answer.status_code == 200, f"{address}: {answer.status_code}"
-    return took
+    return seconds
 
 
 # --- Compared with Django ---
@@ -175,19 +177,19 @@ PLAIN: list[dict[str, str]] = [
 SHOWN = ["uuid", "event", "status", "product", "amount", "payment_status", "day"]
 
 
-def listed_by_django() -> Callable[..., None]:
-    """The list of messages in Django's admin."""
+def admin_list() -> Callable[..., None]:
+    """Return a function that renders the list of messages in Django's admin."""
     from portal.messaging.models import Message
 
     return change_list(Message, SHOWN, list_filter=["event", "status", "product", "payment_status"])
 
 
-def beside(admin: Callable[..., None]) -> list[Row]:
-    """Our page compared with the admin's and with a bare query in a bare template; our query with the bare one."""
+def compare_with_admin(admin: Callable[..., None]) -> list[Row]:
+    """Compare our page with the admin's and a bare view, and our query with a bare one."""
     from portal.messaging.models import Message
     from portal.messaging.query import COLUMNS, MessageQuery
 
-    browser, names = signed_in(), {column: name for name, column in COLUMNS.items()}
+    browser, names = signed_in_browser(), {column: name for name, column in COLUMNS.items()}
     # Without JavaScript the page would wait for the service's count.
     browser.cookies["js"] = "1"
     runs = []
@@ -202,20 +204,20 @@ def beside(admin: Callable[..., None]) -> list[Row]:
             lambda rows=rows: list(rows.all()[:26]),
         )
         runs.append(timed(*works, rounds=ROUNDS))
-    # The mean of all filters, for each round.
-    ours, theirs, plain, queried, queries = (
-        [statistics.mean(each) for each in zip(*took, strict=True)] for took in zip(*runs, strict=True)
+    # For each round, take the mean of all filters.
+    portal_times, admin_times, plain, queried, queries = (
+        [statistics.mean(each) for each in zip(*seconds, strict=True)] for seconds in zip(*runs, strict=True)
     )
-    among_many = 1 if MESSAGES >= MANY else None
+    limit = 1 if MESSAGES >= MANY else None
     return [
         compared(
             "list of messages, times Django's admin, mean of seven filters",
-            ours,
-            theirs,
-            among_many,
+            portal_times,
+            admin_times,
+            limit,
             why=RICHER,
         ),
-        compared("list of messages, times a bare query in a bare template", ours, plain, None),
+        compared("list of messages, times a bare query in a bare template", portal_times, plain, None),
         compared("query of a page and its count, times the bare query of its rows", queried, queries, 10),
     ]
 
@@ -223,8 +225,8 @@ def beside(admin: Callable[..., None]) -> list[Row]:
 # --- Sync and export ---
 
 
-def writing() -> list[Row]:
-    """Reading and saving the service's answers, compared with a bare bulk_create of the same rows."""
+def compare_sync() -> list[Row]:
+    """Compare decoding and saving the service's answers with a bare bulk_create of the same rows."""
     from portal.messaging.models import Message
     from portal.messaging.store import message_row, save_messages
     from portal.messaging.sync import BATCH as SAVED_AT_ONCE
@@ -244,28 +246,30 @@ def writing() -> list[Row]:
 
     ready = sorted((message_row(one) for answer in answers for one in read(answer)), key=lambda row: row.pk)
     keys = [row.pk for row in ready]
-    ours: list[float] = []
+    portal_times: list[float] = []
     plain: list[float] = []
-    for work, took in ((sync, ours), (lambda: Message.objects.bulk_create(ready), plain)) * ROUNDS:
+    for work, seconds in ((sync, portal_times), (lambda: Message.objects.bulk_create(ready), plain)) * ROUNDS:
         started = time.perf_counter()
         work()
-        took.append((time.perf_counter() - started) * 1000)
+        seconds.append((time.perf_counter() - started) * 1000)
         Message.objects.filter(pk__gte=keys[0], pk__lte=keys[-1]).delete()
-    return [compared(f"sync: {WRITTEN:,} messages read and saved, times `bulk_create`", ours, plain, 2)]
+    return [
+        compared(f"sync: {WRITTEN:,} messages read and saved, times `bulk_create`", portal_times, plain, 2)
+    ]
 
 
 def memory() -> Row:
-    """Extra memory of a process that exports all messages as JSON Lines, then many of them as CSV."""
+    """Measure the extra memory of exporting all messages as JSON Lines, then many of them as CSV."""
     from django.db import connection
 
     with get_context("spawn").Pool(1) as pool:
-        before, highest = pool.apply(exporting, (connection.settings_dict["NAME"],))
+        before, highest = pool.apply(measure_export, (connection.settings_dict["NAME"],))
     what = f"export of all as JSON Lines, and {min(MESSAGES, TABLE):,} as CSV: memory above idle"
     return bounded(what, highest, before, 50, unit="MB")
 
 
-def exporting(database: str) -> tuple[float, float]:
-    """Megabytes before the export and at its peak, in a process that does nothing else."""
+def measure_export(database: str) -> tuple[float, float]:
+    """Return the megabytes before the exports and at their peak, for a process that does nothing else."""
     import django
     from django.test.utils import override_settings
 
@@ -274,7 +278,7 @@ def exporting(database: str) -> tuple[float, float]:
 
     connection.settings_dict["NAME"] = database
     with override_settings(DEBUG=False, ALLOWED_HOSTS=["testserver"]):
-        browser = signed_in()
+        browser = signed_in_browser()
         ask(browser, "/messages/?source=copy")
         gc.collect()
         before = highest = resident()
@@ -292,5 +296,5 @@ def exporting(database: str) -> tuple[float, float]:
             sys.stderr.write(f"{lines:,} lines of {form} in {time.perf_counter() - started:.0f} s\n")
     connection.close()
     if connection.vendor == "postgresql":
-        connection.close_pool()  # type: ignore[attr-defined]  # of PostgreSQL's
+        connection.close_pool()  # type: ignore[attr-defined]  # only on PostgreSQL
     return before, highest

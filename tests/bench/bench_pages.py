@@ -1,4 +1,4 @@
-"""Pages while the lending service is slow or silent, beside the same pages while it answers at once."""
+"""Compares pages while the lending service is slow or silent with the same pages while it answers at once."""
 
 import os
 import time
@@ -7,17 +7,17 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.bench.deployment import Portal, running
+from tests.bench.deployment import Portal, running_portal
 from tests.bench.table import Row, at_most, bounded
 
 DELAYS = [float(each) for each in os.environ.get("BENCH_DELAYS", "0,0.1,0.5,1").split(",")]
 """Seconds of silence before each answer of the service."""
 SILENCE = 60
 PAGE_WAIT_MS = 40
-"""So long a page waits for the service: ``PAGE_WAIT_SECONDS`` of portal.live.panels."""
+"""How long a page waits for the service: ``PAGE_WAIT_SECONDS`` of portal.live.panels."""
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-ITSELF = (
+WHY = (
     "the page takes longer than that without any delay, although all its panels come in one answer, and a page waits up"
     " to 40 ms for answers before it is drawn."
 )
@@ -25,27 +25,29 @@ COMPLETE = "() => !document.querySelector('[aria-busy=true]') && document.docume
 
 
 def rows() -> list[Row]:
-    with running() as portal:
+    with running_portal() as portal:
         pages = addresses(portal)
-        needing = {name: pages[name] for name in ("borrower", "loan", "line of credit")}
+        panel_pages = {name: pages[name] for name in ("borrower", "loan", "line of credit")}
         found = [row for name, path in pages.items() for row in first_paint(portal, name, path)]
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
             )
             found += [
-                complete(portal, browser, name, path, delay)
-                for name, path in needing.items()
+                complete_page(portal, browser, name, path, delay)
+                for name, path in panel_pages.items()
                 for delay in DELAYS
             ]
             browser.close()
-        found += [without_javascript(portal, *page, delay) for page in needing.items() for delay in DELAYS]
-        found += [silent(portal, name, path) for name, path in needing.items()]
-        return [*found, home_alone(portal)]
+        found += [
+            without_javascript(portal, *page, delay) for page in panel_pages.items() for delay in DELAYS
+        ]
+        found += [silent_service(portal, name, path) for name, path in panel_pages.items()]
+        return [*found, home_with_silent_service(portal)]
 
 
 def addresses(portal: Portal) -> dict[str, str]:
-    """The pages that are measured: of the borrower with the most accounts, and of every list."""
+    """Return the addresses of home, of every list, of the borrower with the most accounts, of a loan and of a line."""
     owner = portal.owners_by_accounts()[0]
     loan, line = portal.accounts("loan")[0], portal.accounts("line")[0]
     return {
@@ -62,19 +64,19 @@ def addresses(portal: Portal) -> dict[str, str]:
 
 
 def first_paint(portal: Portal, name: str, path: str) -> list[Row]:
-    """The page itself, whose panels load by themselves later."""
-    undelayed = _taken(portal, path, js=True)
+    """Measure a page before its panels load."""
+    undelayed = _page_times(portal, path, js=True)
     rows = [at_most(f"first paint of {name}, calls not delayed", undelayed, None)]
     for delay in DELAYS[1:]:
-        with _slow(portal, delay):
-            delayed = _taken(portal, path, js=True)
+        with _delayed(portal, delay):
+            delayed = _page_times(portal, path, js=True)
         label = f"first paint of {name}, calls delayed by {_words(delay)}, beside undelayed"
         rows.append(bounded(label, delayed, undelayed, PAGE_WAIT_MS + 25))
     return rows
 
 
-def complete(portal: Portal, browser: Browser, name: str, path: str, delay: float) -> Row:
-    """Until the last panel of the page has its answer, in a real browser."""
+def complete_page(portal: Portal, browser: Browser, name: str, path: str, delay: float) -> Row:
+    """Measure a page until its last panel is filled, in a real browser."""
     page = signed_in_page(portal, browser)
     page.goto(path)
 
@@ -82,14 +84,14 @@ def complete(portal: Portal, browser: Browser, name: str, path: str, delay: floa
         page.goto(path, wait_until="commit")
         page.wait_for_function(COMPLETE, polling=10)
 
-    with _slow(portal, delay):
-        took = [_timed(portal, load) for _ in range(ROUNDS)]
+    with _delayed(portal, delay):
+        times = [_time_run(portal, load) for _ in range(ROUNDS)]
     page.context.close()
-    return _beside_slowest(f"{name} complete, calls delayed by {_words(delay)}", took, delay, 120)
+    return _compare_with_slowest_call(f"{name} complete, calls delayed by {_words(delay)}", times, delay, 120)
 
 
 def signed_in_page(portal: Portal, browser: Browser) -> Page:
-    """A tab of a browser that has nothing in its cache yet."""
+    """Open a signed-in page with an empty browser cache."""
     context = browser.new_context(base_url=portal.address)
     secure = portal.address.replace("http:", "https:")
     context.add_cookies(
@@ -104,61 +106,61 @@ def signed_in_page(portal: Portal, browser: Browser) -> Page:
 
 
 def without_javascript(portal: Portal, name: str, path: str, delay: float) -> Row:
-    """The whole page, for which the server waits: its calls go side by side."""
-    with _slow(portal, delay):
-        took = _taken(portal, path, js=False)
+    """Measure a whole page, for which the server makes its calls in parallel."""
+    with _delayed(portal, delay):
+        times = _page_times(portal, path, js=False)
     label = f"{name} without JavaScript, calls delayed by {_words(delay)}"
-    return _beside_slowest(label, took, delay, delay * 1000 * 0.2 + 50)
+    return _compare_with_slowest_call(label, times, delay, delay * 1000 * 0.2 + 50)
 
 
-def _beside_slowest(name: str, took: list[float], delay: float, limit: float) -> Row:
-    """Beside the slowest call; without a delay only how long it took."""
+def _compare_with_slowest_call(name: str, times: list[float], delay: float, limit: float) -> Row:
+    """Compare the times with the slowest call, if calls are delayed."""
     if not delay:
-        return at_most(name.replace("delayed by 0 ms", "not delayed"), took, None)
-    slowest = [delay * 1000] * len(took)
-    return bounded(f"{name}, beside the slowest call", took, slowest, limit, why=ITSELF)
+        return at_most(name.replace("delayed by 0 ms", "not delayed"), times, None)
+    slowest = [delay * 1000] * len(times)
+    return bounded(f"{name}, beside the slowest call", times, slowest, limit, why=WHY)
 
 
-def silent(portal: Portal, name: str, path: str) -> Row:
-    """How long a page without JavaScript waits for a service that says nothing."""
-    copies = _taken(portal, path, js=True)
-    with _slow(portal, SILENCE):
-        took = _taken(portal, path, js=False)
-    return bounded(f"{name} without JavaScript, service silent, beside with copies", took, copies, 850)
+def silent_service(portal: Portal, name: str, path: str) -> Row:
+    """Measure how long a page without JavaScript waits for a silent service."""
+    copies = _page_times(portal, path, js=True)
+    with _delayed(portal, SILENCE):
+        times = _page_times(portal, path, js=False)
+    return bounded(f"{name} without JavaScript, service silent, beside with copies", times, copies, 850)
 
 
-def home_alone(portal: Portal) -> Row:
-    """The first page while the service is silent: what needs somebody is known from saved copies."""
-    with _slow(portal, SILENCE):
-        took = _taken(portal, "/", js=False)
-    return at_most("home without JavaScript, service silent", took, 1000)
+def home_with_silent_service(portal: Portal) -> Row:
+    """Measure home while the service is silent; it is drawn from saved copies."""
+    with _delayed(portal, SILENCE):
+        times = _page_times(portal, "/", js=False)
+    return at_most("home without JavaScript, service silent", times, 1000)
 
 
-def _taken(portal: Portal, path: str, *, js: bool) -> list[float]:
-    """Each run in milliseconds."""
+def _page_times(portal: Portal, path: str, *, js: bool) -> list[float]:
+    """Return the milliseconds of each run."""
     portal.session.cookies.set("js", "1" if js else "")
 
     def load() -> None:
         assert portal.session.get(f"{portal.address}{path}", timeout=60).status_code == 200, path
 
     load()
-    return [_timed(portal, load) for _ in range(ROUNDS)]
+    return [_time_run(portal, load) for _ in range(ROUNDS)]
 
 
 def _words(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms"
 
 
-def _timed(portal: Portal, load: Callable[[], None]) -> float:
-    """One run in milliseconds, with every record due to be asked for."""
-    portal.forget_asking()
+def _time_run(portal: Portal, load: Callable[[], None]) -> float:
+    """Return the milliseconds of one run, with every record due for a refresh."""
+    portal.forget_refreshes()
     started = time.perf_counter()
     load()
     return (time.perf_counter() - started) * 1000
 
 
 @contextmanager
-def _slow(portal: Portal, seconds: float) -> Iterator[None]:
-    portal.slow(seconds)
+def _delayed(portal: Portal, seconds: float) -> Iterator[None]:
+    portal.delay_service(seconds)
     yield
-    portal.slow(0)
+    portal.delay_service(0)

@@ -1,4 +1,4 @@
-"""Search, lists, memory and import with a million borrowers, requested as a browser does.
+"""Measures search, lists, memory, exports and imports with a million borrowers.
 
 Lists are compared with Django's admin on the same rows. BENCH_BORROWERS sets the number of borrowers. BENCH_EACH=1
 prints the median of each address. With BENCH_KEPT the borrowers are generated once.
@@ -62,11 +62,11 @@ def rows() -> list[Row]:
 
         if not Record.objects.exists():
             insert_borrowers(BORROWERS)
-        return measured(Registry(random.Random(20261120)), f"{BORROWERS:,} borrowers, {engine}")
+        return measure(Registry(random.Random(20261120)), f"{BORROWERS:,} borrowers, {engine}")
 
 
 def insert_borrowers(borrowers: int) -> None:
-    """Generate borrowers in another process, so that this one stays as small as one that serves pages."""
+    """Generate borrowers in another process, so that this one stays as small as a web process."""
     from tests.databases import database_url, forget_connections
 
     forget_connections()
@@ -76,28 +76,28 @@ def insert_borrowers(borrowers: int) -> None:
     )
 
 
-def measured(registry: "Registry", size: str) -> list[Row]:
-    """The 95th percentile of each kind of request, then memory, exports and imports."""
-    admin = listed_by_django()
-    browser = signed_in()
+def measure(registry: "Registry", size: str) -> list[Row]:
+    """Measure each kind of request, then memory, an export and an import."""
+    admin = admin_list()
+    browser = signed_in_browser()
     searches = registry.searches()
     return [
-        slow(f"suggestions, {size}, p95", browser, searches, "suggestions", SEARCH_MS, MANY_TEXTS),
-        slow(f"page of results, {size}, p95", browser, searches, "", LIST_MS, MANY_TEXTS),
-        slow(f"mistyped names, {size}, p95", browser, registry.mistyped(), "", LIST_MS, MANY_TEXTS),
-        slow(
+        measure_p95(f"suggestions, {size}, p95", browser, searches, "suggestions", SEARCH_MS, MANY_TEXTS),
+        measure_p95(f"page of results, {size}, p95", browser, searches, "", LIST_MS, MANY_TEXTS),
+        measure_p95(f"mistyped names, {size}, p95", browser, registry.mistyped(), "", LIST_MS, MANY_TEXTS),
+        measure_p95(
             f"filters of borrowers, {size}, p95", browser, registry.lists(), "borrower-rows", LIST_MS, SPANS
         ),
-        *(each_order(f"{area}, each sort, {size}, p95", browser, area) for area in orders()),
-        *beside_django(browser, admin, size),
+        *(measure_sorts(f"{area}, each sort, {size}, p95", browser, area) for area in orders()),
+        *compare_with_admin(browser, admin, size),
         memory(f"private memory of the process that answered, {size}"),
-        *long_file(browser),
-        *imported(f"import of ids, {size}"),
+        *measure_export(browser),
+        *measure_import(f"import of ids, {size}"),
     ]
 
 
 def orders() -> dict[str, tuple[str, list[str]]]:
-    """Each list, the ID of its rows, and its sorts."""
+    """Return each list with the ID of its rows and its sorts."""
     from portal.applications.list_page import APPLICATIONS
     from portal.borrowers.list_page import BORROWERS
     from portal.credit_lines.list_page import LINES
@@ -114,28 +114,28 @@ def orders() -> dict[str, tuple[str, list[str]]]:
     return {area: (one.rows_id, list(one.sorts)) for area, one in pages.items()}
 
 
-def each_order(name: str, browser: Any, area: str) -> Row:
-    """The first and the last page of each sort, in both directions."""
+def measure_sorts(name: str, browser: Any, area: str) -> Row:
+    """Measure the first and the last page of each sort, in both directions."""
     target, sorts = orders()[area]
     states = [
         f"sort={dash}{sort}{page}" for sort in sorts for dash in ("", "-") for page in ("", "&page=9999999")
     ]
-    return slow(name, browser, [f"/{area}/?{state}" for state in states], target, LIST_MS)
+    return measure_p95(name, browser, [f"/{area}/?{state}" for state in states], target, LIST_MS)
 
 
 COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_at"]
 
 
-def listed_by_django() -> Callable[..., None]:
-    """The list of records in Django's admin."""
+def admin_list() -> Callable[..., None]:
+    """Return a function that renders the list of records in Django's admin."""
     from portal.registry.models import Record
 
     ways = {"list_filter": ["kind", "state"], "search_fields": ["search_text"], "ordering": ["-updated_at"]}
     return change_list(Record, COLUMNS, **ways)
 
 
-def beside_django(browser: Any, admin: Callable[..., None], size: str) -> list[Row]:
-    """Whole pages compared with the admin's of the same rows, and with a bare query in a bare template."""
+def compare_with_admin(browser: Any, admin: Callable[..., None], size: str) -> list[Row]:
+    """Compare whole pages with the admin's of the same rows, and with a bare query in a bare template."""
     from portal.registry.models import Kind
     from portal.registry.records import active_records
 
@@ -155,34 +155,39 @@ def beside_django(browser: Any, admin: Callable[..., None], size: str) -> list[R
     }
     found = []
     for name, (address, asked, rows) in pages.items():
-        ours, theirs, least = timed(
+        portal_times, admin_times, least = timed(
             partial(browser.get, address),
             partial(admin, asked),
             bare(rows.values_list(*COLUMNS)),
             rounds=ROUNDS,
         )
         found += [
-            compared(f"{name}, {size}, times Django's admin", ours, theirs, 1 if BORROWERS >= MANY else None),
-            compared(f"{name}, {size}, times a bare query in a bare template", ours, least, None),
+            compared(
+                f"{name}, {size}, times Django's admin",
+                portal_times,
+                admin_times,
+                1 if BORROWERS >= MANY else None,
+            ),
+            compared(f"{name}, {size}, times a bare query in a bare template", portal_times, least, None),
         ]
     return found
 
 
 def memory(name: str) -> Row:
-    """Memory of this process after all requests."""
+    """Measure the memory of this process after all requests."""
     return at_most(name, resident(), MEMORY_MB, unit="MB")
 
 
-def long_file(browser: Any) -> list[Row]:
-    """All borrowers as CSV: time to the first row, CPU, and peak memory."""
+def measure_export(browser: Any) -> list[Row]:
+    """Measure the CSV of all borrowers: time to the first row, CPU, and peak memory."""
     idle = resident()
-    started, worked = time.perf_counter(), time.thread_time()
+    started, cpu_started = time.perf_counter(), time.thread_time()
     lines = iter(browser.get("/borrowers/export/?all=1").streaming_content)
-    for _ in range(3):  # the encoding mark, the headings and the first borrowers
+    for _ in range(3):  # Skip the byte order mark and the headings, up to the first borrowers.
         next(lines)
     first = (time.perf_counter() - started) * 1000
     peak = max((resident() for number, _ in enumerate(lines) if number % 100 == 0), default=idle)
-    name, rate = f"CSV of {BORROWERS:,} borrowers", BORROWERS / (time.thread_time() - worked)
+    name, rate = f"CSV of {BORROWERS:,} borrowers", BORROWERS / (time.thread_time() - cpu_started)
     return [
         at_least(f"{name}, rows per second of CPU", rate, EXPORTED, unit="rows/s", why=CELLS),
         at_most(f"{name}, first row", first, FIRST_MS),
@@ -190,15 +195,15 @@ def long_file(browser: Any) -> list[Row]:
     ]
 
 
-def imported(name: str) -> list[Row]:
-    """Import IDs of accounts that are not on file yet, each of another borrower, then the same file again."""
+def measure_import(name: str) -> list[Row]:
+    """Import IDs of new accounts, each of another borrower, then the same file again."""
     from portal.registry.models import Kind, Record
 
     owners = list(Record.objects.filter(kind=Kind.BORROWER).values_list("uuid", flat=True)[:IMPORTED])
     rates: list[tuple[float, float]] = []
     for _ in range(min(ROUNDS, 3)):
         lines = [f"loan,{uuid.uuid4()},{owner},\n" for owner in owners]
-        rates.append((_taken(lines), _taken(lines)))
+        rates.append((_import_rate(lines), _import_rate(lines)))
     new, known = (list(rate) for rate in zip(*rates, strict=True))
     return [
         at_least(name, new, LINES, unit="lines/s", why=DURABLE),
@@ -206,8 +211,8 @@ def imported(name: str) -> list[Row]:
     ]
 
 
-def _taken(lines: list[str]) -> float:
-    """Imported lines per second."""
+def _import_rate(lines: list[str]) -> float:
+    """Import lines; return how many per second."""
     from portal.lookup.imports import import_ids
 
     started = time.perf_counter()
@@ -216,8 +221,8 @@ def _taken(lines: list[str]) -> float:
     return report.taken / (time.perf_counter() - started)
 
 
-def signed_in() -> Any:
-    """A browser with a signed-in viewer."""
+def signed_in_browser() -> Any:
+    """Return a browser with a signed-in viewer."""
     from django.test import Client
 
     from portal.accounts.models import User
@@ -228,22 +233,22 @@ def signed_in() -> Any:
     return browser
 
 
-def slow(name: str, browser: Any, addresses: list[str], target: str, limit: int, why: str = "") -> Row:
-    """The 95th percentile of each round over all addresses; an extra first round only warms the cache."""
+def measure_p95(name: str, browser: Any, addresses: list[str], target: str, limit: int, why: str = "") -> Row:
+    """Measure the 95th percentile of each round over all addresses; an extra first round only warms the cache."""
     headers = {"HX-Request": "true", "HX-Target": target} if target else {}
-    rounds = [[_asked(browser, address, headers) for address in addresses] for _ in range(ROUNDS + 1)]
+    rounds = [[_time_request(browser, address, headers) for address in addresses] for _ in range(ROUNDS + 1)]
     if os.environ.get("BENCH_EACH"):
         for address, first, *times in zip(addresses, *rounds, strict=True):
             sys.stderr.write(f"{first:9.1f} {statistics.median(times):8.1f}  {target} {address}\n")
-    return at_most(name, [p95(took) for took in rounds[1:]], limit, why=why)
+    return at_most(name, [p95(ms) for ms in rounds[1:]], limit, why=why)
 
 
-def _asked(browser: Any, address: str, headers: dict[str, str]) -> float:
+def _time_request(browser: Any, address: str, headers: dict[str, str]) -> float:
     started = time.perf_counter()
     answer = browser.get(address, headers=headers)
-    took = (time.perf_counter() - started) * 1000
+    ms = (time.perf_counter() - started) * 1000
     assert answer.status_code == 200, f"{address}: {answer.status_code}"
-    return took
+    return ms
 
 
 class Registry:
@@ -259,8 +264,8 @@ class Registry:
         self.samples = [borrower for one in found if (borrower := last_answer(one, Borrower))]
 
     def searches(self) -> list[str]:
-        """Searches as people type them: mostly names and numbers, some half words, some without a match."""
-        texts = [text for one in self.chance.sample(self.samples, 8) for text in self._asked_of(one)]
+        """Return searches as people type them: mostly names and numbers, some partial words, some without a match."""
+        texts = [text for one in self.chance.sample(self.samples, 8) for text in self._search_texts(one)]
         texts += [
             "no",
             "llc",
@@ -283,7 +288,7 @@ class Registry:
         return [f"/search/?q={quote(text)}" for text in texts]
 
     def mistyped(self) -> list[str]:
-        """Names with one letter missing, doubled, replaced or swapped with the next."""
+        """Return searches for names with one letter missing, doubled, replaced or swapped with the next."""
         texts = []
         for one in self.chance.sample(self.samples, 16):
             person = one.key_people[0]
@@ -297,7 +302,7 @@ class Registry:
         return [f"/search/?q={quote(text)}" for text in texts]
 
     def lists(self) -> list[str]:
-        """The list of borrowers with each sort, each filter, text, and some combinations."""
+        """Return addresses of the list of borrowers with each sort, each filter, text, and some combinations."""
         orders = [
             "",
             "sort=-activity",
@@ -328,15 +333,15 @@ class Registry:
         queries = [*orders, *filters, *both, *pages, *(f"q={quote(text)}" for text in texts), *mixed]
         return [f"/borrowers/?{query}" for query in queries]
 
-    def _asked_of(self, one: Any) -> list[str]:
+    def _search_texts(self, one: Any) -> list[str]:
         person, phone = one.key_people[0], one.phone
         name = f"{person.first_name} {person.last_name}"
-        spoken = f"({phone[:3]}) {phone[3:6]}-{phone[6:]}"
+        formatted_phone = f"({phone[:3]}) {phone[3:6]}-{phone[6:]}"
         parts = [phone[-4:], one.email.split("@")[0], one.uuid[:8], one.first_name.split()[0]]
         return [
             one.first_name,
             phone,
-            spoken,
+            formatted_phone,
             one.email,
             one.uuid,
             name,

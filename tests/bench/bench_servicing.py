@@ -1,4 +1,4 @@
-"""What the library costs: reading a long list, and a call beside the same call made by hand."""
+"""Measures the client library: decoding a long list, and a call compared with bare ``requests``."""
 
 import json
 import random
@@ -25,7 +25,7 @@ def rows() -> list[Row]:
 
 
 def decoding() -> list[Row]:
-    """1,000 repayments into models, beside the plain parser with exact numbers."""
+    """Compare decoding 1,000 repayments into models with the plain parser, with exact numbers."""
     lists = {"all amounts given": repayments(given=True), "amounts null": repayments(given=False)}
     found = []
     for name, text in lists.items():
@@ -37,7 +37,7 @@ def decoding() -> list[Row]:
 
 
 def call_overhead() -> Row:
-    """Reading a loan, beside a bare session that gets the same answer and parses it."""
+    """Compare reading a loan with a bare session that gets and parses the same answer."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Sandbox(Path(folder) / "bench.sqlite3", auth="none") as service,
@@ -46,7 +46,7 @@ def call_overhead() -> Row:
         loan = service.world.loan(borrower["uuid"])
         address = f"{service.url}/v1/users/{borrower['uuid']}/loan/{loan['uuid']}"
         with Client(service.url, auth="none") as client, requests.Session() as session:
-            session.trust_env = False  # As in the client: no look at proxies and passwords on each call.
+            session.trust_env = False  # As in the client: don't look up proxies and passwords on each call.
             ours, reference = timed(
                 lambda: [client.loans.get(borrower["uuid"], loan["uuid"]) for _ in range(CALLS)],
                 lambda: [session.get(address).json(parse_float=Decimal) for _ in range(CALLS)],
@@ -57,7 +57,7 @@ def call_overhead() -> Row:
 
 
 def repayments(*, given: bool) -> bytes:
-    """A list as the service answers it, with amounts in every field or only where they must be."""
+    """Return a list as the service sends it, with all amounts or only the required ones."""
     source = random.Random(20260501)
     return json.dumps([_repayment(source, given=given) for _ in range(REPAYMENTS)]).encode()
 

@@ -1,6 +1,6 @@
-"""The server around the portal: requests a second beside another one, how soon it answers, and what it keeps in memory.
+"""Measures the web server: requests per second compared with another server, start time and memory.
 
-Whoever asks runs beside the server on the same cores, so that what counts is the ratio.
+The clients run on the same cores as the servers, so only the ratio matters.
 """
 
 import http.client
@@ -23,12 +23,12 @@ from tests.bench.deployment import (
     free_port,
     prepare,
     process,
-    running,
+    running_portal,
 )
 from tests.bench.table import Row, at_most, compared
 
 PROCESSES, THREADS = 2, 16
-"""Of each server."""
+"""The processes of each server, and the threads of each process."""
 PEOPLE = 8
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 SECONDS = int(os.environ.get("BENCH_SECONDS", "4"))
@@ -49,32 +49,34 @@ application = get_wsgi_application()
 
 
 def rows() -> list[Row]:
-    with running(processes=PROCESSES) as portal, portal.served(*GRANIAN) as other:
+    with running_portal(processes=PROCESSES) as portal, portal.served(*GRANIAN) as other:
         path = f"/borrowers/{portal.owners_by_accounts()[0]}/"
         cookies = "; ".join(f"{each.name}={each.value}" for each in portal.session.cookies)
         servers = (portal.address, other)
-        rates = [[rate(address, path, cookies) for address in servers] for _ in range(ROUNDS + 1)][1:]
+        rounds = [
+            [pages_per_second(address, path, cookies) for address in servers] for _ in range(ROUNDS + 1)
+        ][1:]
         sizes = worker_megabytes(portal)
-    gunicorn, granian = (list(each) for each in zip(*rates, strict=True))
+    gunicorn, granian = (list(each) for each in zip(*rounds, strict=True))
     name = f"signed-in page of a borrower, {PROCESSES} processes"
     beside = f"{name}: Granian's requests a second, times gunicorn's"
     return [
         at_most(f"{name}: requests a second with gunicorn", gunicorn, None, unit="/s"),
         compared(beside, granian, gunicorn, None, unit="/s"),
         at_most(f"{name}: largest process of gunicorn after it", max(sizes), WORKER_MB, unit="MB"),
-        starting(),
+        compare_start(),
     ]
 
 
-def rate(address: str, path: str, cookies: str) -> float:
-    """Pages a second that several people get who ask again at once."""
+def pages_per_second(address: str, path: str, cookies: str) -> float:
+    """Return the pages per second of several people who request the next page at once."""
     until = time.monotonic() + SECONDS
     with ThreadPoolExecutor(PEOPLE) as people:
-        asked = [people.submit(asking, address, path, cookies, until) for _ in range(PEOPLE)]
-    return sum(one.result() for one in asked) / SECONDS
+        counts = [people.submit(count_pages, address, path, cookies, until) for _ in range(PEOPLE)]
+    return sum(one.result() for one in counts) / SECONDS
 
 
-def asking(address: str, path: str, cookies: str, until: float) -> int:
+def count_pages(address: str, path: str, cookies: str, until: float) -> int:
     connection, number = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30), 0
     headers = {"Cookie": f"{cookies}; js=1", "Accept-Encoding": "gzip"}
     while time.monotonic() < until:
@@ -88,14 +90,14 @@ def asking(address: str, path: str, cookies: str, until: float) -> int:
 
 
 def worker_megabytes(portal: Portal) -> list[float]:
-    """What each process that answers keeps for itself and of what they share."""
+    """Return the resident megabytes of each worker process, shared memory included."""
     children = Path(f"/proc/{portal.pid}/task/{portal.pid}/children").read_text().split()
     statuses = [Path(f"/proc/{child}/status").read_text() for child in children]
     return [int(re.findall(r"VmRSS:\s+(\d+) kB", one)[0]) / 1024 for one in statuses]
 
 
-def starting() -> Row:
-    """From the command to the first answer, beside a Django project of a single view."""
+def compare_start() -> Row:
+    """Compare the time from start to the first answer with that of a Django project with a single view."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         local = environment(folder, free_port()) | {"PYTHONPATH": name, "WEB_CONCURRENCY": "1"}
@@ -104,13 +106,18 @@ def starting() -> Row:
         prepare(folder)
         other = {"portal.wsgi": "bare:application", "python:portal.gunicorn": "python:settings_of_server"}
         bare = [other.get(word, word) for word in GUNICORN]
-        seconds = [(answered(GUNICORN, local | DEPLOYED), answered(bare, local)) for _ in range(ROUNDS)]
-    ours, theirs = ([pair[which] for pair in seconds] for which in (0, 1))
-    return compared("start until the first answer, times a bare project", ours, theirs, None, unit="s")
+        seconds = [
+            (seconds_until_answer(GUNICORN, local | DEPLOYED), seconds_until_answer(bare, local))
+            for _ in range(ROUNDS)
+        ]
+    portal_seconds, bare_seconds = ([pair[which] for pair in seconds] for which in (0, 1))
+    return compared(
+        "start until the first answer, times a bare project", portal_seconds, bare_seconds, None, unit="s"
+    )
 
 
-def answered(command: list[str], settings: dict[str, str]) -> float:
-    """Seconds from starting a server to its first healthy answer."""
+def seconds_until_answer(command: list[str], settings: dict[str, str]) -> float:
+    """Return the seconds from starting a server to its first healthy answer."""
     port, began = free_port(), time.perf_counter()
     with process([word.format(port) for word in command], settings, port) as server:
         connection = http.client.HTTPConnection(HOST, port, timeout=60)
@@ -118,5 +125,5 @@ def answered(command: list[str], settings: dict[str, str]) -> float:
         answer = connection.getresponse()
         assert answer.status == 200, answer.status
         seconds = time.perf_counter() - began
-        server.send_signal(signal.SIGQUIT)  # Stop at once: no request is open.
+        server.send_signal(signal.SIGQUIT)  # Stop it at once, because no request is open.
         return seconds

@@ -1,4 +1,4 @@
-"""What a row takes on the disk with all its indexes, and what that comes to for very many: a sum, not a measurement."""
+"""Measures the bytes of one row with its indexes, and calculates the total of many rows."""
 
 import tempfile
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.bench.generate import generate
 from tests.bench.table import Row, at_most
 
 MESSAGES, BORROWERS = min(100_000, messages.MESSAGES), min(20_000, bench_registry.BORROWERS)
-"""How many are measured."""
+"""The numbers of measured rows."""
 BORROWER_BYTES = 6_000
 ANSWERS = (
     "the answers are 1.8 kB of it, for a borrower’s holds its key people and so do their own rows; the text that search"
@@ -20,36 +20,36 @@ MANY_MESSAGES, MANY_BORROWERS = 100_000_000, 10_000_000
 
 
 def rows() -> list[Row]:
-    found = []
+    sizes = []
     with tempfile.TemporaryDirectory() as folder, benchmark_database(Path(folder) / "size.sqlite3") as engine:
-        empty = bytes_used()
+        empty = database_bytes()
         generate(messages=MESSAGES)
-        found += added_up(f"message, {engine}", (bytes_used() - empty) / MESSAGES, MANY_MESSAGES, None)
-        before = bytes_used()
+        sizes += size_rows(f"message, {engine}", (database_bytes() - empty) / MESSAGES, MANY_MESSAGES, None)
+        before = database_bytes()
         generate(borrowers=BORROWERS)
-        each = (bytes_used() - before) / BORROWERS
-        found += added_up(
+        each = (database_bytes() - before) / BORROWERS
+        sizes += size_rows(
             f"borrower with people and accounts, {engine}", each, MANY_BORROWERS, BORROWER_BYTES
         )
-    return found
+    return sizes
 
 
-def added_up(name: str, each: float, many: int, limit: int | None) -> list[Row]:
+def size_rows(name: str, each: float, many: int, limit: int | None) -> list[Row]:
     return [
         at_most(f"one {name}", each, limit, unit="bytes", why=ANSWERS),
         at_most(f"{many:,} times that", each * many / 10**9, None, unit="GB"),
     ]
 
 
-def bytes_used() -> int:
-    """All of the database, its indexes included."""
+def database_bytes() -> int:
+    """Return the size of the whole database with its indexes."""
     from django.db import connection
 
-    asked = {
+    queries = {
         "sqlite": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
         "postgresql": "SELECT pg_database_size(current_database())",
     }
     with connection.cursor() as cursor:
-        cursor.execute(asked[connection.vendor])
+        cursor.execute(queries[connection.vendor])
         (number,) = cursor.fetchone()
     return int(number)

@@ -1,34 +1,34 @@
-"""What a page weighs on its way to a browser, compressed and with its headers: at the first visit and at the next."""
+"""Measures how much a browser receives for a page, compressed and with headers: at the first and the next visit."""
 
 from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.bench.bench_pages import CHROMIUM, addresses, signed_in_page
-from tests.bench.deployment import Portal, running
+from tests.bench.deployment import Portal, running_portal
 from tests.bench.table import Row, at_most
 
 FIRST_KB, NEXT_KB = 130, 12
 
 
 def rows() -> list[Row]:
-    with running() as portal, sync_playwright() as playwright:
+    with running_portal() as portal, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         found = [
-            row for name, path in addresses(portal).items() for row in weighed(portal, browser, name, path)
+            row for name, path in addresses(portal).items() for row in weigh_page(portal, browser, name, path)
         ]
         browser.close()
         return found
 
 
-def weighed(portal: Portal, browser: Browser, name: str, path: str) -> list[Row]:
-    """All that is transferred until the last panel has its answer: the page, what it is made of, its panels.
+def weigh_page(portal: Portal, browser: Browser, name: str, path: str) -> list[Row]:
+    """Measure all that is transferred until the last panel is filled: the page, its files and its panels.
 
-    Documents are left out: a statement opens by itself, and its file is as large as the service makes it.
+    Documents are left out: a statement opens automatically, and the service decides how large it is.
     """
     page = signed_in_page(portal, browser)
-    watched = page.context.new_cdp_session(page)
-    watched.send("Network.enable")
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Network.enable")
     received: list[float] = []
     documents: set[str] = set()
 
@@ -40,8 +40,8 @@ def weighed(portal: Portal, browser: Browser, name: str, path: str) -> list[Row]
         if event["requestId"] not in documents:
             received.append(event["encodedDataLength"] / 1000)
 
-    watched.on("Network.requestWillBeSent", requested)
-    watched.on("Network.loadingFinished", finished)
+    devtools.on("Network.requestWillBeSent", requested)
+    devtools.on("Network.loadingFinished", finished)
     weights = []
     for _ in range(2):
         received.clear()

@@ -1,6 +1,7 @@
-"""A database of its own for a benchmark: SQLite in a file, or PostgreSQL on the server that DATABASE_URL names.
+"""Creates a database for a benchmark: SQLite in a file, or PostgreSQL on the server of DATABASE_URL.
 
-BENCH_KEPT names a folder: databases stay, SQLite's files there, and the next run reuses what the last one generated.
+With BENCH_KEPT, the path of a folder, databases are not dropped, and the next run reuses their data. SQLite's files are
+in that folder.
 """
 
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 
 @contextmanager
 def benchmark_database(path: Path) -> Iterator[str]:
-    """The portal's tables for the duration of the block, empty unless kept; yields the name of the engine."""
+    """Create the portal's tables, empty unless BENCH_KEPT is set, for the block; yield the name of the engine."""
     os.environ |= {"DEBUG": "on", "ENV_FILE": os.devnull, "DJANGO_SETTINGS_MODULE": "portal.settings"}
     import django
     from django.test.utils import override_settings
@@ -25,7 +26,7 @@ def benchmark_database(path: Path) -> Iterator[str]:
     name = f"bench_{path.stem if kept else os.getpid()}"
     testing["NAME"] = str(file) if connection.vendor == "sqlite" else name
     creation, keep = connection.creation, bool(kept)
-    with override_settings(DEBUG=False, ALLOWED_HOSTS=["testserver"]):  # Otherwise every query is kept.
+    with override_settings(DEBUG=False, ALLOWED_HOSTS=["testserver"]):  # With DEBUG every query is stored.
         creation.create_test_db(verbosity=0, autoclobber=True, serialize=False, keepdb=keep)
         try:
             yield connection.display_name
@@ -34,7 +35,7 @@ def benchmark_database(path: Path) -> Iterator[str]:
 
 
 def skip_disk_waits() -> None:
-    """Never wait for the disk: generated rows can be generated again."""
+    """Never wait for the disk, because lost rows can be generated again."""
     from django.db import connection
 
     settings = {
@@ -63,4 +64,4 @@ def gather_statistics() -> None:
             cursor.execute("VACUUM ANALYZE")
     connection.close()
     if connection.vendor == "postgresql":
-        connection.close_pool()  # type: ignore[attr-defined]  # of PostgreSQL's
+        connection.close_pool()  # type: ignore[attr-defined]  # only on PostgreSQL

@@ -1,4 +1,4 @@
-"""The whole product as staff meet it, for benchmarks: a seeded service and the portal, each in a process of its own."""
+"""Runs the whole product for benchmarks: a seeded service and the portal, each in its own process."""
 
 import os
 import re
@@ -25,7 +25,7 @@ PASSWORD = "servicing-demo"
 
 @dataclass
 class Portal:
-    """A running portal with a signed-in session, and the buttons of the service behind it."""
+    """A running portal with a signed-in session, and controls for the service behind it."""
 
     address: str
     service: str
@@ -36,26 +36,26 @@ class Portal:
 
     @contextmanager
     def served(self, *command: str) -> Iterator[str]:
-        """The same product under another server, on the same database; yields its address."""
+        """Run the portal under another server on the same database; yield its address."""
         port = free_port()
         with process([word.format(port) for word in command], self.settings, port):
             yield f"http://{HOST}:{port}"
 
-    def slow(self, seconds: float) -> None:
+    def delay_service(self, seconds: float) -> None:
         """Delay each answer of the service from now on."""
         requests.delete(f"{self.service}/_sandbox/faults", timeout=5).raise_for_status()
         if seconds:
             fault = {"operation": "*", "delay": seconds, "times": None}
             requests.post(f"{self.service}/_sandbox/faults", json=fault, timeout=5).raise_for_status()
 
-    def forget_asking(self) -> None:
-        """Forget when the service was last asked, so that panels ask again."""
+    def forget_refreshes(self) -> None:
+        """Forget when records were last refreshed, so that panels refresh them again."""
         with sqlite3.connect(self.database, timeout=20) as connection:
             connection.execute("UPDATE registry_record SET asked_at = NULL")
         connection.close()
 
     def owners_by_accounts(self) -> list[str]:
-        """The borrowers with the most loans and lines first."""
+        """Return the IDs of borrowers, those with the most loans and lines first."""
         query = (
             "SELECT borrower_uuid FROM registry_record WHERE kind IN ('loan', 'line') AND answer <> '' "
             "GROUP BY borrower_uuid ORDER BY count(*) DESC, borrower_uuid"
@@ -66,7 +66,7 @@ class Portal:
         return found
 
     def accounts(self, kind: str) -> list[tuple[str, str]]:
-        """Borrower and uuid of each known loan or line."""
+        """Return the borrower's ID and the ID of each loan or line with a saved copy."""
         query = (
             "SELECT borrower_uuid, uuid FROM registry_record WHERE kind = ? AND answer <> '' ORDER BY uuid"
         )
@@ -77,7 +77,7 @@ class Portal:
 
 
 @contextmanager
-def running(*, processes: int = 1) -> Iterator[Portal]:
+def running_portal(*, processes: int = 1) -> Iterator[Portal]:
     """Run the product as deployed on its own database, with every account read once."""
     with tempfile.TemporaryDirectory() as name:
         folder, ports = Path(name), [free_port(), free_port()]
@@ -91,7 +91,7 @@ def running(*, processes: int = 1) -> Iterator[Portal]:
             process([*SANDBOX, *database_flags, "--port", str(ports[1]), "--control"], settings, ports[1]),
         ):
             database = folder / "portal.sqlite3"
-            yield Portal(address, service, database, signed_in(address), started.pid, settings)
+            yield Portal(address, service, database, signed_in_session(address), started.pid, settings)
 
 
 GUNICORN = [sys.executable, "-m", "gunicorn", "--config", "python:portal.gunicorn", "portal.wsgi"]
@@ -105,11 +105,11 @@ DEPLOYED = {
     "SERVICING_ENVIRONMENT": "sandbox",
     "SERVICING_CLIENT_ID": "sandbox-client",
 }
-"""As on a server, but without TLS in front of it."""
+"""The settings of a server without TLS."""
 
 
 def environment(folder: Path, service_port: int) -> dict[str, str]:
-    """Settings of the portal and of the service behind it, for local use, on SQLite unless a server is named."""
+    """Return local settings of the portal and its service, on SQLite unless DATABASE_URL names a PostgreSQL."""
     server = os.environ.get("DATABASE_URL", "")
     database = server if server.startswith("postgres") else f"sqlite:///{folder / 'portal.sqlite3'}"
     return os.environ | {
@@ -125,7 +125,7 @@ def environment(folder: Path, service_port: int) -> dict[str, str]:
 
 
 def certificate(folder: Path) -> Path:
-    """A new self-signed certificate of this machine, after its key, in one file."""
+    """Create a self-signed certificate of this machine, in one file with its key."""
     file = folder / "own.pem"
     command = [
         "openssl",
@@ -141,8 +141,8 @@ def certificate(folder: Path) -> Path:
     ]
     command += ["-addext", f"subjectAltName=IP:{HOST}", "-keyout", str(file), "-out", str(folder / "public")]
     subprocess.run(command, check=True, capture_output=True)
-    with file.open("a") as whole:
-        whole.write((folder / "public").read_text())
+    with file.open("a") as output:
+        output.write((folder / "public").read_text())
     return file
 
 
@@ -150,18 +150,18 @@ SANDBOX = [sys.executable, "-m", "servicing.sandbox"]
 
 
 def prepare(folder: Path) -> None:
-    """Static files, database, staff, everything the service has, read once; copied where a part before had it made."""
-    made = os.environ.get("BENCH_DESK")
-    if not made:
-        _make(folder)
+    """Prepare static files, the database, staff and copies of all records, or copy those that BENCH_DESK names."""
+    saved_folder = os.environ.get("BENCH_DESK")
+    if not saved_folder:
+        _create(folder)
         return
-    if not Path(made).exists():
-        Path(made).mkdir()
-        _make(Path(made))
-    shutil.copytree(made, folder, dirs_exist_ok=True)
+    if not Path(saved_folder).exists():
+        Path(saved_folder).mkdir()
+        _create(Path(saved_folder))
+    shutil.copytree(saved_folder, folder, dirs_exist_ok=True)
 
 
-def _make(folder: Path) -> None:
+def _create(folder: Path) -> None:
     port, names = free_port(), {"ids": "ids.csv", "profiles": "profiles.jsonl"}
     local, database_flags = environment(folder, port), ["--db", str(folder / "sandbox.sqlite3")]
     with process([*SANDBOX, *database_flags, "--port", str(port), "--seed"], local, port):
@@ -177,14 +177,14 @@ def _make(folder: Path) -> None:
 
 
 def manage(settings: dict[str, str], *words: str) -> None:
-    """One command of the portal."""
+    """Run a command of the portal."""
     command = [sys.executable, "manage.py", *words]
     subprocess.run(command, env=settings, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
-def signed_in(address: str, name: str = "servicer") -> requests.Session:
-    """A signed-in session, like a browser's."""
-    session = Trusting()
+def signed_in_session(address: str, name: str = "servicer") -> requests.Session:
+    """Return a signed-in session, like a browser's."""
+    session = TrustingSession()
     session.trust_env = False
     page = session.get(f"{address}/", timeout=30)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
@@ -196,8 +196,8 @@ def signed_in(address: str, name: str = "servicer") -> requests.Session:
     return session
 
 
-class Trusting(requests.Session):
-    """As browsers do, it trusts this machine without TLS."""
+class TrustingSession(requests.Session):
+    """A session that sends secure cookies to this machine without TLS, as browsers do."""
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
         answer = super().send(request, **kwargs)

@@ -21,7 +21,7 @@ import django
 from tests.bench.database import gather_statistics, skip_disk_waits
 
 BATCH = 5_000
-"""So many borrowers or messages enter in one transaction."""
+"""Borrowers or messages in one transaction."""
 
 
 def main(arguments: list[str]) -> None:
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> None:
 
 
 def holds_real_data() -> bool:
-    """Whether it has records or messages, and no developer owns it."""
+    """Return whether the database has records or messages, and DEBUG is off."""
     from django.conf import settings
 
     from portal.messaging.models import Message
@@ -56,9 +56,9 @@ def holds_real_data() -> bool:
 
 
 def generate(borrowers: int = 0, messages: int = 0) -> None:
-    """Add so many of each, and leave the database as a server has it after a while."""
+    """Add borrowers and messages, then analyze the tables as a server does after a while."""
     skip_disk_waits()
-    gc.disable()  # Nothing here is cyclic, and to find that out takes a tenth of the time.
+    gc.disable()  # There are no cycles here, and searching for them takes a tenth of the time.
     try:
         add_borrowers(borrowers)
         add_messages(messages)
@@ -75,7 +75,7 @@ def add_borrowers(number: int) -> None:
     stored = Record.objects.count()
     households = Households(seed=stored)
     batches = (chain.from_iterable(map(households.rows, part)) for part in parts(0, number))
-    with indexes_made_last("registry_record", search_index, is_worth_it=number > stored):
+    with create_indexes_last("registry_record", search_index, is_worth_it=number > stored):
         write("registry_record", COLUMNS, batches)
 
 
@@ -85,19 +85,19 @@ def add_messages(number: int) -> None:
     from tests.bench.messages import row_batches
 
     stored = Message.objects.count()
-    with indexes_made_last("messaging_message", search_index, is_worth_it=number > stored):
+    with create_indexes_last("messaging_message", search_index, is_worth_it=number > stored):
         columns = [str(field.column) for field in Message._meta.concrete_fields]
         write("messaging_message", columns, row_batches(parts(stored, number), stored + number))
 
 
 def parts(first: int, number: int) -> list[range]:
-    """The numbers from the first on, a batch each."""
+    """Return the numbers from the first on, in batches."""
     end = first + number
     return [range(start, min(start + BATCH, end)) for start in range(first, end, BATCH)]
 
 
 def write(table: str, columns: Sequence[str], batches: Iterable[Iterable[list[Any]]]) -> None:
-    """Insert rows of values as the database takes them, a transaction for each batch."""
+    """Insert rows of database values, with a transaction for each batch."""
     from django.db import connection, transaction
 
     into = f"{table} ({', '.join(columns)})"
@@ -113,8 +113,8 @@ def write(table: str, columns: Sequence[str], batches: Iterable[Iterable[list[An
 
 
 @contextmanager
-def indexes_made_last(table: str, search_index: ModuleType, *, is_worth_it: bool) -> Iterator[None]:
-    """Make the table's indexes anew when all rows are there: at once, instead of row by row."""
+def create_indexes_last(table: str, search_index: ModuleType, *, is_worth_it: bool) -> Iterator[None]:
+    """Drop the table's indexes and create them after all rows, which is faster than row by row."""
     if not is_worth_it:
         yield
         return
@@ -135,7 +135,7 @@ def indexes_made_last(table: str, search_index: ModuleType, *, is_worth_it: bool
 
 
 def indexes_of(table: str) -> list[tuple[str, str]]:
-    """Name and statement of each index that no constraint needs."""
+    """Return the name and statement of each index that no constraint needs."""
     from django.db import connection
 
     found = {

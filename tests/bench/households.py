@@ -1,7 +1,7 @@
-"""Invents borrowers, each with two people and a loan; some also with a line, a repayment or an application.
+"""Invents borrowers, each with two people and a loan, some also with a line, a repayment or an application.
 
-The rows are the ones the portal would store, but built directly, because decoding and saving each answer takes ten
-times as long. A test compares every column with what the portal stores.
+The rows are those that the portal would store, but built directly: decoding and saving each answer takes ten times as
+long. A test compares every column with what the portal stores.
 """
 
 import random
@@ -64,7 +64,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "flagged": False,
     "needs_check": False,
 }
-"""The columns that get a value; the others have defaults in the database."""
+"""The columns that get a value; the others have database defaults."""
 COLUMNS: Final = list(DEFAULTS)
 Row = dict[str, Any]
 
@@ -81,7 +81,7 @@ class Households:
         self._days = [(today + timedelta(days=number)).isoformat() for number in range(-300, 300)]
 
     def rows(self, number: int) -> Iterator[list[Any]]:
-        """The values of :data:`COLUMNS` for a borrower, its people and its accounts."""
+        """Yield the values of :data:`COLUMNS` for a borrower, its people and its accounts."""
         moment = self._now - timedelta(seconds=number * 20)
         at = f"{moment:%Y-%m-%d %H:%M:%S}"
         owner, loan = self._uuid(), self._uuid()
@@ -142,7 +142,7 @@ class Households:
         }
 
     def _contact(self, name: str, number: int) -> tuple[Row, list[str], str]:
-        """The columns of a contact, its lines in the search text, and its address as JSON."""
+        """Return the columns of a contact, its lines in the search text, and its address as JSON."""
         city, state, zip_code = self._choose(PLACES)
         email = f"{name}{number}@{city}.example".lower()
         phone = f"{self._between(201, 989)}{self._between(2_000_000, 9_999_999)}"
@@ -253,7 +253,7 @@ class Households:
 
 
 def _lines(*lines: str) -> str:
-    """What :func:`search_text` returns for plain texts, the name first."""
+    """Return what :func:`search_text` returns for plain texts, starting with the name."""
     return MARK + "".join([f"{MARK}{line}{MARK}\n" for line in lines]).lower()
 
 

@@ -1,4 +1,4 @@
-"""What a process has in memory for itself, and the most of it while something goes on."""
+"""Measures the private memory of a process, and how much it grows during some work."""
 
 import os
 import threading
@@ -6,32 +6,32 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-EACH = 0.02  # seconds
+INTERVAL_SECONDS = 0.02
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 def resident() -> float:
-    """Megabytes of this process alone: what it maps of a file is the system's, which takes it back when it needs it."""
+    """Return the private megabytes of this process, without mapped files, which the system can reclaim."""
     _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
     return (resident - shared) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def watched(act: Callable[[], Told]) -> tuple[Told, float]:
-    """What the act gives, and the most memory that was seen beyond what was in use before."""
+def measure_growth(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Return the result of the work, and the most megabytes that it added."""
     before, done = resident(), threading.Event()
-    seen = [before]
+    samples = [before]
 
     def watch() -> None:
-        while not done.wait(EACH):
-            seen.append(resident())
+        while not done.wait(INTERVAL_SECONDS):
+            samples.append(resident())
 
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        given = act()
+        result = work()
     finally:
-        seen.append(resident())
+        samples.append(resident())
         done.set()
         watcher.join()
-    return given, max(seen) - before
+    return result, max(samples) - before

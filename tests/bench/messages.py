@@ -1,6 +1,6 @@
-"""Invents a year of webhook messages as the service would list them, and the rows that the portal stores of them.
+"""Invents a year of webhook messages as the service would list them, with the rows that the portal stores.
 
-Other processes make the rows: to read a message and gather what it can be searched by takes longer than to insert it.
+Other processes make the rows, because decoding and indexing a message takes longer than inserting it.
 """
 
 import json
@@ -30,12 +30,12 @@ DELIVERIES = (["SUCCESS", "FAILED", "PENDING"], [95, 4, 1])
 PRODUCTS = ["LOAN", "LOC", "BUILD_CREDIT"]
 BANKS = 20_000
 BUSY = 0.02
-"""The share of all payments that come from one bank account."""
+"""The share of payments that come from one bank account."""
 
 
 @contextmanager
-def generated() -> Iterator[str]:
-    """A database with all of them, generated unless it was kept; yields the name of its engine."""
+def generated_messages() -> Iterator[str]:
+    """Create a database with all messages, or reuse the saved one; yield the name of its engine."""
     with (
         tempfile.TemporaryDirectory() as folder,
         benchmark_database(Path(folder) / "messages.sqlite3") as engine,
@@ -47,18 +47,18 @@ def generated() -> Iterator[str]:
         yield engine
 
 
-def row_batches(parts: Sequence[range], of: int) -> Iterator[list[list[Any]]]:
-    """The values of all columns for each part of so many messages, the oldest first, as they come over a year."""
+def row_batches(parts: Sequence[range], total: int) -> Iterator[list[list[Any]]]:
+    """Yield the values of all columns for each part of a year's messages, oldest first."""
     if parts:
         with get_context("spawn").Pool(min(os.cpu_count() or 1, len(parts)), django.setup) as pool:
-            yield from pool.imap(partial(_rows, of=of), parts)
+            yield from pool.imap(partial(_rows, total=total), parts)
 
 
-def bodies(numbers: range, of: int) -> Iterator[dict[str, Any]]:
-    """The messages with these numbers, out of `of` in the year; always the same."""
+def bodies(numbers: range, total: int) -> Iterator[dict[str, Any]]:
+    """Yield the messages with these numbers, out of ``total`` in the year; they are always the same."""
     chance = random.Random(numbers.start)
     for number in numbers:
-        at = NOW - timedelta(seconds=(of - number) * YEAR // of)
+        at = NOW - timedelta(seconds=(total - number) * YEAR // total)
         (state,) = chance.choices(*STATES)
         (status,) = chance.choices(*DELIVERIES)
         yield {
@@ -72,7 +72,7 @@ def bodies(numbers: range, of: int) -> Iterator[dict[str, Any]]:
 
 @cache
 def bank(number: int) -> str:
-    """The ID of a bank account; the first one is the busy one."""
+    """Return the ID of a bank account; the first one has many payments."""
     return _uuid(random.Random(number))
 
 
@@ -99,12 +99,12 @@ def _uuid(chance: random.Random) -> str:
     return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 
-def _rows(numbers: range, of: int) -> list[list[Any]]:
-    """Rows as the database takes them, in the order of their keys."""
+def _rows(numbers: range, total: int) -> list[list[Any]]:
+    """Return rows of database values in the order of their keys."""
     from portal.messaging.store import message_row
     from servicing import Message, codec
 
-    listed = codec.read_list(Message, codec.parse(json.dumps(list(bodies(numbers, of)))))
+    listed = codec.read_list(Message, codec.parse(json.dumps(list(bodies(numbers, total)))))
     rows = sorted((message_row(message) for message in listed), key=lambda row: row.pk)
     fields = type(rows[0])._meta.concrete_fields
     return [

@@ -1,4 +1,4 @@
-"""References for our pages: Django's admin on the same rows, and a bare query in a bare template."""
+"""References for the portal's pages: Django's admin and a bare view of the same rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ def change_list(model: Any, columns: list[str], **options: Any) -> Callable[...,
     from portal.accounts.admin import site
     from portal.accounts.models import User
 
-    root = User(username="root", role="admin")
+    admin_user = User(username="root", role="admin")
     settings: dict[str, Any] = {
         "list_display": columns,
         "list_per_page": ROWS,
@@ -35,14 +35,14 @@ def change_list(model: Any, columns: list[str], **options: Any) -> Callable[...,
     site.register(model, type("Plain", (admin.ModelAdmin,), settings))
     page = site.get_model_admin(model)
 
-    def draw(query: dict[str, str] | None = None) -> None:
+    def render(query: dict[str, str] | None = None) -> None:
         request = RequestFactory().get("/", query or {})
-        request.user = root
+        request.user = admin_user
         answer = page.changelist_view(request)
         assert isinstance(answer, TemplateResponse), query
         answer.render()
 
-    return draw
+    return render
 
 
 def bare(rows: Any, number: int = ROWS) -> Callable[[], str]:
@@ -54,10 +54,10 @@ def bare(rows: Any, number: int = ROWS) -> Callable[[], str]:
 
 
 def add_references() -> None:
-    """Serve the bare views and Django's admin of records and messages to signed-in people.
+    """Add the bare views and Django's admin of records and messages to the URLs.
 
-    The admin is there twice. Plain: with a few options, as most projects use it. Tuned for speed: with a list for each
-    kind of record, fixed filter choices and no count of the whole table.
+    There are two admins. The plain one has a few options, as in most projects. The tuned one has a list for each kind
+    of record, fixed filter choices and no count of the whole table.
     """
     from django.conf import settings
     from django.http import HttpResponse
@@ -71,7 +71,7 @@ def add_references() -> None:
     ours: Any = settings.TEMPLATES
     options = {"context_processors": ours[0]["OPTIONS"]["context_processors"][:3]}
     ours.append({"NAME": DJANGO, "BACKEND": engine, "APP_DIRS": True, "OPTIONS": options})
-    # Imported here, because it needs Django to be set up.
+    # Importing this needs Django to be set up.
     import portal.urls
 
     newest = ["-updated_at", "-id"]
@@ -79,16 +79,16 @@ def add_references() -> None:
         kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in SEARCHED_KINDS
     }
     rows["message"] = Message.objects.values_list(*MESSAGE_COLUMNS)
-    draws = {kind: bare(found) for kind, found in rows.items()}
+    renderers = {kind: bare(found) for kind, found in rows.items()}
     addresses: list[Any] = [
-        path("bench/bare/<kind>/", lambda request, kind: HttpResponse(draws[kind]())),
+        path("bench/bare/<kind>/", lambda request, kind: HttpResponse(renderers[kind]())),
         *(path(f"bench/{way}/", _admin(way, list(rows)).urls) for way in WAYS),
     ]
     portal.urls.urlpatterns[:0] = addresses
 
 
 def admin_address(way: str, kind: str, text: str = "") -> str:
-    """The admin's list of a kind, or its search of all records."""
+    """Return the address of the admin's list of a kind, or of its search of all records."""
     if text:
         return f"/bench/{way}/registry/record/?q={text}"
     if kind == "message":
@@ -101,7 +101,7 @@ def admin_address(way: str, kind: str, text: str = "") -> str:
 
 
 def _admin(way: str, kinds: list[str]) -> Any:
-    """A site of Django's admin with these lists."""
+    """Return a site of Django's admin with these lists."""
     from django.contrib import admin
     from django.db.models import QuerySet
     from django.http import HttpRequest
@@ -115,7 +115,7 @@ def _admin(way: str, kinds: list[str]) -> Any:
         def has_permission(self, request: HttpRequest) -> bool:
             return True
 
-    class Listed(admin.ModelAdmin[Any]):
+    class ListAdmin(admin.ModelAdmin[Any]):
         list_per_page = ROWS
         has_module_permission = has_view_permission = lambda *_: True
 
@@ -137,7 +137,7 @@ def _admin(way: str, kinds: list[str]) -> Any:
         return type(column, (Choices,), {"title": column, "parameter_name": column, "choices_of": values})
 
     site, is_tuned = Site(name=f"bench-{way}"), way == "tuned"
-    of_records: dict[str, Any] = {
+    record_options: dict[str, Any] = {
         "list_display": COLUMNS,
         "ordering": ["-updated_at"],
         "search_fields": ["search_text"],
@@ -145,17 +145,17 @@ def _admin(way: str, kinds: list[str]) -> Any:
         "show_full_result_count": not is_tuned,
     }
     statuses = ["SUCCESS", "FAILED", "PENDING"]
-    of_messages = of_records | {
+    message_options = record_options | {
         "list_display": MESSAGE_COLUMNS,
         "ordering": None,
         "list_filter": [choices("status", statuses)] if is_tuned else ["event", "status", "product"],
     }
-    site.register(Record, type("Records", (Listed,), of_records))
-    site.register(Message, type("Messages", (Listed,), of_messages))
+    site.register(Record, type("Records", (ListAdmin,), record_options))
+    site.register(Message, type("Messages", (ListAdmin,), message_options))
     for kind in kinds if is_tuned else ():
         if kind != "message":
             meta = type("Meta", (), {"proxy": True, "app_label": "registry"})
             proxy = type(kind, (Record,), {"__module__": Record.__module__, "Meta": meta})
             query = {"get_queryset": lambda self, request, kind=kind: active_records(kind)}
-            site.register(proxy, type("Records", (Listed,), of_records | query))
+            site.register(proxy, type("Records", (ListAdmin,), record_options | query))
     return site

@@ -1,6 +1,6 @@
-"""Saves the results of benchmarks as JSON, with the machine, and shows them in README.md.
+"""Saves the results of benchmarks as JSON and shows them in README.md.
 
-A run of some parts replaces only those; each part has its own date.
+A run of some parts replaces only their results; each part has its own date and machine.
 """
 
 import json
@@ -18,19 +18,19 @@ from typing import Any
 from tests.bench.table import Row, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT, BASELINE = (Path(__file__).with_name(f"{name}.json") for name in ("results", "baseline"))
+RESULTS, BASELINE = (Path(__file__).with_name(f"{name}.json") for name in ("results", "baseline"))
 README, MARKS = Path(__file__).with_name("README.md"), ("<!-- made by make bench -->\n", "<!-- end -->\n")
 Found = dict[str, dict[str, Any]]
 
 
-def measured(name: str) -> list[Row]:
-    """The rows of one part."""
+def measure_part(name: str) -> list[Row]:
+    """Run one part; return its rows."""
     rows: list[Row] = import_module(f"tests.bench.bench_{name}").rows()
     return rows
 
 
-def part(rows: list[Row], began: datetime, load: float, sizes: Mapping[str, str]) -> dict[str, Any]:
-    """The results of one part, with date, load and machine."""
+def describe_part(rows: list[Row], began: datetime, load: float, sizes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the results of one part with the date, load and machine."""
     return {
         "date": f"{began:%Y-%m-%d %H:%M} UTC",
         "minutes": round((datetime.now(UTC) - began).total_seconds() / 60, 1),
@@ -42,7 +42,7 @@ def part(rows: list[Row], began: datetime, load: float, sizes: Mapping[str, str]
 
 
 def machine() -> dict[str, Any]:
-    """The machine and the versions on it."""
+    """Return the machine and its software versions."""
     memory = re.findall(r"MemTotal: +(\d+) kB", Path("/proc/meminfo").read_text())
     model = re.findall(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
     return {
@@ -57,14 +57,14 @@ def machine() -> dict[str, Any]:
 
 
 def _postgres() -> str:
-    """The version of Debian's server, as ``docker/postgres.py`` starts it."""
+    """Return the version of the server that ``docker/postgres.py`` starts."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     output = subprocess.run([found[-1], "--version"], capture_output=True, text=True).stdout if found else ""
     version = re.search(r"[\d.]+", output)
     return version[0] if version else "none"
 
 
-def keep(found: Found, file: Path = KEPT) -> Found:
+def save(found: Found, file: Path = RESULTS) -> Found:
     """Replace the saved results of these parts; return all results."""
     known: Found = json.loads(file.read_text()) if file.exists() else {}
     known = dict(sorted((known | found).items()))
@@ -73,7 +73,7 @@ def keep(found: Found, file: Path = KEPT) -> Found:
     return known
 
 
-def keep_baseline(ratios: Mapping[str, float]) -> None:
+def save_baseline(ratios: Mapping[str, float]) -> None:
     """Save the ratios that later runs are compared with."""
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     BASELINE.write_text(
@@ -82,7 +82,7 @@ def keep_baseline(ratios: Mapping[str, float]) -> None:
 
 
 def above_baseline(ratios: Mapping[str, float], factor: float) -> list[str]:
-    """The ratios that grew too much, and those without a baseline: a row that is renamed keeps none."""
+    """Return the ratios that grew too much or have no baseline, which a renamed row loses."""
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     return [
         f"{name}: {ratio} ×, baseline {known.get(name, 'missing')}"
@@ -91,15 +91,15 @@ def above_baseline(ratios: Mapping[str, float], factor: float) -> list[str]:
     ]
 
 
-def show(known: Found) -> None:
-    """Write the tables into README.md, between their marks."""
+def update_readme(known: Found) -> None:
+    """Write the tables between the marks in README.md."""
     head, rest = README.read_text().split(MARKS[0])
     _, tail = rest.split(MARKS[1])
     README.write_text(f"{head}{MARKS[0]}\n{tables(known)}\n{MARKS[1]}{tail}")
 
 
 def tables(known: Found) -> str:
-    """A table that folds for each part, with its date and machine."""
+    """Return a collapsible table for each part, with its date and machine."""
     return "\n\n".join(_table(name, one) for name, one in known.items())
 
 

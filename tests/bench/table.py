@@ -1,4 +1,4 @@
-"""Rows of figures, and the Markdown table that shows them.
+"""Rows of figures, and the Markdown table with them.
 
 A figure is the median of several runs. With a reference, each run is compared with the reference's run next to it: as a
 ratio, or as a difference.
@@ -17,7 +17,7 @@ TIMES = "×"
 
 
 class Row(NamedTuple):
-    """One figure with its limit, and the two figures it compares."""
+    """One figure with its limit, and the two figures that it compares."""
 
     name: str
     figure: float
@@ -37,28 +37,28 @@ class Row(NamedTuple):
 def compared(
     name: str, ours: Runs, reference: Runs, limit: float | None, *, unit: str = "ms", why: str = ""
 ) -> Row:
-    """A row whose limit is met if ours is at most `limit` times the reference."""
+    """Return a row whose limit is met if ours is at most `limit` times the reference."""
     ratios = [one / other for one, other in zip(_runs(ours), _runs(reference), strict=True)]
     return _row(name, ratios, limit, TIMES, why)._replace(
-        ours=_worded(_median(ours), unit), reference=_worded(_median(reference), unit)
+        ours=_with_unit(_median(ours), unit), reference=_with_unit(_median(reference), unit)
     )
 
 
 def bounded(name: str, ours: Runs, reference: Runs, limit: float, *, unit: str = "ms", why: str = "") -> Row:
-    """A row whose limit is met if ours is at most `limit` more than the reference."""
+    """Return a row whose limit is met if ours is at most `limit` more than the reference."""
     extra = [one - other for one, other in zip(_runs(ours), _runs(reference), strict=True)]
     return _row(name, extra, limit, f"{unit} more", why)._replace(
-        ours=_worded(_median(ours), unit), reference=_worded(_median(reference), unit)
+        ours=_with_unit(_median(ours), unit), reference=_with_unit(_median(reference), unit)
     )
 
 
 def at_most(name: str, ours: Runs, limit: float | None, *, unit: str = "ms", why: str = "") -> Row:
-    """A row whose limit, if any, is met if ours is at most `limit`."""
+    """Return a row whose limit, if any, is met if ours is at most `limit`."""
     return _row(name, ours, limit, unit, why)
 
 
 def at_least(name: str, ours: Runs, limit: float, *, unit: str, why: str = "") -> Row:
-    """A row whose limit is met if ours is at least `limit`."""
+    """Return a row whose limit is met if ours is at least `limit`."""
     row = _row(name, ours, limit, unit, why)
     return row._replace(is_met=row.figure >= limit)
 
@@ -69,9 +69,9 @@ def timed(
     clock: Callable[[], float] = time.perf_counter,
     before: Callable[[], object] = lambda: None,
 ) -> list[list[float]]:
-    """Milliseconds of each run, taken in turns so that the machine's load affects all of them alike.
+    """Return the milliseconds of each run. The works run in turns, so that other load affects all of them alike.
 
-    What is done ``before`` each round is not timed.
+    ``before`` runs before each round and is not timed.
     """
     runs = []
     for _ in range(rounds):
@@ -81,12 +81,12 @@ def timed(
 
 
 def p95(took: Sequence[float]) -> float:
-    """The 95th percentile."""
+    """Return the 95th percentile."""
     return statistics.quantiles(took, n=20, method="inclusive")[-1]
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """The rows as a Markdown table, followed by the reasons for missed limits."""
+    """Return the rows as a Markdown table, followed by the reasons for missed limits."""
     rows = list(rows)
     head = [
         "| what | ours | reference | figure | half of the runs | limit | met |",
@@ -104,7 +104,7 @@ def _line(row: Row) -> str:
     spread = "" if row.least == row.most else f"{_number(row.least)} to {_number(row.most)}"
     limit = "" if row.limit is None else _number(row.limit)
     met = "" if row.limit is None else "yes" if row.is_met else "**no**"
-    figure = _worded(row.figure, row.unit)
+    figure = _with_unit(row.figure, row.unit)
     return f"| {row.name} | {row.ours} | {row.reference} | {figure} | {spread} | {limit} | {met} |"
 
 
@@ -122,12 +122,12 @@ def _median(figures: Runs) -> float:
     return statistics.median(_runs(figures))
 
 
-def _worded(figure: float, unit: str) -> str:
+def _with_unit(figure: float, unit: str) -> str:
     return f"{_number(figure)} {unit}"
 
 
 def _number(figure: float) -> str:
-    """A number with three digits, or more if it has more before the point."""
+    """Format a number with three digits, or more if it has more before the point."""
     digits = 2 - math.floor(math.log10(abs(figure))) if figure else 0
     return f"{figure:,.{max(0, min(digits, 2))}f}"
 

@@ -1,4 +1,4 @@
-"""A real headless Chromium on the live portal. What the content policy blocks, or a script throws, fails the test."""
+"""A headless Chromium on the live portal: script errors and content policy violations fail the test."""
 
 import os
 import re
@@ -14,10 +14,10 @@ from pytest_django.live_server_helper import LiveServer
 from portal.accounts.roles import Role
 from tests.conftest import browser_of
 
-# A busy machine is slow: whoever waits for what comes waits patiently, and a test asserts no time.
+# Generous, because a busy machine is slow; no test asserts how long something takes.
 expect.set_options(timeout=20_000)
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium-headless-shell")
-"""The engine without the rest of the browser, which takes half of the CPU."""
+"""The headless shell, which takes half the CPU of the full browser."""
 
 QUIET = [
     "--no-sandbox",  # Chromium refuses to run as root with its sandbox.
@@ -38,8 +38,8 @@ def with_pdf_viewer(test: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    # Playwright's own event loop runs in this thread from now on, which Django takes for asynchronous code with
-    # connections of its own. One left open here would be out of reach, until a forked process finds it and uses it.
+    # Playwright runs its event loop in this thread, so Django treats the code as asynchronous, with its own
+    # database connections. One left open here couldn't be closed later, and a forked process would use it.
     connections.close_all()
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
@@ -48,44 +48,48 @@ def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
         browser.close()
 
 
-def is_complaint(message: ConsoleMessage) -> bool:
-    """An error on the console, but not that a form was refused or its answer lost: those are answers like others."""
+def is_unexpected_error(message: ConsoleMessage) -> bool:
+    """Whether this is an error other than the status of a rejected form or a lost answer."""
     return message.type == "error" and not re.search("(status of|Error Code) (409|422|504)", message.text)
 
 
 @pytest.fixture
 def page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
-    """A page at desk width, signed in as a servicer; relative addresses lead to the live portal."""
+    """A desktop page signed in as a servicer; relative addresses lead to the live portal."""
     context = chromium.new_context(
         base_url=live_server.url, viewport={"width": 1440, "height": 900}, reduced_motion="reduce"
     )
     session = browser_of(Role.SERVICER).cookies[settings.SESSION_COOKIE_NAME].value
     context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
     page = context.new_page()
-    complaints: list[str] = []
+    errors: list[str] = []
     aborted: list[str] = []
-    page.on("requestfailed", lambda one: one.failure == "net::ERR_ABORTED" and aborted.append(one.url))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda message: is_complaint(message) and complaints.append(message.text))
+    page.on(
+        "requestfailed", lambda request: request.failure == "net::ERR_ABORTED" and aborted.append(request.url)
+    )
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: is_unexpected_error(message) and errors.append(message.text))
     yield page
     context.close()
-    # Leaving a page aborts what it still loads, and htmx says so twice for each request.
-    lost = [
-        one for one in complaints if one.startswith(("htmx:afterRequest", "htmx:sendError", "htmx:sendAbort"))
+    # Leaving a page aborts its open requests, and htmx logs each of them twice.
+    htmx_errors = [
+        error
+        for error in errors
+        if error.startswith(("htmx:afterRequest", "htmx:sendError", "htmx:sendAbort"))
     ]
-    assert len(lost) <= 2 * len(aborted)
-    assert [one for one in complaints if one not in lost] == []
+    assert len(htmx_errors) <= 2 * len(aborted)
+    assert [error for error in errors if error not in htmx_errors] == []
 
 
 def press(page: Page, *keys: str) -> None:
-    """Press keys once the page's scripts listen: what it shows may be there before."""
+    """Press keys once the page's scripts are listening, which may be after its content is visible."""
     page.wait_for_load_state()
     for key in keys:
         page.keyboard.press(key)
 
 
 def tab_to(page: Page, wanted: Locator) -> None:
-    """Press Tab until it has the focus, as somebody without a mouse does."""
+    """Press Tab until the element has the focus, as a user without a mouse would."""
     expect(wanted).to_be_visible()
     page.wait_for_load_state()
     for _ in range(150):

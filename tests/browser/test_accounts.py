@@ -1,4 +1,4 @@
-"""Loans and lines of credit in a real browser: a walk by keyboard alone, and every face of their pages under axe."""
+"""Loans and lines of credit in a browser: by keyboard, without a PDF viewer, and checked by axe."""
 
 import re
 from datetime import date
@@ -12,19 +12,19 @@ from portal.credit_lines import documents
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
+from tests.browser.axe import find_problems
 from tests.browser.conftest import press, with_pdf_viewer
 from tests.conftest import browser_of
 from tests.portal.pages import panel
 
 pytestmark = pytest.mark.browser
-MANY_STEPS = 80
+MAX_TABS = 80
 DAYS = ("2026-02-15", "2026-03-15", "2026-04-15", "2026-05-15")
 
 
 @pytest.fixture
 def borrower(portal_service: Sandbox, settings: LazySettings) -> Record:
-    """Whose statements come from this machine."""
+    """A borrower whose statements are served by this machine."""
     settings.DEBUG = True
     documents._fetcher.cache_clear()
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
@@ -45,10 +45,10 @@ def line(portal_service: Sandbox, borrower: Record) -> Record:
     return record
 
 
-def step_to(page: Page, wanted: Locator) -> None:
-    """Press Tab, at least once, until it has the focus."""
+def tab_on_to(page: Page, wanted: Locator) -> None:
+    """Press Tab, at least once, until the element has the focus."""
     page.wait_for_load_state()
-    for _ in range(MANY_STEPS):
+    for _ in range(MAX_TABS):
         page.keyboard.press("Tab")
         if wanted.evaluate("each => each === document.activeElement"):
             return
@@ -56,9 +56,7 @@ def step_to(page: Page, wanted: Locator) -> None:
 
 
 @with_pdf_viewer
-def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
-    page: Page, loan: Record, line: Record
-) -> None:
+def test_schedules_and_statements_work_by_keyboard_alone(page: Page, loan: Record, line: Record) -> None:
     page.goto("/")
     press(page, "g", "l")
     expect(page.get_by_role("heading", name="Loans", level=1)).to_be_visible()
@@ -66,10 +64,10 @@ def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
     rows = page.locator(".sd-schedule tbody th[scope=row]:not([colspan])")
     expect(rows).to_have_count(12)
     expect(page.get_by_text("$671.11").first).to_be_visible()
-    step_to(page, page.get_by_role("link", name="later installments"))
+    tab_on_to(page, page.get_by_role("link", name="later installments"))
     page.keyboard.press("Enter")
     expect(rows).to_have_count(360)
-    step_to(page, page.get_by_label("Hide yearly subtotals"))
+    tab_on_to(page, page.get_by_label("Hide yearly subtotals"))
     page.keyboard.press("Space")
     expect(page.locator(".sd-schedule tbody .sd-sum")).to_have_count(0)
     expect(rows).to_have_count(360)
@@ -81,7 +79,7 @@ def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
     meter = page.get_by_role("meter", name="Principal of the limit")
     expect(meter).to_have_attribute("aria-valuetext", "38%")
     page.evaluate("window.stayed = true")
-    # The newest opens by itself beside the list; keys lead to the others.
+    # The newest statement opens beside the list without a key press.
     for key, words in (("", "May 15"), ("[", "Apr 15"), ("[", "Mar 15"), ("]", "Apr 15")):
         press(page, *key)
         expect(page.locator(".sd-viewer h3")).to_have_text(f"Statement of {words}, 2026")
@@ -99,12 +97,14 @@ def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
     expect(page.locator(".sd-viewer h3")).to_have_text("Statement of May 15, 2026")
 
 
-def click_without_scrolling(wanted: Locator) -> None:
-    expect(wanted).to_be_in_viewport()
-    wanted.click()
+def click_without_scrolling(target: Locator) -> None:
+    expect(target).to_be_in_viewport()
+    target.click()
 
 
-def test_the_usual_jobs_take_few_keys_and_clicks(page: Page, portal_service: Sandbox, line: Record) -> None:
+def test_payoff_and_newest_statement_are_found_without_scrolling(
+    page: Page, portal_service: Sandbox, line: Record
+) -> None:
     figures = {"payoff_balance": "7687.40", "past_due_balance": "90.00", "days_past_due": 12}
     portal_service.world.amend(line.uuid, **figures)
     panel(browser_of(Role.VIEWER), f"{line.get_absolute_url()}?refresh=1", "line")
@@ -124,15 +124,15 @@ def test_the_usual_jobs_take_few_keys_and_clicks(page: Page, portal_service: San
 
 
 @with_pdf_viewer
-def test_a_browser_without_a_viewer_gets_no_document_before_it_is_wanted(page: Page, line: Record) -> None:
+def test_a_browser_without_a_pdf_viewer_loads_documents_on_demand(page: Page, line: Record) -> None:
     page.add_init_script("Object.defineProperty(navigator, 'pdfViewerEnabled', {get: () => false})")
-    asked: list[str] = []
-    page.on("request", lambda one: "/pdf/" in one.url and asked.append(one.url))
+    requests: list[str] = []
+    page.on("request", lambda request: "/pdf/" in request.url and requests.append(request.url))
     page.goto(line.get_absolute_url())
     page.get_by_role("link", name="Newest statement").click()
     expect(page.get_by_text("This browser can’t show PDFs.")).to_be_visible()
     page.wait_for_load_state("networkidle")
-    assert asked == []
+    assert requests == []
     with page.expect_download() as download:
         page.get_by_role("link", name="Download", exact=True).click()
     assert download.value.path().read_bytes().startswith(b"%PDF-")
@@ -141,13 +141,11 @@ def test_a_browser_without_a_viewer_gets_no_document_before_it_is_wanted(page: P
     assert opened.value.url.endswith(f"/statements/{DAYS[-1]}/pdf/")
 
 
-def test_chosen_loans_are_read_again_while_one_watches(
-    page: Page, portal_service: Sandbox, borrower: Record
-) -> None:
+def test_selected_loans_are_refreshed(page: Page, portal_service: Sandbox, borrower: Record) -> None:
     for _ in range(3):
         given.loan(portal_service, borrower)
     page.goto("/loans/")
-    step_to(page, page.get_by_role("link", name="Select all 3"))
+    tab_on_to(page, page.get_by_role("link", name="Select all 3"))
     page.keyboard.press("Enter")
     expect(page.get_by_role("checkbox", name="Select loan", checked=True)).to_have_count(3)
     page.get_by_role("button", name="Refresh selected").press("Enter")
@@ -165,7 +163,7 @@ def test_chosen_loans_are_read_again_while_one_watches(
         ("/lines/", {"past_due": "yes"}),
     ],
 )
-def test_each_filter_narrows_the_list_at_once(
+def test_each_filter_narrows_the_list(
     page: Page, loan: Record, line: Record, area: str, filters: dict[str, str]
 ) -> None:
     rows = page.locator("main [data-row]")
@@ -179,7 +177,7 @@ def test_each_filter_narrows_the_list_at_once(
         expect(page).to_have_url(re.compile(f"[?&]{name}={value}(&|$)"))
 
 
-def test_axe_finds_nothing_on_any_face_of_any_page(
+def test_pages_pass_axe(
     page: Page, portal_service: Sandbox, borrower: Record, loan: Record, line: Record
 ) -> None:
     empty = given.loan(portal_service, borrower, installments=0)
@@ -192,4 +190,4 @@ def test_axe_finds_nothing_on_any_face_of_any_page(
     ):
         page.goto(address)
         page.wait_for_load_state("networkidle")
-        assert (address, complaints(page)) == (address, [])
+        assert (address, find_problems(page)) == (address, [])

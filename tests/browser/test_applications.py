@@ -1,4 +1,4 @@
-"""An application as hands do it: opened and compared by keyboard alone, under the eyes of axe, on every width."""
+"""Loan applications in a browser: opening them, comparing offers, and checks by axe."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
+from tests.browser.axe import find_problems
 from tests.portal.applications.answers import known, offer
 
 pytestmark = pytest.mark.browser
@@ -42,7 +42,7 @@ def test_an_application_is_opened_by_keyboard_alone(
     assert Record.objects.get(kind=Kind.APPLICATION).amount == 25000
 
 
-def test_leaving_the_question_sends_nothing_and_goes_back_to_the_amount(
+def test_closing_the_confirmation_sends_nothing(
     page: Page, portal_service: Sandbox, borrower: Record
 ) -> None:
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
@@ -55,7 +55,7 @@ def test_leaving_the_question_sends_nothing_and_goes_back_to_the_amount(
     assert portal_service.calls == []
 
 
-def test_a_refusal_closes_the_dialog_and_is_read_first(
+def test_a_rejection_closes_the_dialog_and_focuses_the_error(
     page: Page, portal_service: Sandbox, borrower: Record
 ) -> None:
     portal_service.fail_next("applications.submit", status=422, message="amount is above your limit")
@@ -68,7 +68,7 @@ def test_a_refusal_closes_the_dialog_and_is_read_first(
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_a_lost_answer_is_told_in_the_dialog(page: Page, portal_service: Sandbox, borrower: Record) -> None:
+def test_a_lost_answer_is_shown_in_the_dialog(page: Page, portal_service: Sandbox, borrower: Record) -> None:
     portal_service.fail_next("applications.submit", html=True)
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
     page.fill("[name=amount]", "25,000")
@@ -102,7 +102,7 @@ def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) ->
     expect(heads).to_have_count(3)
 
 
-def test_on_a_narrow_screen_every_offer_is_a_card(page: Page, compared: Record) -> None:
+def test_offers_are_cards_on_a_narrow_screen(page: Page, compared: Record) -> None:
     page.set_viewport_size({"width": 390, "height": 900})
     page.goto(compared.get_absolute_url())
     expect(page.get_by_role("table")).to_have_count(0)
@@ -110,7 +110,7 @@ def test_on_a_narrow_screen_every_offer_is_a_card(page: Page, compared: Record) 
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_axe_finds_nothing(page: Page, borrower: Record, compared: Record) -> None:
+def test_pages_pass_axe(page: Page, borrower: Record, compared: Record) -> None:
     address = f"/borrowers/{borrower.uuid}/applications"
     for path in (
         compared.get_absolute_url(),
@@ -119,4 +119,4 @@ def test_axe_finds_nothing(page: Page, borrower: Record, compared: Record) -> No
         "/applications/",
     ):
         page.goto(path)
-        assert complaints(page) == []
+        assert find_problems(page) == []

@@ -1,4 +1,4 @@
-"""The audit in a real browser: a write whose answer was lost is found, settled and read again; every face under axe."""
+"""The audit trail in a browser: an unknown outcome is found and resolved, and each page is checked by axe."""
 
 from uuid import uuid4
 
@@ -9,12 +9,12 @@ from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
+from tests.browser.axe import find_problems
 from tests.conftest import browser_of
 from tests.portal.borrowers.editor import Editor
 
 
-def test_a_supervisor_settles_what_was_lost(page: Page, portal_service: Sandbox) -> None:
+def test_a_supervisor_resolves_an_unknown_outcome(page: Page, portal_service: Sandbox) -> None:
     servicer, borrower = browser_of(Role.SERVICER), given.borrower(portal_service)
     Editor(servicer, borrower).send(email="new@bakery.example")
     portal_service.fail_next("applications.submit", cut_after_commit=True)
@@ -24,16 +24,16 @@ def test_a_supervisor_settles_what_was_lost(page: Page, portal_service: Sandbox)
     page.context.add_cookies(
         [{"name": settings.SESSION_COOKIE_NAME, "value": session, "domain": "localhost", "path": "/"}]
     )
-    looked_at: list[str] = []
+    checked: list[str] = []
 
-    def look() -> None:
-        assert (page.url, complaints(page)) == (page.url, [])
+    def check_page() -> None:
+        assert (page.url, find_problems(page)) == (page.url, [])
         page.set_viewport_size({"width": 1440, "height": 900})
-        looked_at.append(page.url)
+        checked.append(page.url)
 
     page.goto("/audit/")
-    look()
-    # Four controls, then the rest; sentences in the color of text.
+    check_page()
+    # Only four filters show at first, and sentences look like text rather than links.
     expect(page.locator(".sd-filters").locator("input:visible, select:visible")).to_have_count(4)
     color = "each => getComputedStyle(each).color"
     assert page.locator("a.sd-said").first.evaluate(color) == page.locator("h1").evaluate(color)
@@ -41,9 +41,9 @@ def test_a_supervisor_settles_what_was_lost(page: Page, portal_service: Sandbox)
     with page.expect_response("**/audit/?**result=unknown**"):
         page.get_by_label("Result").select_option("unknown")
     page.get_by_role("link", name="the outcome is unknown").click()
-    look()
+    check_page()
     page.get_by_role("link", name="Outcome").click()
-    look()
+    check_page()
     page.get_by_label("It was not created").check()
     page.get_by_label("Reason").fill("Not in the lender’s list, told at 14:20")
     page.get_by_role("button", name="Resolve").click()
@@ -52,5 +52,5 @@ def test_a_supervisor_settles_what_was_lost(page: Page, portal_service: Sandbox)
     changed = Entry.objects.get(action="borrowers.update", phase="outcome")
     for address in (f"/audit/{changed.pk}/", f"/audit/history/borrower/{borrower.uuid}/"):
         page.goto(address)
-        look()
-    assert len(looked_at) == 5
+        check_page()
+    assert len(checked) == 5

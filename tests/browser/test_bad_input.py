@@ -1,4 +1,4 @@
-"""The worst data of all kinds in one world: on no screen, wide or narrow, does anything overlap or end unread."""
+"""Every screen with extreme data, wide and narrow: no text overlaps or is cut off."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -19,7 +19,7 @@ from portal.registry.sources import OPERATIONS
 from servicing import Application, Borrower, Loan, Repayment, Statement, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
-from tests.browser.axe import SHIFTS
+from tests.browser.axe import LAYOUT_SHIFT
 from tests.conftest import browser_of
 
 pytestmark = pytest.mark.browser
@@ -33,10 +33,10 @@ MONEY = Decimal("999999999999999999.99")
 STATUS = "WAITING_FOR_THE_SECOND_SIGNATURE_OF_THE_OTHER_BANK"
 READ_BY = {operation.kind: operation.name for operation in OPERATIONS if operation.kind}
 
-# What no person can read or press: text over text, text that ends at an edge, what is too small for a thumb or a
-# mouse, and more than one filled button. What scrolls, what says the whole on hover and what stays in place while the
-# rest scrolls may go on behind.
-FINDINGS = """() => {
+# A script that returns layout problems: sideways scrolling, overlapping or cut-off text, more than one
+# primary button, and controls too small for a thumb. Text may be cut off if it scrolls or is shown in full
+# on hover, and may overlap with a sticky element.
+LAYOUT_PROBLEMS = """() => {
   const found = [];
   const seen = element => element.checkVisibility({checkOpacity: true, checkVisibilityCSS: true})
     && !element.closest('.visually-hidden, svg, option, .sd-skip');
@@ -102,7 +102,7 @@ FINDINGS = """() => {
 }"""
 
 
-def saved(model: Any, answer: Any, kind: Kind, **ids: str) -> None:
+def save_answer(model: Any, answer: Any, kind: Kind, **ids: str) -> None:
     text = dumps(answer)
     read = codec.decode_list(model, text) if isinstance(answer, list) else codec.decode(model, text)
     store.save(
@@ -111,8 +111,8 @@ def saved(model: Any, answer: Any, kind: Kind, **ids: str) -> None:
 
 
 @pytest.fixture
-def worst(portal_service: Sandbox) -> list[str]:
-    """The addresses of all screens: a borrower with the longest of everything, one with nothing, and no service."""
+def addresses(portal_service: Sandbox) -> list[str]:
+    """The addresses of all screens: a borrower with extreme data, one with none, and the service down."""
     address = {"line_1": "W" * 80, "line_2": RIGHT_TO_LEFT, "city": NAME, "state": "ZZ", "zip": DIGITS}
     answer = {
         **portal_service.world.borrower(),
@@ -139,24 +139,24 @@ def worst(portal_service: Sandbox) -> list[str]:
         "external_id": "x" * 300,
         "installments": installments,
     }
-    saved(
+    save_answer(
         Loan, terms | {"amount": MONEY, "delinquent": True, "apr": Decimal(DIGITS)}, Kind.LOAN, loan_id=LOAN
     )
     balances = ("credit_limit", "principal_balance", "available_credit", "payoff_balance", "past_due_balance")
-    papers = [{"billing_date": f"20{year}-01-15", "url": None} for year in range(10, 30)]
-    figures = dict.fromkeys(balances, MONEY) | {"statements": papers, "days_past_due": 10**9}
-    saved(Statement, {"uuid": LINE, **figures}, Kind.LINE, line_id=LINE)
+    statements = [{"billing_date": f"20{year}-01-15", "url": None} for year in range(10, 30)]
+    figures = dict.fromkeys(balances, MONEY) | {"statements": statements, "days_past_due": 10**9}
+    save_answer(Statement, {"uuid": LINE, **figures}, Kind.LINE, line_id=LINE)
     payment = {"status": STATUS, "amount": MONEY, "effective_date": "2026-03-08", "error_description": NAME}
     payments = [
         payment | {"uuid": f"r-{'x' * 60}-{number}", "payment_type": STATUS} for number in range(2000)
     ]
-    saved(Repayment, payments, Kind.LOAN_REPAYMENTS, loan_id=LOAN)
+    save_answer(Repayment, payments, Kind.LOAN_REPAYMENTS, loan_id=LOAN)
     offers = [
         {"uuid": f"o-{number}", "lender": NAME, "amount": MONEY, "apr": DIGITS, "odd": FLAGS}
         for number in range(4)
     ]
     applied = {"uuid": APPLICATION, "status": STATUS, "amount": MONEY, "offers": offers}
-    saved(Application, applied, Kind.APPLICATION, application_id=APPLICATION)
+    save_answer(Application, applied, Kind.APPLICATION, application_id=APPLICATION)
     day, by = timezone.localdate(), {"author_id": 1, "author_name": NAME}
     about = {"borrower_uuid": OWNER, "subject_kind": owner.kind, "subject_uuid": OWNER}
     Note.objects.create(**about, **by, text=f"{NAME} {DIGITS}", pinned_until=day)
@@ -188,19 +188,19 @@ def worst(portal_service: Sandbox) -> list[str]:
     ]
 
 
-def test_no_screen_breaks(page: Page, worst: list[str]) -> None:
+def test_no_screen_has_layout_problems(page: Page, addresses: list[str]) -> None:
     session = browser_of(Role.SUPERVISOR).cookies[settings.SESSION_COOKIE_NAME].value
     page.context.add_cookies(
         [{"name": settings.SESSION_COOKIE_NAME, "value": session, "domain": "localhost", "path": "/"}]
     )
-    found = []
-    for address in worst:
+    problems = []
+    for address in addresses:
         page.goto(address)
         page.wait_for_function("() => !document.querySelector('.htmx-request')")
-        moved = page.evaluate(SHIFTS)
+        moved = page.evaluate(LAYOUT_SHIFT)
         if moved > 0.01:
-            found.append(f"{address} moves by {moved} while it loads")
+            problems.append(f"{address} moves by {moved} while it loads")
         for width in (1440, 390):
             page.set_viewport_size({"width": width, "height": 900})
-            found += [f"{address} {width} {one}" for one in page.evaluate(FINDINGS)]
-    assert not found, "\n".join(found)
+            problems += [f"{address} {width} {one}" for one in page.evaluate(LAYOUT_PROBLEMS)]
+    assert not problems, "\n".join(problems)

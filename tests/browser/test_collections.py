@@ -1,4 +1,4 @@
-"""Collections in a real browser: a collector's day on the demo's portfolio, by keyboard and without JavaScript."""
+"""Collections in a browser: a collector's day on the demo's portfolio, by keyboard and without JavaScript."""
 
 import re
 from collections import Counter
@@ -24,7 +24,7 @@ from portal.runtime.business_date import CACHE_KEY, business_date
 from servicing.sandbox import Sandbox
 from servicing.sandbox.seed import seed
 from tests import given, owed
-from tests.browser.axe import complaints
+from tests.browser.axe import find_problems
 from tests.conftest import browser_of, wait_for_reads
 from tests.reconcile import dollars, raw_accounts, shown_day
 
@@ -36,7 +36,7 @@ NAMES = ["Hollingsworth-Vandermeer, Castellanos, Abernathy Group LLC", "Northwin
 
 @pytest.fixture
 def late(portal_service: Sandbox) -> list[Record]:
-    """A loan and a line that are past due; a payment of the loan came back, another is scheduled."""
+    """A past-due loan and a past-due line; one payment of the loan was returned, another is scheduled."""
     opened = business_date() - timedelta(days=100)
     owners = [given.borrower(portal_service, first_name=name) for name in NAMES]
     loan = given.loan(portal_service, owners[0], amount="221742.00", opened=opened, autopay_enabled=False)
@@ -50,7 +50,7 @@ def late(portal_service: Sandbox) -> list[Record]:
     return [loan, line]
 
 
-def test_a_promise_is_logged_beside_the_list_and_shows_in_its_row(page: Page, late: list[Record]) -> None:
+def test_a_promise_logged_beside_the_list_shows_in_its_row(page: Page, late: list[Record]) -> None:
     page.goto("/collections/?sort=past_due")
     row = page.locator("#worklist tr", has_text=late[0].uuid[:8])
     row.get_by_role("link", name="Contacts").focus()
@@ -77,7 +77,7 @@ def test_a_promise_is_logged_beside_the_list_and_shows_in_its_row(page: Page, la
         assert (width, inner) == (width, outer)
 
 
-def test_the_walk_goes_on_from_a_contact_and_a_taken_account(page: Page, late: list[Record]) -> None:
+def test_x_opens_the_next_account_of_the_worklist(page: Page, late: list[Record]) -> None:
     page.goto("/collections/")
     page.keyboard.press("x")
     page.wait_for_url(f"**/{late[0].uuid}/?*")
@@ -98,12 +98,12 @@ def test_the_walk_goes_on_from_a_contact_and_a_taken_account(page: Page, late: l
     page.wait_for_url(f"**/{late[1].uuid}/?*")
 
 
-def test_what_was_typed_is_discarded_only_if_somebody_says_so(page: Page, late: list[Record]) -> None:
-    asked: list[str] = []
+def test_typed_text_is_discarded_only_after_confirmation(page: Page, late: list[Record]) -> None:
+    messages: list[str] = []
     answers = iter([False, False, True])
 
     def answer(dialog: Dialog) -> None:
-        asked.append(dialog.message)
+        messages.append(dialog.message)
         dialog.accept() if next(answers) else dialog.dismiss()
 
     page.on("dialog", answer)
@@ -118,21 +118,21 @@ def test_what_was_typed_is_discarded_only_if_somebody_says_so(page: Page, late: 
     expect(title).to_be_focused()
     expect(page.locator("#worklist")).to_contain_text("Servicer")
     expect(note).to_have_value("Pays on Friday.")
-    assert asked == []
+    assert messages == []
     page.get_by_role("link", name="Unassigned").click()
     links.nth(1).click()
     expect(title).to_contain_text(late[0].uuid[:8])
     expect(note).to_have_value("Pays on Friday.")
-    assert asked == ["Discard what you typed?"] * 2
+    assert messages == ["Discard what you typed?"] * 2
     links.nth(1).click()
     expect(title).to_contain_text(late[1].uuid[:8])
     expect(note).to_have_value("")
     links.first.click()
     expect(title).to_contain_text(late[0].uuid[:8])
-    assert len(asked) == 3
+    assert len(messages) == 3
 
 
-def test_axe_finds_nothing(page: Page, late: list[Record]) -> None:
+def test_pages_pass_axe(page: Page, late: list[Record]) -> None:
     for address in (
         "/collections/?choose=1",
         f"/collections/contacts/loan/{late[0].uuid}/",
@@ -141,7 +141,7 @@ def test_axe_finds_nothing(page: Page, late: list[Record]) -> None:
     ):
         page.goto(address)
         page.wait_for_load_state("networkidle")
-        assert (address, complaints(page)) == (address, [])
+        assert (address, find_problems(page)) == (address, [])
 
 
 # --- A collector's day on the demo's portfolio ---
@@ -149,7 +149,7 @@ def test_axe_finds_nothing(page: Page, late: list[Record]) -> None:
 
 @pytest.fixture
 def portfolio(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sandbox]:
-    """The demo's portfolio on a Monday, every account read once; the business date is the service's."""
+    """The demo's portfolio on a Monday, with every account read once and the service's business date."""
     with Sandbox(tmp_path / "s.sqlite3", auth="none", control=True, today=MONDAY) as service:
         seed(service.world)
         settings.SERVICING_URL, settings.SERVICING_AUTH = service.url, "none"
@@ -159,43 +159,46 @@ def portfolio(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sand
         owners = {user["uuid"]: given.save_answer(user) for user in service.world.users()}
         for kind in (Kind.LOAN, Kind.LINE):
             for one in service.world.store.all(kind):
-                read(given.account(kind, owners[one.owner], one.uuid))
+                read_account(given.account(kind, owners[one.owner], one.uuid))
         yield service
         wait_for_reads()
     gateway.client.cache_clear()
     cache.clear()
 
 
-def read(account: Record) -> None:
+def read_account(account: Record) -> None:
     for record in reading.account_records(account):
         assert reading.read_live(Actor(name="Maya Chen"), record)
 
 
-def past_due(service: Sandbox) -> list[dict[str, Any]]:
-    """The accounts that are past due by the service's raw answers, worst first, with figures worked out anew."""
+def past_due_accounts(service: Sandbox) -> list[dict[str, Any]]:
+    """The past-due accounts of the service's raw answers, worst first, with recalculated figures."""
     today = service.world.clock.today()
     found = [
-        one | {"figures": owed.figures(one["kind"], one["answer"], today)} for one in raw_accounts(service)
+        account | {"figures": owed.figures(account["kind"], account["answer"], today)}
+        for account in raw_accounts(service)
     ]
-    late = [one for one in found if one["figures"]["is_late"]]
-    for one in late:
-        one["payments"] = [each.body for each in service.world.store.all("repayment", owner=one["uuid"])]
+    late = [account for account in found if account["figures"]["is_late"]]
+    for account in late:
+        account["payments"] = [
+            each.body for each in service.world.store.all("repayment", owner=account["uuid"])
+        ]
     return sorted(late, key=worst_first)
 
 
-def worst_first(one: dict[str, Any]) -> tuple[bool, Decimal]:
-    amount = one["figures"]["Past due"]
+def worst_first(account: dict[str, Any]) -> tuple[bool, Decimal]:
+    amount = account["figures"]["Past due"]
     return amount is not None, -(amount or Decimal(0))
 
 
-def row_words(one: dict[str, Any], today: date) -> list[str]:
-    """What the row of an account must say: its figures, its next scheduled and its last succeeded payment."""
-    figures = one["figures"]
+def expected_words(account: dict[str, Any], today: date) -> list[str]:
+    """What an account's row must show: its figures, its next scheduled payment and its last succeeded one."""
+    figures = account["figures"]
     days = figures["Days past due"]
     words = [dollars(figures["Past due"]), "Not known" if days is None else f"{days:,}"]
     if figures["Due next"]:
         words += [shown_day(figures["Due next"]), dollars(figures["Amount due next"])]
-    dated = [(date.fromisoformat(each["effective_date"]), each) for each in one["payments"]]
+    dated = [(date.fromisoformat(each["effective_date"]), each) for each in account["payments"]]
     coming = [pair for pair in dated if pair[1]["status"] == "SCHEDULED" and pair[0] >= today]
     paid = [pair for pair in dated if pair[1]["status"] == "SUCCEEDED"]
     for pairs, choose in ((coming, min), (paid, max)):
@@ -207,13 +210,13 @@ def row_words(one: dict[str, Any], today: date) -> list[str]:
     return words
 
 
-def words_of(part: Locator) -> str:
+def visible_text(part: Locator) -> str:
     return " ".join(part.inner_text().split())
 
 
 def check_worklist(page: Page, service: Sandbox) -> list[dict[str, Any]]:
-    """Compare every row and every tab with the service's raw answers; return what is past due."""
-    late, today = past_due(service), service.world.clock.today()
+    """Compare every row and tab with the service's raw answers, and return the past-due accounts."""
+    late, today = past_due_accounts(service), service.world.clock.today()
     page.goto("/collections/?size=100")
     expect(page.get_by_text(f"Demo date {shown_day(today)}")).to_be_attached()
     rows = page.locator("#worklist [data-row]")
@@ -222,10 +225,10 @@ def check_worklist(page: Page, service: Sandbox) -> list[dict[str, Any]]:
     amounts = {one["uuid"]: one["figures"]["Past due"] for one in late}
     assert [amounts[uuid or ""] for uuid in shown] == [one["figures"]["Past due"] for one in late]
     for one in late:
-        words = words_of(rows.nth(shown.index(one["uuid"])))
-        for expected in row_words(one, today):
+        words = visible_text(rows.nth(shown.index(one["uuid"])))
+        for expected in expected_words(one, today):
             assert expected in words, (one["uuid"], expected, words)
-    tabs = words_of(page.get_by_role("navigation", name="Aging"))
+    tabs = visible_text(page.get_by_role("navigation", name="Aging"))
     for name in ("All", *owed.BUCKETS, "Not known"):
         of_bucket = [one["figures"]["Past due"] for one in late if name in ("All", one["figures"]["Aging"])]
         unknown, known = of_bucket.count(None), sum((one for one in of_bucket if one is not None), Decimal(0))
@@ -238,7 +241,7 @@ def check_worklist(page: Page, service: Sandbox) -> list[dict[str, Any]]:
 
 
 def log_contact(page: Page, outcome: str, amount: str = "", day: date | None = None) -> None:
-    """Log a contact in the panel of the page; the promised amount and day go with a promise."""
+    """Log a contact in the page's panel; an amount and a day make it a promise."""
     panel = page.locator("#contacts")
     panel.locator("summary").click()
     panel.get_by_label("Person").select_option("Someone else")
@@ -251,46 +254,46 @@ def log_contact(page: Page, outcome: str, amount: str = "", day: date | None = N
     expect(panel).to_contain_text(f"Said: {outcome}.")
 
 
-def signed_in(chromium: Browser, live_server: LiveServer, role: Role, **options: Any) -> Page:
-    """A page of its own, signed in with this role."""
+def open_signed_in_page(chromium: Browser, live_server: LiveServer, role: Role, **options: Any) -> Page:
+    """Open a separate page, signed in with this role."""
     context = chromium.new_context(base_url=live_server.url, reduced_motion="reduce", **options)
     session = browser_of(role).cookies[portal_settings.SESSION_COOKIE_NAME].value
     cookie = {"name": portal_settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
-    context.add_cookies([cookie])  # type: ignore[list-item]  # Its own type is not exported.
+    context.add_cookies([cookie])  # type: ignore[list-item]  # Playwright doesn't export its cookie type.
     return context.new_page()
 
 
-def payers(service: Sandbox, walked: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """One whose payment of Tuesday the service will accept, and one from whom nothing comes by Thursday."""
+def choose_payers(service: Sandbox, walked: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Choose an account whose payment on Tuesday will succeed, and one without any payment by Thursday."""
     known = [one for one in walked if one["figures"]["Past due"]]
     numbers = {one["uuid"]: service.world.account(one["uuid"]).private["payments"] + 1 for one in known}
-    keeps = next(one for one in known if numbers[one["uuid"]] % 17 and numbers[one["uuid"]] % 23)
+    payer = next(one for one in known if numbers[one["uuid"]] % 17 and numbers[one["uuid"]] % 23)
     quiet = [one for one in known if not any(each["status"] == "SCHEDULED" for each in one["payments"])]
-    return keeps, next(one for one in quiet if one is not keeps)
+    return payer, next(one for one in quiet if one is not payer)
 
 
 def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, live_server: LiveServer) -> None:
     late = check_worklist(page, portfolio)
-    keeps, breaks = payers(portfolio, late[:10])
-    talks = next(one for one in late[:10] if one not in (keeps, breaks))
+    payer, nonpayer = choose_payers(portfolio, late[:10])
+    messaged = next(one for one in late[:10] if one not in (payer, nonpayer))
     payment = portfolio.world.repayment(
-        keeps["uuid"], amount="150.00", status="SCHEDULED", effective_date=TUESDAY
+        payer["uuid"], amount="150.00", status="SCHEDULED", effective_date=TUESDAY
     )
-    order = [
+    uuids = [
         one.get_by_role("checkbox").get_attribute("value")
         for one in page.locator("#worklist [data-row]").all()
     ]
     amounts = {one["uuid"]: one["figures"]["Past due"] for one in late}
-    for uuid in order[:10]:
+    for uuid in uuids[:10]:
         page.keyboard.press("x")
         page.wait_for_url(f"**/{uuid}/?*")
         expect(page.locator("main")).to_contain_text(dollars(amounts[uuid or ""]))
         expect(page.locator("#contacts")).to_contain_text("No contacts")
-        if uuid in (keeps["uuid"], breaks["uuid"]):
+        if uuid in (payer["uuid"], nonpayer["uuid"]):
             log_contact(page, "promised", "150.00", TUESDAY)
             expect(page.locator("#contacts")).to_contain_text(f"$150.00 by {shown_day(TUESDAY)}")
-            page.locator("h1").click()  # Out of the form, where x is a letter.
-        elif uuid == talks["uuid"]:
+            page.locator("h1").click()  # Leave the form, where x would be typed as a letter.
+        elif uuid == messaged["uuid"]:
             log_contact(page, "left_message")
             page.locator("h1").click()
 
@@ -298,7 +301,7 @@ def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, liv
     cache.delete(CACHE_KEY)
     page.goto("/collections/?promise=open")
     expect(page.get_by_text(f"Demo date {shown_day(THURSDAY)}")).to_be_attached()
-    for promised in (keeps, breaks):
+    for promised in (payer, nonpayer):
         expect(page.locator("[data-row]", has_text=promised["uuid"][:8])).to_contain_text(
             re.compile("Awaiting update|Payment pending")
         )
@@ -320,7 +323,7 @@ def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, liv
     page.wait_for_url(f"**/repayments/{payment['uuid']}/")
     page.goto("/collections/?promise=new")
     expect(page.locator("[data-row]")).to_have_count(1)
-    expect(page.locator("[data-row]")).to_contain_text(breaks["uuid"][:8])
+    expect(page.locator("[data-row]")).to_contain_text(nonpayer["uuid"][:8])
     expect(page.locator("[data-row]").get_by_text("Promise broken")).to_be_hidden()
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator("[data-row]").get_by_text("Promise broken")).to_be_visible()
@@ -329,16 +332,18 @@ def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, liv
     expect(page.locator("main")).to_contain_text("paid $0.00 of $150.00")
 
     for account in Record.objects.filter(kind__in=(Kind.LOAN, Kind.LINE)):
-        read(account)
+        read_account(account)
     late = check_worklist(page, portfolio)
     check_returns(page, portfolio)
-    hand_over(signed_in(chromium, live_server, Role.SUPERVISOR), [one["uuid"] for one in late[:5]])
+    assign_accounts(
+        open_signed_in_page(chromium, live_server, Role.SUPERVISOR), [one["uuid"] for one in late[:5]]
+    )
     page.goto("/collections/")
     page.get_by_role("link", name="Mine").click()
     expect(page.locator("[data-row]")).to_have_count(5)
     page.get_by_role("link", name="Print", exact=True).click()
     page.wait_for_url("**/collections/print/?owner=*")
-    printed = words_of(page.get_by_role("table"))
+    printed = visible_text(page.get_by_role("table"))
     for one in late[:5]:
         amount = one["figures"]["Past due"]
         assert one["uuid"][:8] in printed
@@ -346,7 +351,7 @@ def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, liv
 
 
 def check_returns(page: Page, service: Sandbox) -> None:
-    """Compare what came back within 90 days with the service's raw answers, by code."""
+    """Compare the returned payments of the last 90 days with the service's raw answers, by code."""
     first = service.world.clock.today() - timedelta(days=90)
     raw = [one.body for one in service.world.store.all("repayment")]
     failed = [
@@ -372,8 +377,8 @@ def check_returns(page: Page, service: Sandbox) -> None:
     expect(page.locator("[data-row]")).to_have_count(sum(numbers.values()))
 
 
-def hand_over(page: Page, uuids: list[str]) -> None:
-    """Give accounts to the servicer, as a supervisor."""
+def assign_accounts(page: Page, uuids: list[str]) -> None:
+    """Assign accounts to the servicer, as a supervisor."""
     page.goto("/collections/?size=100")
     for uuid in uuids:
         page.locator(f"[name=uuid][value='{uuid}']").check()
@@ -383,8 +388,10 @@ def hand_over(page: Page, uuids: list[str]) -> None:
     page.context.close()
 
 
-def test_without_javascript(chromium: Browser, live_server: LiveServer, late: list[Record]) -> None:
-    page = signed_in(chromium, live_server, Role.SUPERVISOR, java_script_enabled=False)
+def test_collections_work_without_javascript(
+    chromium: Browser, live_server: LiveServer, late: list[Record]
+) -> None:
+    page = open_signed_in_page(chromium, live_server, Role.SUPERVISOR, java_script_enabled=False)
     page.goto("/collections/")
     page.get_by_role("button", name="Filters").click()
     page.get_by_label("Type").select_option("loan")

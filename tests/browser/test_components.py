@@ -1,4 +1,4 @@
-"""The component page in a real browser: what people see, reach and hear, in both themes and three widths."""
+"""The component page in a browser: keyboard shortcuts, focus, themes, narrow screens, and checks by axe."""
 
 import re
 
@@ -12,27 +12,27 @@ from portal import urls
 from portal.accounts.roles import Role
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
+from tests.browser.axe import find_problems
 from tests.conftest import browser_of
 
-# The component page is part of the portal only in DEBUG; here it always is.
+# The portal has the component page only in DEBUG, so these tests add it.
 urlpatterns = [*urls.urlpatterns, path("components/", include("portal.ui.urls"))]
 pytestmark = [pytest.mark.browser, pytest.mark.urls(__name__)]
 
 
-def test_axe_finds_nothing(page: Page) -> None:
+def test_the_page_passes_axe(page: Page) -> None:
     page.goto("/components/")
-    assert complaints(page) == []
+    assert find_problems(page) == []
 
 
 @pytest.mark.parametrize("width", [1024, 320])
-def test_no_page_scrolls_sideways(page: Page, width: int) -> None:
+def test_the_page_does_not_scroll_sideways(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.goto("/components/")
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
-def test_everything_that_can_be_pressed_is_large_enough(page: Page) -> None:
+def test_controls_are_at_least_24_pixels(page: Page) -> None:
     page.goto("/components/")
     small = """() => [...document.querySelectorAll('button, summary, .sd-btn, .sd-tabs a, .sd-nav a, select')]
         .map(e => [e, e.getBoundingClientRect()])
@@ -50,7 +50,7 @@ def test_the_first_tab_stop_skips_to_the_content(page: Page) -> None:
     expect(page.locator("#main")).to_be_focused()
 
 
-def test_a_refused_form_takes_the_focus_to_its_summary_and_on_to_the_field(page: Page) -> None:
+def test_a_rejected_form_focuses_its_error_summary(page: Page) -> None:
     page.goto("/components/")
     summary = page.locator("[data-focus]").first
     expect(summary).to_be_focused()
@@ -58,7 +58,7 @@ def test_a_refused_form_takes_the_focus_to_its_summary_and_on_to_the_field(page:
     expect(page.get_by_label("Phone").first).to_be_focused()
 
 
-def test_slash_finds_the_search_and_question_mark_the_sheet(page: Page) -> None:
+def test_slash_focuses_search_and_question_mark_opens_shortcuts(page: Page) -> None:
     page.goto("/components/")
     page.keyboard.press("?")
     expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
@@ -71,14 +71,14 @@ def test_slash_finds_the_search_and_question_mark_the_sheet(page: Page) -> None:
     expect(page.get_by_role("combobox", name="Search")).to_have_value("?/")
 
 
-def test_shortcuts_can_be_switched_off(page: Page) -> None:
+def test_shortcuts_can_be_turned_off(page: Page) -> None:
     page.goto("/components/")
     page.evaluate("document.body.dataset.shortcuts = 'off'")
     page.keyboard.press("/")
     expect(page.get_by_role("combobox", name="Search")).not_to_be_focused()
 
 
-def test_rows_are_walked_with_j_and_k(page: Page) -> None:
+def test_j_and_k_move_between_rows(page: Page) -> None:
     page.goto("/components/")
     rows = page.locator("[data-row] a")
     page.keyboard.press("j")
@@ -89,7 +89,7 @@ def test_rows_are_walked_with_j_and_k(page: Page) -> None:
     expect(rows.first).to_be_focused()
 
 
-def test_a_menu_closes_by_escape_and_gives_the_focus_back(page: Page) -> None:
+def test_escape_closes_a_menu_and_restores_the_focus(page: Page) -> None:
     page.goto("/components/")
     menu = page.locator(".sd-header summary")
     menu.click()
@@ -100,19 +100,19 @@ def test_a_menu_closes_by_escape_and_gives_the_focus_back(page: Page) -> None:
     expect(menu).to_be_focused()
 
 
-def test_an_id_is_copied_and_said(page: Page) -> None:
+def test_copying_an_id_is_announced(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/components/")
     page.locator("[data-copy^='3f2b8c1e']").first.click()
     expect(page.locator("#live")).to_have_text("Copied")
-    # No script may read the clipboard, so it is pasted as a person does it.
+    # Scripts can't read the clipboard, so the ID is pasted as a user would do it.
     search = page.locator("input[name=q]").first
     search.click()
     page.keyboard.press("Control+V")
     expect(search).to_have_value("3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364")
 
 
-def test_toasts_of_an_answer_are_shown_as_text(page: Page) -> None:
+def test_toasts_are_shown_as_text(page: Page) -> None:
     page.goto("/components/")
     toast = {"text": "<b>Saved</b>", "url": "/audit/", "link": "Open the audit entry"}
     page.evaluate("toast => htmx.trigger(document.body, 'toasts', {value: [toast]})", toast)
@@ -123,7 +123,7 @@ def test_toasts_of_an_answer_are_shown_as_text(page: Page) -> None:
     expect(shown).to_have_count(0)
 
 
-def test_a_fetched_dialog_is_modal_and_gives_the_focus_back(page: Page) -> None:
+def test_closing_a_dialog_restores_the_focus(page: Page) -> None:
     page.goto("/components/")
     opener = page.locator("main .sd-btn-primary").first
     opener.focus()
@@ -140,29 +140,29 @@ def test_a_fetched_dialog_is_modal_and_gives_the_focus_back(page: Page) -> None:
     expect(opener).to_be_focused()
 
 
-def background(page: Page) -> str:
+def background_color(page: Page) -> str:
     return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
-def test_a_chosen_theme_holds_at_once_and_stays(page: Page) -> None:
+def test_a_chosen_theme_applies_at_once_and_persists(page: Page) -> None:
     page.goto("/components/")
     page.locator(".sd-header summary").click()
     with page.expect_response("**/theme/"):
         page.get_by_role("button", name="Dark", exact=True).click()
-    assert background(page) == "rgb(14, 17, 21)"
+    assert background_color(page) == "rgb(14, 17, 21)"
     page.reload()
-    assert background(page) == "rgb(14, 17, 21)"
+    assert background_color(page) == "rgb(14, 17, 21)"
 
 
 def test_the_automatic_theme_follows_the_system(page: Page) -> None:
     page.goto("/components/")
     page.evaluate("document.documentElement.dataset.theme = 'auto'")
-    assert background(page) == "rgb(245, 246, 248)"
+    assert background_color(page) == "rgb(245, 246, 248)"
     page.emulate_media(color_scheme="dark")
-    assert background(page) == "rgb(14, 17, 21)"
+    assert background_color(page) == "rgb(14, 17, 21)"
 
 
-def test_on_a_narrow_screen_the_areas_are_behind_a_button(page: Page) -> None:
+def test_navigation_is_behind_a_button_on_a_narrow_screen(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto("/components/")
     areas = page.get_by_role("navigation", name="Areas")
@@ -174,7 +174,7 @@ def test_on_a_narrow_screen_the_areas_are_behind_a_button(page: Page) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER])
-def test_on_a_narrow_screen_nothing_in_the_header_overlaps(
+def test_the_header_does_not_overlap_on_a_narrow_screen(
     page: Page, live_server: LiveServer, role: Role
 ) -> None:
     session = browser_of(role).cookies[settings.SESSION_COOKIE_NAME].value
@@ -191,19 +191,19 @@ def test_on_a_narrow_screen_nothing_in_the_header_overlaps(
     expect(page.locator(".sd-tools > .sd-btn").last).to_contain_text("New borrower")
 
 
-def test_the_page_works_without_its_script(page: Page, chromium: Browser, live_server: LiveServer) -> None:
+def test_the_page_works_without_javascript(page: Page, chromium: Browser, live_server: LiveServer) -> None:
     signed_in = page.context.storage_state()
-    plain = chromium.new_context(java_script_enabled=False, storage_state=signed_in).new_page()
-    plain.goto(f"{live_server.url}/components/")
-    plain.locator(".sd-header summary").click()
-    expect(plain.get_by_role("button", name="Sign out")).to_be_visible()
-    expect(plain.locator(".sd-copy").first).to_be_hidden()
-    plain.context.close()
+    plain_page = chromium.new_context(java_script_enabled=False, storage_state=signed_in).new_page()
+    plain_page.goto(f"{live_server.url}/components/")
+    plain_page.locator(".sd-header summary").click()
+    expect(plain_page.get_by_role("button", name="Sign out")).to_be_visible()
+    expect(plain_page.locator(".sd-copy").first).to_be_hidden()
+    plain_page.context.close()
 
 
-def test_the_chosen_tab_is_in_sight_on_a_phone(page: Page, portal_service: Sandbox) -> None:
+def test_the_current_tab_is_visible_on_a_phone(page: Page, portal_service: Sandbox) -> None:
     page.set_viewport_size({"width": 390, "height": 3000})
     page.goto(f"{given.borrower(portal_service).get_absolute_url()}?tab=history")
-    chosen = page.locator(".sd-tabs [aria-current]")
-    expect(chosen).to_have_text(re.compile("History"))
-    expect(chosen).to_be_in_viewport(ratio=0.9)
+    current = page.locator(".sd-tabs [aria-current]")
+    expect(current).to_have_text(re.compile("History"))
+    expect(current).to_be_in_viewport(ratio=0.9)

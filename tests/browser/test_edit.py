@@ -1,4 +1,4 @@
-"""Editing as hands do it: by keyboard alone, with files, in two windows, and under the eyes of axe."""
+"""Editing in a browser: by keyboard, in dialogs, with files, while checks are slow, and checked by axe."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
+from tests.browser.axe import find_problems
 from tests.browser.conftest import press
 
 pytestmark = pytest.mark.browser
@@ -22,44 +22,44 @@ SSN = "219099999"
 
 @pytest.fixture
 def maya(portal_service: Sandbox, settings: LazySettings) -> Record:
-    settings.APPROVAL_ACTS = []  # A second person has tests of their own.
+    settings.APPROVAL_ACTS = []  # Approvals have their own tests.
     owner = given.borrower(portal_service)
     return Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
 
 
-def of_borrower(record: Record) -> str:
+def borrower_edit_path(record: Record) -> str:
     return f"/borrowers/{record.borrower_uuid}/edit/"
 
 
-def of_person(record: Record) -> str:
+def person_edit_path(record: Record) -> str:
     return f"/borrowers/{record.borrower_uuid}/people/{record.uuid}/edit/"
 
 
-RING = "title => getComputedStyle(title).outlineStyle"
+OUTLINE_STYLE = "title => getComputedStyle(title).outlineStyle"
 
 
-def let_go(page: Page, held: list[Route]) -> None:
-    """Send on the request that was held, once the page has made it, and wait for its answer."""
+def release_request(page: Page, paused: list[Route]) -> None:
+    """Continue the paused request, once the page has sent it, and wait for its response."""
     for _ in range(500):
-        if held:
+        if paused:
             break
         page.wait_for_timeout(20)
-    request = held[0].request
+    request = paused[0].request
     with page.expect_response(lambda answer: answer.request == request):
-        held.pop().continue_()
+        paused.pop().continue_()
 
 
 def test_title_and_ssn_are_changed_by_keyboard_alone(
     page: Page, maya: Record, portal_service: Sandbox
 ) -> None:
-    page.goto(of_person(maya))
+    page.goto(person_edit_path(maya))
     page.focus("[name=title]")
     page.keyboard.type("Director")
     page.focus("main summary")
     press(page, "Enter", "Tab", "Tab", "Tab", "Tab", "Space", "Enter")
     title = page.get_by_role("heading", name="Review changes to")
     expect(title).to_be_focused()
-    assert title.evaluate(RING) == "solid"
+    assert title.evaluate(OUTLINE_STYLE) == "solid"
     page.focus("[name=ssn]")
     page.keyboard.type(SSN)
     press(page, "Tab")
@@ -71,7 +71,7 @@ def test_title_and_ssn_are_changed_by_keyboard_alone(
     assert portal_service.world.received_ssn(maya.uuid) == SSN
 
 
-def test_an_individual_is_edited_from_home_until_confirmed(
+def test_an_individual_is_edited_from_the_home_page(
     page: Page, maya: Record, portal_service: Sandbox
 ) -> None:
     given.individual(portal_service, first_name="Theodora", last_name="Hathaway")
@@ -94,22 +94,22 @@ def test_an_individual_is_edited_from_home_until_confirmed(
     assert body == {"phone": "5125550143", "dob": "1987/04/19"}
 
 
-def test_a_review_keeps_its_buttons_and_its_values_in_line(page: Page, maya: Record) -> None:
-    page.goto(of_borrower(maya))
+def test_review_buttons_and_values_are_aligned(page: Page, maya: Record) -> None:
+    page.goto(borrower_edit_path(maya))
     page.fill("[name=phone]", "(512) 555-0188")
     page.get_by_role("button", name="Review changes").click()
     expect(page.get_by_role("button", name="Send 1 change")).to_be_visible()
     title = page.get_by_role("heading", name="Review changes to")
     expect(title).to_be_focused()
-    assert title.evaluate(RING) == "none"
+    assert title.evaluate(OUTLINE_STYLE) == "none"
     for width, line in ((1440, ".sd-form-foot .sd-btn"), (390, ".sd-changes td")):
         page.set_viewport_size({"width": width, "height": 900})
         tops = page.locator(line).evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
         assert (width, len(tops) > 1, len(set(tops))) == (width, True, 1)
 
 
-def test_a_changed_field_says_what_it_was_and_goes_back(page: Page, maya: Record) -> None:
-    page.goto(of_borrower(maya))
+def test_a_changed_field_shows_its_old_value_and_can_be_undone(page: Page, maya: Record) -> None:
+    page.goto(borrower_edit_path(maya))
     phone, row = page.locator("[name=phone]"), page.locator(".sd-edit-phone")
     before = phone.input_value()
     expect(row.locator("[data-was-words]")).to_be_hidden()
@@ -123,18 +123,18 @@ def test_a_changed_field_says_what_it_was_and_goes_back(page: Page, maya: Record
     expect(row.locator("[data-was-words]")).to_be_hidden()
 
 
-def test_a_phone_is_changed_on_the_borrower_page_in_two_clicks(
+def test_a_phone_number_is_changed_in_a_dialog_on_the_borrower_page(
     page: Page, maya: Record, portal_service: Sandbox
 ) -> None:
     borrower = f"/borrowers/{maya.borrower_uuid}/"
     page.goto(borrower)
     title = page.title()
     change = page.locator(".sd-factline").get_by_role("link", name="Change phone")
-    assert change.get_attribute("href") == of_borrower(maya)  # Without the script.
+    assert change.get_attribute("href") == borrower_edit_path(maya)  # The link works without the script.
     change.click()
     dialog = page.get_by_role("dialog", name="Change phone of")
     expect(dialog.get_by_label("Phone")).to_be_focused()
-    assert complaints(page) == []
+    assert find_problems(page) == []
     press(page, "Escape")
     expect(change).to_be_focused()
     change.click()
@@ -150,7 +150,7 @@ def test_a_phone_is_changed_on_the_borrower_page_in_two_clicks(
     assert wide == narrow
     assert page.title() == title
     expect(dialog.get_by_role("row", name="Phone")).to_contain_text("Sent as 5125550199")
-    assert complaints(page) == []
+    assert find_problems(page) == []
     dialog.get_by_role("button", name="Back to edit").click()
     expect(dialog.get_by_label("Phone")).to_have_value("(512) 555-0199")
     dialog.get_by_label("Phone").press("Enter")
@@ -161,30 +161,30 @@ def test_a_phone_is_changed_on_the_borrower_page_in_two_clicks(
     assert [call.operation for call in portal_service.calls] == ["borrowers.update"]
 
 
-def test_a_note_is_one_click_and_ctrl_enter(page: Page, maya: Record) -> None:
+def test_ctrl_enter_saves_a_note(page: Page, maya: Record) -> None:
     page.goto(f"/borrowers/{maya.borrower_uuid}/?tab=notes")
     page.get_by_role("link", name="Add note").click()
     expect(page.get_by_role("dialog").get_by_label("Note", exact=True)).to_be_focused()
-    assert complaints(page) == []
+    assert find_problems(page) == []
     page.keyboard.type("Calls only after noon.")
     press(page, "Control+Enter")
     expect(page.locator("#toasts")).to_contain_text("Note added")
     assert Note.objects.get().text == "Calls only after noon."
 
 
-def test_a_follow_up_takes_a_usual_day_with_a_click(page: Page, maya: Record) -> None:
+def test_date_buttons_set_the_follow_up_date(page: Page, maya: Record) -> None:
     today = business_date()
     page.goto(f"/borrowers/{maya.borrower_uuid}/?tab=notes")
     page.get_by_role("link", name="Add a follow-up").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("Task")).to_be_focused()
-    assert complaints(page) == []
+    assert find_problems(page) == []
     dialog.get_by_role("button", name="Add follow-up").click()
     expect(dialog.get_by_role("alert")).to_contain_text("Fix 2 fields")
     dialog.get_by_label("Task").fill("Ask for the statement")
     dialog.get_by_role("button", name="Tomorrow").click()
     expect(dialog.get_by_label("Due", exact=True)).to_have_value(f"{today + timedelta(1)}")
-    if today.weekday():  # Else Monday is in a week.
+    if today.weekday():  # On a Monday, the button for a week from now is called Monday.
         dialog.get_by_role("button", name="One week").click()
     else:
         dialog.get_by_role("button", name="Monday").click()
@@ -196,9 +196,9 @@ def test_a_follow_up_takes_a_usual_day_with_a_click(page: Page, maya: Record) ->
     assert FollowUp.objects.get().due == today + timedelta(7)
 
 
-def test_going_back_from_the_check_asks_first(page: Page, maya: Record) -> None:
-    page.goto(of_borrower(maya))
-    page.goto(of_person(maya))
+def test_going_back_from_the_review_asks_first(page: Page, maya: Record) -> None:
+    page.goto(borrower_edit_path(maya))
+    page.goto(person_edit_path(maya))
     page.fill("[name=last_name]", "Raman")
     press(page, "Enter")
     heading = page.get_by_role("heading", name="Review changes to")
@@ -210,8 +210,8 @@ def test_going_back_from_the_check_asks_first(page: Page, maya: Record) -> None:
     expect(heading).to_be_visible()
 
 
-def test_enter_in_a_field_checks_and_then_sends(page: Page, maya: Record, portal_service: Sandbox) -> None:
-    page.goto(of_borrower(maya))
+def test_enter_opens_the_review_and_then_sends(page: Page, maya: Record, portal_service: Sandbox) -> None:
+    page.goto(borrower_edit_path(maya))
     page.fill("[name=email]", "new@bakery.example")
     press(page, "Enter")
     page.focus("text=Send 1 change")
@@ -222,27 +222,27 @@ def test_enter_in_a_field_checks_and_then_sends(page: Page, maya: Record, portal
     assert [call.operation for call in portal_service.calls] == ["borrowers.update"]
 
 
-def test_what_is_said_of_a_field_waits_until_the_button_is_let_go(page: Page, maya: Record) -> None:
-    page.goto(of_person(maya))
+def test_a_slow_click_on_the_button_submits_the_form(page: Page, maya: Record) -> None:
+    page.goto(person_edit_path(maya))
     page.fill("[name=last_name]", "Raman2")
     page.locator("text=Review changes >> nth=-1").hover()
     page.mouse.down()
-    page.wait_for_timeout(500)  # As long as a slow hand; what were said now would move the button away.
+    page.wait_for_timeout(500)  # A slow click: a field message shown now would move the button away.
     page.mouse.up()
     expect(page.locator(".sd-errors")).to_be_visible()
 
 
-def test_an_answer_that_comes_while_a_button_is_pressed_waits_too(page: Page, maya: Record) -> None:
-    page.goto(of_person(maya))
-    held: list[Route] = []
-    page.route("**/edit/", lambda route: held.append(route), times=1)
+def test_a_field_message_waits_while_a_button_is_pressed(page: Page, maya: Record) -> None:
+    page.goto(person_edit_path(maya))
+    paused: list[Route] = []
+    page.route("**/edit/", lambda route: paused.append(route), times=1)
     page.fill("[name=last_name]", "O’Neil & Co")
     press(page, "Tab")
     button = page.locator("text=Review changes >> nth=-1")
     button.hover()
     page.mouse.down()
     before = button.bounding_box()
-    let_go(page, held)
+    release_request(page, paused)
     page.wait_for_timeout(500)
     assert button.bounding_box() == before
     page.mouse.move(0, 0)
@@ -250,40 +250,40 @@ def test_an_answer_that_comes_while_a_button_is_pressed_waits_too(page: Page, ma
     expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
 
 
-def test_a_day_that_is_half_typed_stays_while_something_is_pressed(page: Page) -> None:
+def test_a_partly_typed_date_survives_a_click_elsewhere(page: Page) -> None:
     page.goto("/borrowers/new/")
-    held: list[Route] = []
-    page.route("**/borrowers/new/**", lambda route: held.append(route), times=1)
+    paused: list[Route] = []
+    page.route("**/borrowers/new/**", lambda route: paused.append(route), times=1)
     page.get_by_label("Month").first.fill("12")
     press(page, "Tab")
     page.locator("h1").hover()
     page.mouse.down()
-    let_go(page, held)
+    release_request(page, paused)
     page.mouse.up()
     page.wait_for_timeout(300)
     expect(page.get_by_label("Month").first).to_have_value("12")
 
 
-def test_who_comes_back_and_changes_nothing_is_told_on_leaving(page: Page, maya: Record) -> None:
-    page.goto(of_person(maya))
-    held: list[Route] = []
-    page.route("**/edit/", lambda route: held.append(route), times=1)
+def test_leaving_an_unchanged_field_again_shows_its_message(page: Page, maya: Record) -> None:
+    page.goto(person_edit_path(maya))
+    paused: list[Route] = []
+    page.route("**/edit/", lambda route: paused.append(route), times=1)
     page.fill("[name=first_name]", "O’Neil & Co")
     press(page, "Tab", "Shift+Tab")
-    let_go(page, held)
+    release_request(page, paused)
     press(page, "Tab")
     expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
 
 
-def test_what_is_said_of_a_field_comes_after_a_press_elsewhere(page: Page, maya: Record) -> None:
-    page.goto(of_person(maya))
+def test_a_field_message_appears_after_a_click_elsewhere(page: Page, maya: Record) -> None:
+    page.goto(person_edit_path(maya))
     page.fill("[name=last_name]", "O’Neil & Co")
     page.locator("h1").click(delay=500)
     expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
 
 
-def test_a_name_is_tutored_as_it_is_left(page: Page, maya: Record) -> None:
-    page.goto(of_person(maya))
+def test_leaving_a_name_field_checks_it(page: Page, maya: Record) -> None:
+    page.goto(person_edit_path(maya))
     page.fill("[name=last_name]", "O’Neil & Co")
     press(page, "Tab")
     expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
@@ -292,26 +292,26 @@ def test_a_name_is_tutored_as_it_is_left(page: Page, maya: Record) -> None:
     expect(page.get_by_text("Accepted")).to_be_visible()
 
 
-def test_what_is_typed_while_the_answer_comes_is_kept(page: Page, maya: Record) -> None:
-    page.goto(of_person(maya))
-    held: list[Route] = []
-    page.route("**/edit/", lambda route: held.append(route))
+def test_a_check_preserves_text_typed_while_it_runs(page: Page, maya: Record) -> None:
+    page.goto(person_edit_path(maya))
+    paused: list[Route] = []
+    page.route("**/edit/", lambda route: paused.append(route))
     page.fill("[name=first_name]", "O’Neil & Co")
     press(page, "Tab", "Shift+Tab", "End")
     page.keyboard.type("mpany")
-    let_go(page, held)
+    release_request(page, paused)
     page.unroute("**/edit/")
     press(page, "Tab")
     expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
     expect(page.locator("[name=first_name]")).to_have_value("O’Neil & Company")
 
 
-def test_whoever_is_faster_than_the_line_is_told_of_every_field(page: Page, maya: Record) -> None:
-    page.goto(of_person(maya))
-    line = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
-    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", line)
+def test_fast_typing_on_a_slow_connection_checks_every_field(page: Page, maya: Record) -> None:
+    page.goto(person_edit_path(maya))
+    connection = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", connection)
     page.click("main summary")
-    page.focus("[name=dob_month]")  # Three checks of one field, which the last one answers for all.
+    page.focus("[name=dob_month]")  # The field is checked three times, and the last check answers for all.
     for key in ("4", "5", "1980"):
         page.keyboard.type(key)
         press(page, "Tab")
@@ -322,21 +322,21 @@ def test_whoever_is_faster_than_the_line_is_told_of_every_field(page: Page, maya
         expect(page.locator(f".sd-field:has([name={name}]) .sd-note-bad")).to_be_visible()
 
 
-def test_what_was_typed_before_the_answer_came_is_kept(page: Page, maya: Record) -> None:
-    page.goto(of_person(maya))
-    held: list[Route] = []
-    page.route("**/edit/", lambda route: held.append(route), times=1)
+def test_a_late_check_preserves_text_in_a_field_already_left(page: Page, maya: Record) -> None:
+    page.goto(person_edit_path(maya))
+    paused: list[Route] = []
+    page.route("**/edit/", lambda route: paused.append(route), times=1)
     page.fill("[name=first_name]", "O’Neil & Co")
     press(page, "Tab", "Shift+Tab", "End")
     page.keyboard.type("mpany")
     press(page, "Tab")
-    let_go(page, held)
+    release_request(page, paused)
     expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
     expect(page.locator("[name=first_name]")).to_have_value("O’Neil & Company")
 
 
-def test_a_report_is_measured_and_stays_chosen(page: Page, maya: Record, portal_service: Sandbox) -> None:
-    page.goto(of_borrower(maya))
+def test_a_report_shows_its_size_and_is_sent(page: Page, maya: Record, portal_service: Sandbox) -> None:
+    page.goto(borrower_edit_path(maya))
     page.click("main summary")
     page.check("[name=with_asset_report]")
     page.click("text=Review changes >> nth=-1")
@@ -349,16 +349,16 @@ def test_a_report_is_measured_and_stays_chosen(page: Page, maya: Record, portal_
 
 
 def test_leaving_with_changes_asks_first(page: Page, maya: Record) -> None:
-    asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
-    page.goto(of_borrower(maya))
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.accept()))
+    page.goto(borrower_edit_path(maya))
     page.locator("[name=email]").press_sequentially("x")
     page.goto("/borrowers/")
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
 
 
-def test_what_was_typed_stays_when_another_tab_signs_out(page: Page, maya: Record) -> None:
-    page.goto(of_borrower(maya))
+def test_typed_values_survive_signing_out_in_another_tab(page: Page, maya: Record) -> None:
+    page.goto(borrower_edit_path(maya))
     page.fill("[name=phone]", "5125550199")
     page.fill("[name=email]", "new@bakery.example")
     expect(page.get_by_text("A 10-digit US number")).to_be_visible()
@@ -369,30 +369,30 @@ def test_what_was_typed_stays_when_another_tab_signs_out(page: Page, maya: Recor
     expect(page.locator("[name=phone]")).to_have_value("(512) 555-0199")
 
 
-def test_axe_finds_nothing_on_any_step(page: Page, maya: Record) -> None:
-    found: list[str] = []
-    page.goto(of_person(maya))
+def test_edit_steps_pass_axe(page: Page, maya: Record) -> None:
+    problems: list[str] = []
+    page.goto(person_edit_path(maya))
     page.click("main summary")
     page.check("[name=with_ssn]")
     page.fill("[name=last_name]", "Raman2")
     page.click("text=Review changes >> nth=-1")
     page.locator(".sd-errors").wait_for()
-    found += complaints(page)
+    problems += find_problems(page)
     page.fill("[name=last_name]", "Raman")
-    told = json.loads(Record.objects.get(uuid=maya.borrower_uuid).answer)
-    told["key_people"][0]["last_name"] = "Okafor"
-    given.save_answer(told)
+    answer = json.loads(Record.objects.get(uuid=maya.borrower_uuid).answer)
+    answer["key_people"][0]["last_name"] = "Okafor"
+    given.save_answer(answer)
     page.click("text=Review changes >> nth=-1")
     page.get_by_text("changed while you were editing").wait_for()
-    found += complaints(page)
+    problems += find_problems(page)
     page.check("[value=yours]")
     page.click("text=Review remaining changes")
     page.get_by_text("What will be sent").wait_for()
     page.fill("[name=reason]", "On the phone")
-    found += complaints(page)
+    problems += find_problems(page)
     page.fill("[name=ssn]", SSN)
     page.fill("[name=ssn_again]", SSN)
     page.click("text=Send 2 changes")
     page.get_by_text("Response").wait_for()
-    found += complaints(page)
-    assert found == []
+    problems += find_problems(page)
+    assert problems == []

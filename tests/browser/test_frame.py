@@ -1,11 +1,11 @@
-"""The frame of every page in a real browser: what stays, what fits, and how it is reached."""
+"""The frame of every page in a browser: header, navigation, filters, search and panels."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import SHIFTS
+from tests.browser.axe import LAYOUT_SHIFT
 
 pytestmark = pytest.mark.browser
 
@@ -15,7 +15,7 @@ LISTS = ["/borrowers/", "/loans/", "/lines/", "/applications/", "/repayments/"]
 
 @pytest.fixture
 def borrower(page: Page, portal_service: Sandbox) -> str:
-    """The address of a borrower with accounts, among thirty."""
+    """The address of one of thirty borrowers with accounts."""
     for number in range(30):
         owner = given.borrower(portal_service, first_name=f"Harbor Bakery {number:02} LLC")
         given.loan(portal_service, owner)
@@ -34,14 +34,14 @@ def test_the_header_stays_when_a_long_page_is_scrolled(
     assert page.locator(".sd-header").evaluate("header => header.getBoundingClientRect().top") == 0
 
 
-def test_a_low_window_keeps_one_row_of_the_header(page: Page) -> None:
+def test_a_short_window_has_a_one_row_header(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 225})
     page.goto("/")
     assert page.locator(".sd-header").evaluate("header => header.offsetHeight") <= 56
 
 
 @pytest.mark.parametrize("url", LISTS)
-def test_a_phone_shows_a_row_of_a_list_in_its_first_screen(page: Page, borrower: str, url: str) -> None:
+def test_a_list_row_is_visible_on_a_phone(page: Page, borrower: str, url: str) -> None:
     page.set_viewport_size(PHONE)
     page.goto(url)
     expect(page.locator(".sd-filters")).to_be_visible()
@@ -53,9 +53,7 @@ def test_a_phone_shows_a_row_of_a_list_in_its_first_screen(page: Page, borrower:
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
-def test_a_phone_shows_a_figure_of_a_borrower_with_the_longest_name(
-    page: Page, portal_service: Sandbox
-) -> None:
+def test_a_figure_is_visible_below_a_long_name_on_a_phone(page: Page, portal_service: Sandbox) -> None:
     name = "Hollingsworth-Vandermeer, Castellanos, Abernathy and Thibodeaux Consulting Engineers " * 2
     owner = given.borrower(portal_service, first_name=name.strip(), email=f"{'office' * 8}@example.com")
     given.loan(portal_service, owner)
@@ -64,21 +62,21 @@ def test_a_phone_shows_a_figure_of_a_borrower_with_the_longest_name(
     expect(page.locator(".sd-position .sd-figure-2:visible").first).to_be_in_viewport(ratio=1)
 
 
-def test_forced_colors_mark_what_is_chosen(page: Page, borrower: str) -> None:
+def test_forced_colors_mark_the_selection(page: Page, borrower: str) -> None:
     page.emulate_media(forced_colors="active")
     page.goto(f"{borrower}?tab=loans")
-    look = "one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).color]"
+    read_colors = "one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).color]"
     for place in (page.locator(".sd-nav"), page.locator(".sd-tabs")):
-        chosen, other = place.locator("a[aria-current]"), place.locator("a:not([aria-current])").first
-        colors = [chosen.evaluate(look), other.evaluate(look)]
+        current, other = place.locator("a[aria-current]"), place.locator("a:not([aria-current])").first
+        colors = [current.evaluate(read_colors), other.evaluate(read_colors)]
         assert colors[0][0] != colors[1][0]
         assert colors[0][1] != colors[1][1]
     page.goto("/loans/?choose=1")
     box = page.get_by_role("checkbox", checked=True).first
-    assert box.evaluate(look)[0] != page.locator("body").evaluate(look)[0]
+    assert box.evaluate(read_colors)[0] != page.locator("body").evaluate(read_colors)[0]
 
 
-def test_filters_of_a_phone_are_in_a_drawer(page: Page, borrower: str) -> None:
+def test_filters_are_in_a_drawer_on_a_phone(page: Page, borrower: str) -> None:
     page.set_viewport_size(PHONE)
     page.goto("/borrowers/")
     expect(page.locator("select[name=state]")).to_be_hidden()
@@ -90,7 +88,7 @@ def test_filters_of_a_phone_are_in_a_drawer(page: Page, borrower: str) -> None:
     expect(page.get_by_role("button", name="Filters (1)")).to_be_visible()
 
 
-def test_a_phone_finds_the_tools_of_a_list_behind_one_button(page: Page, borrower: str) -> None:
+def test_list_actions_are_behind_a_button_on_a_phone(page: Page, borrower: str) -> None:
     page.set_viewport_size(PHONE)
     page.goto("/borrowers/")
     page.get_by_role("button", name="List actions").click()
@@ -99,7 +97,7 @@ def test_a_phone_finds_the_tools_of_a_list_behind_one_button(page: Page, borrowe
     expect(page.get_by_role("link", name="Print summaries")).to_be_hidden()
 
 
-def test_no_frame_is_drawn_around_the_content_that_takes_the_focus(page: Page) -> None:
+def test_focused_main_content_has_no_outline(page: Page) -> None:
     page.goto("/approvals/")
     main, outline = page.locator("#main"), "main => getComputedStyle(main).outlineStyle"
     page.mouse.click(800, 850)
@@ -113,7 +111,7 @@ def test_no_frame_is_drawn_around_the_content_that_takes_the_focus(page: Page) -
 
 
 @pytest.mark.parametrize("width", [701, 730, 763, 1023])
-def test_the_tabs_of_a_borrower_scroll_and_not_the_page(page: Page, borrower: str, width: int) -> None:
+def test_borrower_tabs_do_not_widen_the_page(page: Page, borrower: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(borrower)
     assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -128,7 +126,7 @@ def test_ctrl_k_opens_search(page: Page, borrower: str, size: dict[str, int]) ->
     expect(page.get_by_role("option", name="Harbor Bakery 07 LLC")).to_be_visible()
 
 
-def test_a_phone_opens_search_by_its_button(page: Page, borrower: str) -> None:
+def test_a_button_opens_search_on_a_phone(page: Page, borrower: str) -> None:
     page.set_viewport_size(PHONE)
     page.goto("/loans/")
     expect(page.get_by_role("combobox", name="Search")).to_be_hidden()
@@ -136,13 +134,13 @@ def test_a_phone_opens_search_by_its_button(page: Page, borrower: str) -> None:
     expect(page.get_by_role("combobox", name="Search")).to_be_focused()
 
 
-def test_a_short_page_does_not_scroll_and_shows_the_foot_of_the_navigation(page: Page) -> None:
+def test_a_short_page_does_not_scroll(page: Page) -> None:
     page.goto("/approvals/")
     assert page.evaluate("document.documentElement.scrollHeight") == 900
     expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_in_viewport(ratio=1)
 
 
-def test_panels_come_with_one_answer_and_a_failing_one_changes_the_header(
+def test_panels_load_in_one_request_and_failures_show_in_the_header(
     page: Page, portal_service: Sandbox
 ) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
@@ -152,21 +150,21 @@ def test_panels_come_with_one_answer_and_a_failing_one_changes_the_header(
     expect(page.locator("[aria-busy]")).to_have_count(0)
     portal_service.fail_next("loans.get", delay=0.5, status=500)
     portal_service.fail_next("repayments.of_loan", delay=0.5)
-    asked: list[str] = []
-    page.on("request", lambda one: "panel=" in one.url and asked.append(one.url))
+    requests: list[str] = []
+    page.on("request", lambda request: "panel=" in request.url and requests.append(request.url))
     page.goto(f"{loan.get_absolute_url()}?refresh=1")
     expect(page.locator("#loan-age")).to_contain_text("Not responding since")
     expect(page.locator("#loan-repayments-age")).to_contain_text("Updated")
     expect(page.locator("[aria-busy]")).to_have_count(0)
     expect(page.locator("#health")).to_contain_text("Loans failing since")
-    assert len(asked) == 1
+    assert len(requests) == 1
     page.locator("#loan-age").get_by_role("link", name="Retry").click()
     expect(page.locator("#loan-age")).to_contain_text("Updated")
     expect(page.locator("#health")).to_contain_text("All systems responding")
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_a_late_answer_moves_nothing_on_the_page_of_a_borrower(
+def test_a_slow_answer_does_not_shift_the_borrower_page(
     page: Page, portal_service: Sandbox, width: int
 ) -> None:
     owner = given.borrower(portal_service, first_name="Harbor Bakery of the Pacific Northwest LLC")
@@ -179,4 +177,4 @@ def test_a_late_answer_moves_nothing_on_the_page_of_a_borrower(
     page.goto(f"{owner.get_absolute_url()}?refresh=1")
     expect(page.locator("#position-age")).to_contain_text("Loading")
     expect(page.locator("#position-age")).to_contain_text("Updated")
-    assert page.evaluate(SHIFTS) < 0.01
+    assert page.evaluate(LAYOUT_SHIFT) < 0.01

@@ -1,4 +1,4 @@
-"""Lists in a real browser: how many rows a screen shows, and that the longest data widen none of them."""
+"""Lists in a browser: rows per screen, and no sideways scrolling with the longest data."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -24,10 +24,10 @@ NAMES = [
     "Bob's",
 ]
 LONG_WORD = "REFERRED_TO_EXTERNAL_COUNSEL_UNDER_REVIEW"
-MANY = "987654321.09"
+AMOUNT = "987654321.09"
 
 
-def apply_for_loan(service: Sandbox, owner: Record, **overrides: object) -> None:
+def create_application(service: Sandbox, owner: Record, **overrides: object) -> None:
     answer = service.world.loan_application(owner.uuid, amount="98765.43", **overrides)
     store.save(
         store.observe(codec.decode(Application, dumps(answer)), borrower_uuid=owner.uuid),
@@ -35,27 +35,29 @@ def apply_for_loan(service: Sandbox, owner: Record, **overrides: object) -> None
     )
 
 
-def read(*accounts: Record) -> None:
+def read_accounts(*accounts: Record) -> None:
     for account in accounts:
         for record in reading.account_records(account):
             assert reading.read_live(Actor(name="Maya Chen"), record)
 
 
 @pytest.fixture
-def longest(page: Page, portal_service: Sandbox) -> None:
-    """Accounts with the longest names, words and amounts, past due and not known, with payments to come."""
+def longest_data(page: Page, portal_service: Sandbox) -> None:
+    """Accounts with the longest names, words and amounts: past due, not known, with scheduled payments."""
     world, today = portal_service.world, business_date()
     for name in NAMES:
         owner = given.borrower(portal_service, first_name=name)
-        terms = {"amount": MANY, "opened": today - timedelta(days=200)}
+        terms = {"amount": AMOUNT, "opened": today - timedelta(days=200)}
         late = given.loan(portal_service, owner, status=LONG_WORD, product=LONG_WORD, **terms)
         unknown = given.loan(portal_service, owner, autopay_enabled=False, **terms)
         rows = world.store.require("loan", unknown.uuid).body["installments"]
         world.amend(unknown.uuid, installments=[row | {"due_date": None} for row in rows], delinquent=True)
-        balances = dict.fromkeys(("principal_balance", "past_due_balance", "available_credit"), Decimal(MANY))
-        line = given.line(portal_service, owner, limit=MANY, **balances, days_past_due=1234)
+        balances = dict.fromkeys(
+            ("principal_balance", "past_due_balance", "available_credit"), Decimal(AMOUNT)
+        )
+        line = given.line(portal_service, owner, limit=AMOUNT, **balances, days_past_due=1234)
         world.amend(
-            line.uuid, payment_amount_due=Decimal(MANY), payment_due_date=f"{today + timedelta(days=3)}"
+            line.uuid, payment_amount_due=Decimal(AMOUNT), payment_due_date=f"{today + timedelta(days=3)}"
         )
         for account in (late, unknown, line):
             for days, status in ((-3, "SUCCEEDED"), (3, "SCHEDULED"), (-1, "FAILED"), (-2, LONG_WORD)):
@@ -63,17 +65,17 @@ def longest(page: Page, portal_service: Sandbox) -> None:
                 reason = "R29 - Corporate customer advises that it is not authorized " * 3
                 world.repayment(
                     account.uuid,
-                    amount=MANY,
+                    amount=AMOUNT,
                     status=status,
                     effective_date=day,
                     error_description=reason if status == "FAILED" else None,
                 )
-        apply_for_loan(portal_service, owner, product=LONG_WORD, status={"decision": LONG_WORD})
-        read(late, unknown, line)
+        create_application(portal_service, owner, product=LONG_WORD, status={"decision": LONG_WORD})
+        read_accounts(late, unknown, line)
 
 
 @pytest.mark.parametrize("width", [1440, 1280, 1024, 390])
-def test_no_list_scrolls_sideways_however_long_its_data(page: Page, longest: None, width: int) -> None:
+def test_long_data_does_not_scroll_a_list_sideways(page: Page, longest_data: None, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     for name in LISTS:
         page.goto(f"/{name}/")
@@ -81,7 +83,7 @@ def test_no_list_scrolls_sideways_however_long_its_data(page: Page, longest: Non
         inner, outer = page.locator(".sd-list .sd-table-region").evaluate(
             "region => [region.scrollWidth, region.clientWidth]"
         )
-        assert (name, inner <= outer + 1) == (name, True)  # Parts of a pixel are rounded up.
+        assert (name, inner <= outer + 1) == (name, True)  # Fractions of a pixel are rounded up.
         for link in page.locator(".sd-accounts:not(.sd-worklist) th[scope=row] > a").all():
             assert width == 390 or link.evaluate("link => link.offsetHeight") >= 24
         assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -90,7 +92,7 @@ def test_no_list_scrolls_sideways_however_long_its_data(page: Page, longest: Non
         if name not in (
             "repayments",
             "collections",
-        ):  # Their rows say why a payment failed, or what was promised.
+        ):  # Their rows also show why a payment failed or what was promised.
             heights = page.locator(".sd-list [data-row]").evaluate_all(
                 "all => all.map(row => row.offsetHeight)"
             )
@@ -104,29 +106,29 @@ def test_no_list_scrolls_sideways_however_long_its_data(page: Page, longest: Non
         assert (name, gap >= 8) == (name, True)
 
 
-def test_the_first_screen_of_a_list_shows_eighteen_rows(page: Page, portal_service: Sandbox) -> None:
+def test_the_first_screen_of_a_list_shows_enough_rows(page: Page, portal_service: Sandbox) -> None:
     opened = business_date() - timedelta(days=70)
     for number in range(20):
         owner = given.borrower(portal_service, first_name=f"Harbor Bakery {number:02} LLC")
         loan = given.loan(portal_service, owner, opened=opened)
         portal_service.world.repayment(loan.uuid, amount="250.10", effective_date=opened.replace(day=5))
-        read(loan, given.line(portal_service, owner))
-        apply_for_loan(portal_service, owner)
+        read_accounts(loan, given.line(portal_service, owner))
+        create_application(portal_service, owner)
     assert Record.objects.filter(kind=Kind.LOAN, flagged=True).count() == 20
-    # Above the rows of collections are two rows of tabs, and above those of repayments their month.
-    least = dict.fromkeys(("borrowers", "loans", "lines", "applications", "repayments"), 18) | {
+    # Collections have two rows of tabs above the list, and repayments a month.
+    minimums = dict.fromkeys(("borrowers", "loans", "lines", "applications", "repayments"), 18) | {
         "collections": 16
     }
-    for name, number in least.items():
+    for name, number in minimums.items():
         page.goto(f"/{name}/")
         rows = page.locator(".sd-list [data-row]")
         expect(rows).to_have_count(20)
-        places = rows.evaluate_all(
+        boxes = rows.evaluate_all(
             "rows => rows.map(row => row.getBoundingClientRect()).map(box => [box.height, box.bottom])"
         )
-        lowest = 37 if name in ("repayments", "collections") else 40
-        assert (name, sum(bottom <= 900 for _, bottom in places) >= number) == (name, True)
-        assert (name, all(lowest <= height <= 44 for height, _ in places)) == (name, True)
+        min_height = 37 if name in ("repayments", "collections") else 40
+        assert (name, sum(bottom <= 900 for _, bottom in boxes) >= number) == (name, True)
+        assert (name, all(min_height <= height <= 44 for height, _ in boxes)) == (name, True)
         cut = page.locator("th[scope=row] > small").evaluate_all(
             "lines => lines.filter(line => line.scrollWidth > line.clientWidth).length"
         )

@@ -1,4 +1,4 @@
-"""The message explorer by keyboard and by eye: beside the list, as JSON, while messages arrive, in both themes."""
+"""The message list in a browser: by keyboard, as JSON, with live tail, on a phone, and checked by axe."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,14 +8,14 @@ from playwright.sync_api import Page, expect
 
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
+from tests.browser.axe import find_problems
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
 def uuids(page: Page, portal_service: Sandbox) -> list[str]:
-    """Payments of one borrower and an odd message; their identifiers, newest first."""
+    """The IDs of three payment messages of one borrower and an odd message, newest first."""
     loan = given.loan(portal_service, given.borrower(portal_service, first_name="Harbor Bakery LLC"))
     for number, status in enumerate(("SCHEDULED", "SUCCEEDED", "FAILED_AFTER_SUCCESS")):
         at = datetime(2026, 11, 18, 15, tzinfo=UTC) + timedelta(hours=number)
@@ -23,7 +23,7 @@ def uuids(page: Page, portal_service: Sandbox) -> list[str]:
         portal_service.world.message(f"payment.{status.lower()}", payment, at=at)
     portal_service.world.message("odd.one", {"a": [{"deep": "value"}]}, status="QUEUED_RETRY")
     call_command("sync_messages", verbosity=0)
-    return [str(one["uuid"]) for one in portal_service.world.messages()]
+    return [str(message["uuid"]) for message in portal_service.world.messages()]
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def uuids(page: Page, portal_service: Sandbox) -> list[str]:
         "/messages/?source=copy&limit=0&q=nothing+like+it",
     ],
 )
-def test_axe_finds_nothing_and_nothing_scrolls_sideways(page: Page, uuids: list[str], address: str) -> None:
+def test_pages_pass_axe_and_do_not_scroll_sideways(page: Page, uuids: list[str], address: str) -> None:
     page.goto(address.format(uuids[1]))
     expect(page.get_by_text("Counting…")).to_have_count(0)
-    assert complaints(page) == []
+    assert find_problems(page) == []
 
 
 @pytest.mark.parametrize("width", [1024, 390])
-def test_nothing_covers_the_list_until_a_message_is_opened(page: Page, uuids: list[str], width: int) -> None:
+def test_the_list_is_visible_until_a_message_opens(page: Page, uuids: list[str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     page.goto("/messages/")
     row = page.locator(".sd-message-table [data-row] a").first
@@ -51,12 +51,12 @@ def test_nothing_covers_the_list_until_a_message_is_opened(page: Page, uuids: li
     expect(page.locator("#message-title")).to_be_in_viewport()
 
 
-def test_messages_are_read_one_after_the_other_by_keyboard(page: Page, uuids: list[str]) -> None:
+def test_messages_are_read_by_keyboard(page: Page, uuids: list[str]) -> None:
     page.goto("/messages/")
     expect(page.locator("[data-message]")).to_have_count(4)
     coverage = page.locator(".sd-coverage").bounding_box()
     assert coverage
-    assert coverage["height"] < 60  # One line while nothing is missing.
+    assert coverage["height"] < 60  # It takes one line unless messages are missing.
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.locator("#message-title")).to_contain_text(uuids[0][:8])
@@ -76,7 +76,7 @@ def test_messages_are_read_one_after_the_other_by_keyboard(page: Page, uuids: li
     expect(page.locator("[data-message]")).to_have_count(4)
 
 
-def test_a_burst_opens_by_keyboard_and_for_its_message(page: Page, portal_service: Sandbox) -> None:
+def test_a_burst_opens_by_keyboard_and_with_its_message(page: Page, portal_service: Sandbox) -> None:
     at = datetime(2026, 11, 18, 15, tzinfo=UTC)
     for number in range(5):
         portal_service.world.message(
@@ -101,7 +101,7 @@ def test_a_burst_opens_by_keyboard_and_for_its_message(page: Page, portal_servic
     expect(page.locator(".sd-selected")).to_be_visible()
 
 
-def test_a_message_covers_the_list_on_a_phone_only_while_it_is_open(page: Page, uuids: list[str]) -> None:
+def test_closing_a_message_on_a_phone_returns_to_the_list(page: Page, uuids: list[str]) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/messages/")
     for uuid in uuids[:2]:
@@ -111,7 +111,7 @@ def test_a_message_covers_the_list_on_a_phone_only_while_it_is_open(page: Page, 
         expect(page.locator("#message-title")).to_have_count(0)
 
 
-def test_the_tail_tells_of_new_messages_and_moves_nothing(
+def test_live_tail_announces_new_messages_without_adding_rows(
     page: Page, uuids: list[str], portal_service: Sandbox
 ) -> None:
     page.goto("/messages/")

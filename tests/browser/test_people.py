@@ -1,4 +1,4 @@
-"""People screens: one piece of work by keyboard alone, with scripts and without, and every screen under axe."""
+"""Borrower and people screens in a browser: by keyboard, with and without scripts, and checked by axe."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -21,7 +21,7 @@ from portal.notes.models import FollowUp, Note
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
+from tests.browser.axe import find_problems
 from tests.browser.conftest import press, tab_to
 from tests.conftest import browser_of
 
@@ -36,10 +36,10 @@ Visit = Callable[..., Page]
 
 @pytest.fixture
 def visit(chromium: Browser, live_server: LiveServer, portal_service: Sandbox) -> Iterator[Visit]:
-    """Opens a browser in which somebody is signed in, by default with scripts."""
+    """Opens a page signed in with a role; the options are those of the browser context."""
     contexts = []
 
-    def opened(role: Role, **options: object) -> Page:
+    def open_page(role: Role, **options: object) -> Page:
         context = chromium.new_context(base_url=live_server.url, reduced_motion="reduce", **options)
         session = browser_of(role).cookies[settings.SESSION_COOKIE_NAME].value
         cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
@@ -47,7 +47,7 @@ def visit(chromium: Browser, live_server: LiveServer, portal_service: Sandbox) -
         contexts.append(context)
         return context.new_page()
 
-    yield opened
+    yield open_page
     for context in contexts:
         context.close()
 
@@ -60,14 +60,14 @@ def choose(page: Page, wanted: Locator, *keys: str) -> None:
     press(page, *(keys or ("Enter",)))
 
 
-def write(page: Page, name: str, text: str) -> None:
+def fill_field(page: Page, name: str, text: str) -> None:
     tab_to(page, page.locator(f"main [name={name}]"))
     page.keyboard.press("Control+A")
     page.keyboard.type(text)
 
 
-def find(page: Page, text: str, name: str, *, scripted: bool) -> None:
-    """What is typed into the search box is found and opened."""
+def open_by_search(page: Page, text: str, name: str, *, scripted: bool) -> None:
+    """Search for a record and open it."""
     if scripted:
         press(page, "/")
     else:
@@ -83,7 +83,7 @@ def find(page: Page, text: str, name: str, *, scripted: bool) -> None:
 
 
 @pytest.mark.parametrize("scripted", [True, False], ids=["with scripts", "without scripts"])
-def test_a_piece_of_work_is_done_by_keyboard_alone(
+def test_edits_approvals_and_lookups_work_by_keyboard_alone(
     visit: Visit, portal_service: Sandbox, scripted: bool
 ) -> None:
     owner = given.borrower(portal_service, first_name="Birch Farms LLC", phone="5125550144")
@@ -91,13 +91,13 @@ def test_a_piece_of_work_is_done_by_keyboard_alone(
     page = visit(Role.SERVICER, java_script_enabled=scripted)
     page.goto("/")
 
-    find(page, "+1 512.555-0144", "Birch Farms LLC", scripted=scripted)
+    open_by_search(page, "+1 512.555-0144", "Birch Farms LLC", scripted=scripted)
     if scripted:
         press(page, "e")
     else:
         choose(page, page.locator(".sd-identity").get_by_role("link", name="Edit"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("Birch Farms LLC")
-    write(page, "email", "office@birch.example")
+    fill_field(page, "email", "office@birch.example")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 change", exact=False).first).to_be_visible()
     choose(page, page.get_by_role("button", name="Send 1 change"))
@@ -105,47 +105,47 @@ def test_a_piece_of_work_is_done_by_keyboard_alone(
     expect(page.locator("main")).to_contain_text("Confirmed")
     assert portal_service.world.user(owner.uuid)["email"] == "office@birch.example"
 
-    find(page, "5125550144", "Birch Farms LLC", scripted=scripted)
+    open_by_search(page, "5125550144", "Birch Farms LLC", scripted=scripted)
     if scripted:
         press(page, "2")
     else:
         choose(page, page.get_by_role("link", name="People", exact=False).first)
     expect(page.get_by_role("link", name="Send SSN and date of birth")).to_be_visible()
     choose(page, page.get_by_role("link", name="Edit Maya Lindqvist"))
-    write_choice(page, "title", "Director")
+    type_choice(page, "title", "Director")
     choose(page, page.locator("main summary").first)
     choose(page, page.locator("[name=with_ssn]"), "Space", "Enter")
-    write(page, "reason", "On the phone")
+    fill_field(page, "reason", "On the phone")
     choose(page, page.get_by_role("button", name="Request approval"))
     approve(visit(Role.SUPERVISOR, java_script_enabled=scripted))
     page.reload()
     choose(page, page.get_by_role("link", name="Review and send"))
     for name in ("ssn", "ssn_again"):
-        write(page, name, SSN)
+        fill_field(page, name, SSN)
     choose(page, page.get_by_role("button", name="Send 2 changes"))
     expect(page.get_by_role("heading", name="Response")).to_be_visible()
     assert portal_service.world.received_ssn(maya.uuid) == SSN
 
     page.goto(f"{owner.get_absolute_url()}?tab=people")
     expect(page.get_by_text("by Servicer")).to_be_visible()
-    look_up(page, scripted=scripted)
+    look_up_unknown_id(page, scripted=scripted)
 
 
 def approve(page: Page) -> None:
-    """A supervisor lets pass what waits for a second person."""
+    """Approve the waiting request as a supervisor."""
     page.goto("/approvals/")
     choose(page, page.locator("main").get_by_role("link", name="Maya Lindqvist"))
     choose(page, page.get_by_role("button", name="Approve"))
     expect(page.locator("main").get_by_text("Approved", exact=True)).to_be_visible()
 
 
-def write_choice(page: Page, name: str, text: str) -> None:
+def type_choice(page: Page, name: str, text: str) -> None:
     tab_to(page, page.locator(f"main [name={name}]"))
     page.keyboard.type(text)
 
 
-def look_up(page: Page, *, scripted: bool) -> None:
-    """An identifier that nobody knows leads to what could resolve it."""
+def look_up_unknown_id(page: Page, *, scripted: bool) -> None:
+    """Search for an unknown ID and try to open it as a loan."""
     if scripted:
         press(page, "/")
     else:
@@ -153,7 +153,7 @@ def look_up(page: Page, *, scripted: bool) -> None:
     page.keyboard.type(f"see {UNKNOWN}, please")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Not on file")).to_be_visible()
-    write(page, "of", "birch")
+    fill_field(page, "of", "birch")
     page.keyboard.press("Enter")
     for words in ("Open as loan", "as line of credit", "as application for a line"):
         expect(page.get_by_role("button", name=words)).to_be_visible()
@@ -161,12 +161,12 @@ def look_up(page: Page, *, scripted: bool) -> None:
     expect(page.get_by_role("alert")).to_contain_text("The service has no loan with this ID")
 
 
-# --- Under the eyes of axe ---
+# --- Checked by axe ---
 
 
 @pytest.fixture
-def everything(portal_service: Sandbox) -> dict[str, Record]:
-    """A borrower with all it can have and the longest name, one of which only the identifier is known, and a person."""
+def records(portal_service: Sandbox) -> dict[str, Record]:
+    """A borrower with all data and the longest name, a bare one, an archived one, and an individual."""
     owner = given.borrower(portal_service, first_name=LONGEST, email="a" * 60 + "@cooperative.example")
     loan, line = (
         given.loan(portal_service, owner, paid=3),
@@ -206,8 +206,8 @@ def everything(portal_service: Sandbox) -> dict[str, Record]:
     }
 
 
-def screens(known: dict[str, Record]) -> Iterator[str]:
-    """Every people screen, full and empty."""
+def screen_addresses(known: dict[str, Record]) -> Iterator[str]:
+    """The addresses of all people screens, full and empty."""
     yield from ("/borrowers/?q=llc&state=OR&from=2026-01-01", "/borrowers/?q=nobody+like+it", "/borrowers/")
     for tab in TABS:
         yield f"{known['owner'].get_absolute_url()}?tab={tab}"
@@ -232,31 +232,30 @@ def screens(known: dict[str, Record]) -> Iterator[str]:
     yield from (f"/search/?q={known['gone'].uuid}", "/search/?q=type:loan", "/search/")
 
 
-def test_axe_finds_nothing_on_any_screen_and_nothing_scrolls_sideways(
-    visit: Visit, everything: dict[str, Record]
-) -> None:
+def test_screens_pass_axe_and_do_not_scroll_sideways(visit: Visit, records: dict[str, Record]) -> None:
     page = visit(Role.SUPERVISOR)
     SavedView.objects.create(owner=User.objects.get(), list="borrowers:index", name="Texas", query="state=TX")
-    found: list[str] = []
+    problems: list[str] = []
 
-    def look(where: str) -> None:
+    def check_page(where: str) -> None:
         page.set_viewport_size({"width": 1024, "height": 900})
         if page.evaluate("document.documentElement.scrollWidth") > 1024:
-            found.append(f"{where}: scrolls sideways")
-        found.extend(f"{where}: {one}" for one in complaints(page))
+            problems.append(f"{where}: scrolls sideways")
+        problems.extend(f"{where}: {one}" for one in find_problems(page))
 
-    for address in screens(everything):
+    for address in screen_addresses(records):
         page.goto(address)
-        page.wait_for_function("() => !document.querySelector('.htmx-request')")  # panels load themselves
-        look(address)
+        # Panels load after the page.
+        page.wait_for_function("() => !document.querySelector('.htmx-request')")
+        check_page(address)
     page.goto("/registry/add/")
     page.get_by_role("button", name="Add record").click()
     page.locator(".sd-errors").wait_for()
-    look("what cannot be added")
+    check_page("what cannot be added")
     page.goto("/borrowers/?q=nobody+like+it")
     page.get_by_text("Views", exact=True).click()
-    look("the menu of views")
-    assert not found, "\n".join(found)
+    check_page("the menu of views")
+    assert not problems, "\n".join(problems)
 
 
 def test_a_file_field_with_an_error_stays_in_its_column(visit: Visit) -> None:

@@ -1,4 +1,4 @@
-"""The search box and the list of borrowers by keyboard, in a real browser."""
+"""The search box and the borrower list in a browser, by keyboard."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -11,8 +11,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def people(page: Page, portal_service: Sandbox) -> None:
-    """Three borrowers, known here."""
+def borrowers(page: Page, portal_service: Sandbox) -> None:
+    """Three borrowers on file."""
     for name, phone in (
         ("Harbor Bakery LLC", "5125550143"),
         ("Birch Farms LLC", "5125550144"),
@@ -21,15 +21,15 @@ def people(page: Page, portal_service: Sandbox) -> None:
         given.borrower(portal_service, first_name=name, phone=phone or "5125550145")
 
 
-def suggest(page: Page, text: str, option: str) -> None:
-    """Type it into the box, until that is suggested."""
+def type_search(page: Page, text: str, option: str) -> None:
+    """Type a search and wait until the option is suggested."""
     page.goto("/")
     page.keyboard.press("/")
     page.keyboard.type(text)
     expect(page.get_by_role("option", name=option)).to_be_visible()
 
 
-def test_a_borrower_is_found_by_phone_and_opened_with_enter(page: Page, people: None) -> None:
+def test_a_borrower_is_found_by_phone_and_opened_with_enter(page: Page, borrowers: None) -> None:
     page.goto("/")
     page.keyboard.press("/")
     page.keyboard.type("(512) 555-0144")
@@ -41,37 +41,37 @@ def test_a_borrower_is_found_by_phone_and_opened_with_enter(page: Page, people: 
     expect(page.get_by_role("heading", name="Birch Farms LLC", level=1)).to_be_visible()
 
 
-def test_an_identifier_deep_in_a_pasted_mail_is_found(page: Page, portal_service: Sandbox) -> None:
+def test_an_id_in_a_long_pasted_email_is_found(page: Page, portal_service: Sandbox) -> None:
     uuid = given.borrower(portal_service, first_name="Harbor Bakery LLC").uuid
     page.goto("/")
     page.keyboard.press("/")
-    mail = f"Dear team, {'please look into this. ' * 20}It is about {uuid}, thank you."
+    email = f"Dear team, {'please look into this. ' * 20}It is about {uuid}, thank you."
     page.evaluate(
         """text => {
             const clipboardData = new DataTransfer();
             clipboardData.setData("text/plain", text);
             document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData, cancelable: true }));
         }""",
-        mail,
+        email,
     )
     expect(page.get_by_role("option", name="Harbor Bakery LLC")).to_have_attribute("aria-selected", "true")
 
 
-def test_enter_never_opens_what_an_earlier_text_found(page: Page, people: None) -> None:
-    suggest(page, "harbor", "Harbor Bakery LLC")
+def test_enter_ignores_outdated_suggestions(page: Page, borrowers: None) -> None:
+    type_search(page, "harbor", "Harbor Bakery LLC")
     page.keyboard.type(" of nobody")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Results for “harbor of nobody”")).to_be_visible()
 
 
-def test_the_arrows_lead_to_all_results(page: Page, people: None) -> None:
-    suggest(page, "llc", "All results")
+def test_arrow_keys_reach_all_results(page: Page, borrowers: None) -> None:
+    type_search(page, "llc", "All results")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Results for “llc”")).to_be_visible()
 
 
-def test_the_question_mark_beside_the_box_tells_what_it_understands(page: Page) -> None:
+def test_search_tips_open_and_close(page: Page) -> None:
     page.goto("/")
     page.get_by_role("button", name="Search tips").press("Enter")
     expect(page.get_by_text("past_due:>0")).to_be_visible()
@@ -79,7 +79,7 @@ def test_the_question_mark_beside_the_box_tells_what_it_understands(page: Page) 
     expect(page.get_by_text("past_due:>0")).to_be_hidden()
 
 
-def test_the_list_narrows_while_typing_and_tells_it_everywhere(page: Page, people: None) -> None:
+def test_typing_narrows_the_list(page: Page, borrowers: None) -> None:
     page.goto("/borrowers/?sort=name")
     page.get_by_role("searchbox", name="Find").press_sequentially("llc")
     expect(page.locator("#borrower-total")).to_have_text("2")
@@ -88,7 +88,7 @@ def test_the_list_narrows_while_typing_and_tells_it_everywhere(page: Page, peopl
     expect(page.locator("#live")).to_have_text("2 borrowers")
 
 
-def test_an_order_is_kept_by_the_next_filter_and_keeps_the_focus(page: Page, people: None) -> None:
+def test_sorting_keeps_the_focus_and_survives_filtering(page: Page, borrowers: None) -> None:
     page.goto("/borrowers/")
     page.get_by_role("link", name="Name", exact=True).press("Enter")
     expect(page.get_by_role("columnheader", name="Name", exact=True)).to_have_attribute(
@@ -101,7 +101,7 @@ def test_an_order_is_kept_by_the_next_filter_and_keeps_the_focus(page: Page, peo
     assert "sort=name" in page.url
 
 
-def test_rows_are_walked_and_opened_by_keys(page: Page, people: None) -> None:
+def test_keys_move_between_rows_and_open_them(page: Page, borrowers: None) -> None:
     page.goto("/borrowers/?sort=name")
     page.keyboard.press("j")
     page.keyboard.press("j")
@@ -111,7 +111,7 @@ def test_rows_are_walked_and_opened_by_keys(page: Page, people: None) -> None:
     expect(page.get_by_role("heading", name="Acorn Inc", level=1)).to_be_visible()
 
 
-def test_a_row_has_a_menu(page: Page, people: None) -> None:
+def test_a_row_menu_offers_a_new_application(page: Page, borrowers: None) -> None:
     page.goto("/borrowers/?sort=name")
     page.get_by_role("button", name="More for Acorn Inc").press("Enter")
     expect(page.get_by_role("link", name="New application")).to_be_visible()
@@ -123,7 +123,7 @@ def test_a_row_has_a_menu(page: Page, people: None) -> None:
     expect(page.get_by_role("button", name="More for Acorn Inc")).to_be_focused()
 
 
-def test_chosen_columns_are_kept(page: Page, people: None) -> None:
+def test_chosen_columns_persist(page: Page, borrowers: None) -> None:
     page.goto("/borrowers/?sort=name")
     page.locator("summary", has_text="Columns").press("Enter")
     page.get_by_label("Phone").uncheck()

@@ -1,4 +1,4 @@
-"""A working day with credit: by keyboard alone, without JavaScript, and under the eyes of axe."""
+"""A working day in a browser: by keyboard alone, without JavaScript, and checked by axe."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from portal.accounts.roles import Role
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
+from tests.browser.axe import find_problems
 from tests.browser.conftest import press, tab_to
 from tests.conftest import browser_of
 from tests.portal.pages import panel
@@ -27,7 +27,7 @@ SEND = "Send application for $25,000.00"
 
 @pytest.fixture
 def returned(portal_service: Sandbox) -> Record:
-    """A payment that was returned after posting, among others that weren't."""
+    """A payment that was returned after posting, and two that weren't."""
     loan = given.loan(portal_service, given.borrower(portal_service, first_name=NAME))
     today = timezone.localdate()
     for days in (40, 70):
@@ -43,7 +43,7 @@ def returned(portal_service: Sandbox) -> Record:
 
 @pytest.fixture
 def plain_page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
-    """A browser that runs no script."""
+    """A page without JavaScript, signed in as a servicer."""
     context = chromium.new_context(base_url=live_server.url, java_script_enabled=False)
     session = browser_of(Role.SERVICER).cookies[settings.SESSION_COOKIE_NAME].value
     context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
@@ -51,12 +51,12 @@ def plain_page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
     context.close()
 
 
-def test_by_keyboard_alone(page: Page, returned: Record) -> None:
+def test_the_day_works_by_keyboard_alone(page: Page, returned: Record) -> None:
     keys = page.keyboard
     page.goto("/")
     keys.press("/")
     keys.type("northwind")
-    # Enter opens the best match only of all that was typed.
+    # Wait for the suggestions of the whole text: Enter opens the best match only of those.
     expect(
         page.locator("#suggestions[data-query='northwind']").get_by_role("option", name=NAME)
     ).to_be_visible()
@@ -102,7 +102,7 @@ def test_by_keyboard_alone(page: Page, returned: Record) -> None:
     expect(side).to_be_visible()
 
 
-def test_without_scripts(plain_page: Page, returned: Record) -> None:
+def test_the_day_works_without_javascript(plain_page: Page, returned: Record) -> None:
     page = plain_page
     page.goto(f"/borrowers/{returned.borrower_uuid}/")
     page.get_by_role("link", name="New application").click()
@@ -130,33 +130,33 @@ def test_without_scripts(plain_page: Page, returned: Record) -> None:
     expect(page.get_by_role("complementary", name="Repayment $310.00")).to_be_visible()
 
 
-def test_what_arrives_on_the_first_page_moves_nothing(page: Page, returned: Record) -> None:
+def test_new_items_on_the_home_page_wait_for_a_click(page: Page, returned: Record) -> None:
     page.clock.install()
     page.goto("/")
     rows, news = page.locator("[data-item]"), page.locator("#attention [data-news]")
     expect(rows).to_have_count(1)
-    here = page.get_by_role("link", name="Open payment")
-    here.focus()
+    open_link = page.get_by_role("link", name="Open payment")
+    open_link.focus()
     Record.objects.create(
         kind=Kind.LINE, uuid="line-1", borrower_uuid="b", flagged=True, past_due=5, past_due_rank=5
     )
 
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
     page.clock.run_for(61_000)
     page.evaluate("delete document.hidden")
-    assert asked == []
+    assert requests == []
     page.clock.run_for(61_000)
     expect(news).to_have_text("1 new, show")
     expect(rows).to_have_count(1)
-    expect(here).to_be_focused()
+    expect(open_link).to_be_focused()
     news.click()
     expect(rows).to_have_count(2)
     expect(page.get_by_text("$5.00 past due")).to_be_visible()
 
 
-def test_axe_finds_nothing(page: Page, returned: Record) -> None:
+def test_pages_pass_axe(page: Page, returned: Record) -> None:
     item = f"repayment:{returned.uuid}"
     for path in (
         "/",
@@ -168,4 +168,4 @@ def test_axe_finds_nothing(page: Page, returned: Record) -> None:
         returned.get_absolute_url(),
     ):
         page.goto(path)
-        assert complaints(page) == [], path
+        assert find_problems(page) == [], path

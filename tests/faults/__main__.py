@@ -76,7 +76,7 @@ def temporary_database() -> Iterator[None]:
         connections.close_all()
 
 
-def main(wanted: list[str]) -> int:
+def main(selected: list[str]) -> int:
     with temporary_database(), tempfile.TemporaryDirectory() as folder:
         from tests.faults.answers import stop_servers
         from tests.faults.proxy import ProxiedSandbox
@@ -88,10 +88,10 @@ def main(wanted: list[str]) -> int:
             from django.conf import settings
 
             settings.SERVICING_URL = service.url
-            at_end.callback(stop_servers)  # Later parts use a database server that an earlier one restarted.
+            at_end.callback(stop_servers)  # Later parts use a database server that an earlier part restarted.
             show("| fault | tries | lost | doubled | untrue | stuck |\n|---|---:|---:|---:|---:|---:|")
             failures = 0
-            for part in wanted or PARTS:
+            for part in selected or PARTS:
                 for name, tries, *found in PARTS[part](service) if part in PARTS else ():
                     show(f"| {name} | {' | '.join(map(str, (tries, *found)))} |")
                     failures += sum(found)
@@ -99,7 +99,7 @@ def main(wanted: list[str]) -> int:
 
 
 def show(text: str) -> None:
-    """Print at once: a run that is stopped has shown what it found."""
+    """Print at once, so that a stopped run has shown its results."""
     print(text, flush=True)  # noqa: T201 - a command line tool
 
 
@@ -118,15 +118,15 @@ def lost_answers(service: "ProxiedSandbox") -> list[Figures]:
     for fault in NETWORK_FAULTS:
         settings.SERVICING_TIMEOUT = TIMEOUT_SECONDS if fault.name == "silence" else 20
         gateway.client.cache_clear()
-        whole = Verdict()
+        total = Verdict()
         for operation in list(WRITES) * ROUNDS:
             found = check_write(operation, fault, browser, service)
             # Unknown writes block the next one, so release them.
             WriteIntent.objects.filter(state="unknown").update(state="released")
             Outage.objects.all().delete()
             say(f"{fault.name}, {operation}", found.words)
-            whole += found
-        rows.append(table_row(fault.name, len(WRITES) * ROUNDS, whole))
+            total += found
+        rows.append(table_row(fault.name, len(WRITES) * ROUNDS, total))
     return rows
 
 
@@ -141,17 +141,17 @@ def answers(service: "ProxiedSandbox") -> list[Figures]:
     os.environ["DATA_DIR"] = str(settings.DATA_DIR)
     rows = []
     for loss in LOSSES + ([RESTART] if connection.vendor == "postgresql" else []):
-        whole = Verdict()
+        total = Verdict()
         for operation in WRITES:
             found = check_write(operation, loss, service, HOLD_SECONDS)
             say(f"database {loss.name}, {operation}", found.words)
-            whole += found
-        rows.append(table_row(f"database {loss.name} as the answer comes", len(WRITES), whole))
+            total += found
+        rows.append(table_row(f"database {loss.name} as the answer comes", len(WRITES), total))
     return rows
 
 
 def rivals(service: "ProxiedSandbox") -> list[Figures]:
-    """Two simultaneous changes of one record, and approved changes whose answer is lost."""
+    """Simultaneous changes of one record, and approved changes whose answer is lost."""
     from tests.faults.rivals import LOST, lose_approved_answers, race_changes
 
     races, approvals = race_changes(service, 10 * ROUNDS), lose_approved_answers(service, ROUNDS)
@@ -164,7 +164,7 @@ def rivals(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def locked(service: "ProxiedSandbox") -> list[Figures]:
-    """The database locked by another program; on PostgreSQL also stopped."""
+    """The database locked by another program, and on PostgreSQL also stopped."""
     from django.db import connection
 
     from tests.faults.locked import send_while_away
@@ -206,7 +206,7 @@ def processes(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without this process's own settings, for pytest."""
+    """Return the environment for pytest, without this process's own settings."""
     return {name: value for name, value in os.environ.items() if name not in OWN_SETTINGS}
 
 
@@ -234,7 +234,7 @@ def batches(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def syncs(service: "ProxiedSandbox") -> list[Figures]:
-    """Message syncs at once, SYNCS of them killed."""
+    """Message syncs that run at once, SYNCS of them killed."""
     from tests.faults.syncs import LAST_RUNS, kill_syncs
 
     found = kill_syncs(service, SYNCS)
@@ -277,14 +277,14 @@ def wire(service: "ProxiedSandbox") -> list[Figures]:
 
     found = drill(mutants=MUTANTS)
     say("wire", found.wrong)
-    grown = {name: (megabytes, error) for name, megabytes, error in bombs()}
-    say("bombs, in MB of memory", [f"{name} {megabytes}" for name, (megabytes, _) in grown.items()])
-    burst = [name for name, (megabytes, _) in grown.items() if megabytes > MAX_BOMB_MEGABYTES]
+    results = {name: (megabytes, error) for name, megabytes, error in bombs()}
+    say("bombs, in MB of memory", [f"{name} {megabytes}" for name, (megabytes, _) in results.items()])
+    too_large = [name for name, (megabytes, _) in results.items() if megabytes > MAX_BOMB_MEGABYTES]
     doubled = sum("times" in words for words in found.wrong)
     name = f"{len(ALL)} faults of a connection, {MUTANTS:,} mutated answers; slowest {found.slowest_seconds:.1f} s"
     return [
         (name, found.calls, 0, doubled, len(found.wrong) - doubled, 0),
-        ("answers that unpack to 32 MB and more", len(grown), 0, 0, len(burst), 0),
+        ("answers that unpack to 32 MB and more", len(results), 0, 0, len(too_large), 0),
     ]
 
 
@@ -317,7 +317,7 @@ PARTS: dict[str, Callable[["ProxiedSandbox"], list[Figures]]] = {
 
 
 def staff(role: str = "servicer") -> "Browser":
-    """A browser signed in with this role, or not at all."""
+    """Return a browser that is signed in with this role, or signed out."""
     from django.conf import settings
     from django.test import Client as Browser
 

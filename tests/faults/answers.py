@@ -1,4 +1,4 @@
-"""The database is locked, full or restarted, or the portal is killed, while the answer of a write arrives.
+"""Locks, fills or restarts the database, or kills the portal, while the answer of a write arrives.
 
 The service runs in this process, the portal in another. The database goes away once the service has the request.
 Afterwards the spool is replayed twice.
@@ -31,10 +31,10 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.faults.killing import TOKEN, Portal
-from tests.faults.writes import WRITES, Sending, Verdict
+from tests.faults.writes import WRITES, PreparedWrite, Verdict
 
 ANSWER_SECONDS = 1.5
-"""The service's delay, so that the database is gone when the answer arrives."""
+"""The service's delay, so that the database is away when the answer arrives."""
 HOLD_SECONDS = 20.0
 PAGE_SECONDS = 10.0
 """The limit of a page besides the service's delay."""
@@ -65,11 +65,11 @@ class RemoteBrowser:
 
 @dataclass
 class Loss:
-    """One way in which the database or the portal goes away."""
+    """One way to lose the database or the portal."""
 
     name: str
     take_away: Callable[[], Any]
-    """A context manager that takes it away."""
+    """Returns a context manager for the time of the loss."""
     is_killed: bool = False
     is_saved: bool = False
     """Whether the answer is saved while the person waits."""
@@ -94,7 +94,7 @@ def locked() -> Iterator[None]:
 
 @contextmanager
 def full() -> Iterator[None]:
-    """Make the database reject outcomes as if the disk were full."""
+    """Make the database reject outcomes, as a full disk would."""
     new = "NEW.phase = 'outcome'"
     databases.fill_the_disk("audit_entry", new)
     connection.close()
@@ -118,8 +118,8 @@ def restarted() -> Iterator[None]:
     while (folder / "postmaster.pid").exists():
         time.sleep(0.01)
     time.sleep(DOWN_SECONDS)
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen(command, cwd=folder, start_new_session=True, **quiet, **postgres.UNPRIVILEGED)
+    silent: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(command, cwd=folder, start_new_session=True, **silent, **postgres.UNPRIVILEGED)
     _servers.append(server)
     yield
 
@@ -128,7 +128,7 @@ _servers: list["subprocess.Popen[bytes]"] = []
 
 
 def stop_servers() -> None:
-    """Stop the servers started here."""
+    """Stop the servers that ``restarted`` started."""
     databases.forget_connections()
     for server in _servers:
         server.send_signal(signal.SIGINT)
@@ -152,7 +152,7 @@ def check_write(operation: str, loss: Loss, service: Sandbox, seconds: float) ->
     try:
         sending = WRITES[operation](RemoteBrowser(portal), service)  # type: ignore[arg-type]
         drafts = Draft.objects.count()
-        _lose(portal, sending, loss, service, seconds, found)
+        _send_under_loss(portal, sending, loss, service, seconds, found)
         if loss.is_killed:
             portal.start()
         if Draft.objects.count() < drafts and not loss.is_saved:
@@ -166,10 +166,10 @@ def check_write(operation: str, loss: Loss, service: Sandbox, seconds: float) ->
     return found
 
 
-def _lose(
-    portal: Portal, sending: Sending, loss: Loss, service: Sandbox, seconds: float, found: Verdict
+def _send_under_loss(
+    portal: Portal, sending: PreparedWrite, loss: Loss, service: Sandbox, seconds: float, found: Verdict
 ) -> None:
-    """Send, take the database away before the answer arrives, and check the page if there is one."""
+    """Send a write, take the database away before the answer arrives, and check the page, if any."""
     service.fail_next("*", delay=ANSWER_SECONDS)
     answers: list[Any] = []
 
@@ -183,8 +183,8 @@ def _lose(
     sender.start()
     while len(service.calls) == before and sender.is_alive():
         time.sleep(0.01)
-    with ExitStack() as away:
-        away.enter_context(loss.take_away())
+    with ExitStack() as stack:
+        stack.enter_context(loss.take_away())
         began = time.monotonic()
         if loss.is_killed:
             while not ANSWERS.entries() and time.monotonic() < began + PAGE_SECONDS:
@@ -196,10 +196,10 @@ def _lose(
             found.stuck.append(f"the page took {waited:.1f} s")
         time.sleep(max(seconds - waited, 0) if loss.take_away is locked else 0)
     if not loss.is_killed:
-        _look(answers, loss, sending, found)
+        _check_page(answers, loss, sending, found)
 
 
-def _look(answers: list[Any], loss: Loss, sending: Sending, found: Verdict) -> None:
+def _check_page(answers: list[Any], loss: Loss, sending: PreparedWrite, found: Verdict) -> None:
     """Check that the page says what was done, and that the spool is private and holds no secret."""
     if not answers:
         found.stuck.append("no page came")
@@ -220,7 +220,7 @@ def _look(answers: list[Any], loss: Loss, sending: Sending, found: Verdict) -> N
     found.lost += [f"a secret is stored: {secret}" for secret in sending.secrets if secret.encode() in text]
 
 
-def _compare(operation: str, sending: Sending, service: Sandbox, found: Verdict) -> None:
+def _compare(operation: str, sending: PreparedWrite, service: Sandbox, found: Verdict) -> None:
     intent = WriteIntent.objects.filter(operation=operation).order_by("-created_at")[0]
     rows = list(Entry.objects.filter(intent_id=intent.pk).order_by("id").values_list("phase", "result"))
     if (intent.state, rows) != ("confirmed", [("attempt", ""), ("outcome", "confirmed")]):

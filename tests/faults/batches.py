@@ -22,7 +22,7 @@ from tests.databases import database_url
 from tests.faults.writes import Verdict
 
 WORKER_SECONDS = 1200
-"""Seconds that a worker may take for its share."""
+"""Seconds that a worker may take for its share of the documents."""
 QUICK = {
     "JOB_LEASE_SECONDS": "3",
     "REFRESH_MINUTES": "0",
@@ -32,18 +32,18 @@ QUICK = {
 
 
 def kill_worker(batch: Batch, times: int) -> Verdict:
-    """Kill the worker ``times`` times, let a last one finish the batch, and check each borrower."""
+    """Kill the worker ``times`` times, let another one finish the batch, and check each borrower."""
     waiting = batch.items.filter(state=Item.State.WAITING)
-    whole = waiting.count()
+    total = waiting.count()
     for number in range(1, times + 1):
-        left = whole - whole * number // (times + 1)
-        _work(lambda left=left: waiting.count() <= left, alone=number % 2 == 1)
-    _work(lambda: not Job.objects.get(pk=batch.job_id).is_open, alone=False)
-    return _check(batch, whole)
+        left = total - total * number // (times + 1)
+        _run_worker(lambda left=left: waiting.count() <= left, without_children=number % 2 == 1)
+    _run_worker(lambda: not Job.objects.get(pk=batch.job_id).is_open, without_children=False)
+    return _check(batch, total)
 
 
-def _work(enough: Callable[[], bool], *, alone: bool) -> None:
-    """Run a worker until ``enough``, then kill it, alone or with its children as when a machine dies."""
+def _run_worker(is_done: Callable[[], bool], *, without_children: bool) -> None:
+    """Run a worker until ``is_done``, then kill it, with its children (as a power loss would) or without."""
     service = {
         "SERVICING_URL": settings.SERVICING_URL,
         "SERVICING_CLIENT_ID": settings.SERVICING_CLIENT_ID,
@@ -54,17 +54,17 @@ def _work(enough: Callable[[], bool], *, alone: bool) -> None:
     worker = subprocess.Popen(command, env=environment, cwd=settings.BASE_DIR, start_new_session=True)
     try:
         until = time.monotonic() + WORKER_SECONDS
-        while not enough():
+        while not is_done():
             if time.monotonic() > until or worker.poll() is not None:
                 raise AssertionError("the batch made no progress, or its worker exited")
             time.sleep(0.05)
-        time.sleep(random.uniform(0, 0.3))  # anywhere between rendering and recording
+        time.sleep(random.uniform(0, 0.3))  # Kill it anywhere between rendering and recording.
     finally:
-        (worker.kill if alone else lambda: os.killpg(worker.pid, signal.SIGKILL))()
+        (worker.kill if without_children else lambda: os.killpg(worker.pid, signal.SIGKILL))()
         worker.wait()
 
 
-def _check(batch: Batch, whole: int) -> Verdict:
+def _check(batch: Batch, total: int) -> Verdict:
     """Check that each borrower has one document and one audit entry with its hash, and the job's result."""
     found = Verdict()
     entries = Entry.objects.filter(action="summaries.print", request_id=batch.actor.request_id)
@@ -78,9 +78,9 @@ def _check(batch: Batch, whole: int) -> Verdict:
         if printed[item.borrower_uuid] != 1:
             found.doubled.append(f"{item.label} was printed {printed[item.borrower_uuid]} times")
     job = Job.objects.get(pk=batch.job_id)
-    if (job.state, job.result) != (Job.State.DONE, {"done": whole, "failed": 0}):
+    if (job.state, job.result) != (Job.State.DONE, {"done": total, "failed": 0}):
         found.untrue.append(f"the job is {job.state} ({job.words}) with {job.result}")
     with zipfile.ZipFile(io.BytesIO(b"".join(zip_documents(batch)))) as archive:
-        if len(set(archive.namelist())) != whole or archive.testzip():
+        if len(set(archive.namelist())) != total or archive.testzip():
             found.lost.append(f"the file holds {len(archive.namelist())} documents")
     return found

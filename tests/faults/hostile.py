@@ -19,7 +19,7 @@ FIELD = re.compile(r"<(?:input|select|textarea|button)\b([^>]*)>")
 LINK = re.compile(r'\b(?:href|hx-get)="([^"]*)"')
 ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 # Signing out would end the run; PDFs are slow, and their pages take the same parameters.
-LEAVE = re.compile(r"/sign-out/|/sessions/|/accounts/session/|\.pdf\b|/pdf/")
+SKIPPED = re.compile(r"/sign-out/|/sessions/|/accounts/session/|\.pdf\b|/pdf/")
 WORDS = [
     "", " ", "\0", "a\0b", "\r\nSet-Cookie: a=b", "\u202e\u2066", "\ufeff", "\u2028",
     "e\u0301" * 50, "🏦" * 40, "ﬀ", "İ",
@@ -91,7 +91,7 @@ class Door:
 
 @dataclass
 class Attack:
-    """One input as it was sent, and the error."""
+    """One input as it was sent, with the error that it caused."""
 
     door: Door
     sent: str
@@ -110,16 +110,16 @@ class Crawl:
     doors: dict[tuple[str, str, tuple[str, ...]], Door] = field(default_factory=dict)
 
     def __call__(self, starts: Iterable[str]) -> list[Door]:
-        waiting, seen = list(starts), set()
-        while waiting and len(seen) < self.pages:
-            address = waiting.pop(0)
+        queue, seen = list(starts), set()
+        while queue and len(seen) < self.pages:
+            address = queue.pop(0)
             shape = re.sub(r"=[^&]*", "", address)
-            if shape in seen or LEAVE.search(address):
+            if shape in seen or SKIPPED.search(address):
                 continue
             seen.add(shape)
             answer = self.browser.get(address)
             if answer.headers.get("Content-Type", "").startswith("text/html"):
-                waiting += self._read(address, answer.content.decode())
+                queue += self._read(address, answer.content.decode())
         return list(self.doors.values())
 
     def _read(self, address: str, page: str) -> Iterator[str]:
@@ -136,7 +136,7 @@ class Crawl:
                 yield found
 
     def _add(self, method: str, path: str, fields: list[tuple[str, str]]) -> None:
-        if not LEAVE.search(path):
+        if not SKIPPED.search(path):
             names = tuple(sorted({name for name, _ in fields}))
             self.doors.setdefault((method, path, names), Door(method, path, tuple(fields)))
 
@@ -144,7 +144,7 @@ class Crawl:
 def attack(
     browser: Browser, starts: Iterable[str], count: int, *, pages: int = 250, seed: int = 0
 ) -> Iterator[Attack]:
-    """Send ``count`` inputs to the forms and queries reachable from these pages; yield those answered with a 500."""
+    """Send ``count`` inputs to the forms and queries reachable from these pages; yield those that cause a 500."""
     chance = random.Random(seed)
     browser.raise_request_exception = False
     doors = Crawl(browser, pages)(starts)
@@ -170,7 +170,7 @@ def _send(browser: Browser, method: str, path: str, sent: str, headers: dict[str
 
 
 def _hostile_fields(chance: random.Random, door: Door) -> str:
-    """The URL-encoded fields, some of them replaced."""
+    """Return the URL-encoded fields, some of them replaced."""
     fields = [(name, value) for name, value in door.fields if chance.random() < 0.9]
     for _ in range(chance.randint(0, 2)):
         fields.append((chance.choice([*NAMES, *(name for name, _ in door.fields)]), ""))
@@ -182,7 +182,7 @@ def _hostile_fields(chance: random.Random, door: Door) -> str:
 
 
 def _hostile_value(chance: random.Random, value: str) -> str:
-    """A hostile value, percent-encoded, sometimes inserted into the original one."""
+    """Return a percent-encoded hostile value, sometimes inserted into the original one."""
     if chance.random() < 0.15:
         return (
             quote(chance.choice(BYTES)) if chance.random() < 0.5 else chance.choice(BYTES).decode("latin-1")
@@ -195,7 +195,7 @@ def _hostile_value(chance: random.Random, value: str) -> str:
 
 
 def _hostile_path(chance: random.Random, path: str) -> str:
-    """The path, sometimes with one part replaced."""
+    """Return the path, sometimes with one part replaced."""
     parts = path.split("/")
     if chance.random() < 0.1 and len(parts) > 2:
         word = chance.choice([word for word in WORDS if len(word) < 500])
@@ -204,7 +204,7 @@ def _hostile_path(chance: random.Random, path: str) -> str:
 
 
 def _headers(chance: random.Random) -> dict[str, str]:
-    """The headers of a plain request or of an HTMX one."""
+    """Return the headers of a plain or an HTMX request."""
     if chance.random() < 0.6:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Kills the portal at random moments while staff send forms, and checks what became of each write.
+"""Kills the portal at random moments while staff send forms, and checks the outcome of each write.
 
 The service runs in this process, the portal in another, which is killed and restarted. Eight people send forms, and
 send them again if no answer came. Afterwards each form is compared with both databases.
@@ -37,12 +37,12 @@ HOST = "127.0.0.1"
 STAFF = 8
 TOKEN = "t" * 32
 ANSWER_SECONDS = 5.0
-"""Seconds to wait for an answer: the portal may be dead."""
+"""Seconds to wait for an answer, which never comes from a killed portal."""
 
 
 @dataclass
 class Form:
-    """One form that is sent until the portal answers."""
+    """One form, which is sent until the portal answers."""
 
     borrower: str
     cents: int
@@ -112,35 +112,37 @@ class Portal:
 
     @property
     def megabytes(self) -> float:
-        """Anonymous memory of it and its children; mapped files don't count."""
+        """Anonymous memory of the portal's processes, without mapped files."""
         return _anonymous_megabytes(self.process.pid) if self.process else 0.0
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU of it and its children."""
+        """CPU time of the portal's processes."""
         return _cpu_ticks(self.process.pid) / os.sysconf("SC_CLK_TCK") if self.process else 0.0
 
 
 def _cpu_ticks(pid: int) -> int:
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(user) + int(system) + sum(_cpu_ticks(int(one)) for one in children)
+    return int(user) + int(system) + sum(_cpu_ticks(int(child)) for child in children)
 
 
 def _anonymous_megabytes(pid: int) -> float:
     fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(fields["RssAnon"].split()[0]) / 1024 + sum(_anonymous_megabytes(int(one)) for one in children)
+    return int(fields["RssAnon"].split()[0]) / 1024 + sum(
+        _anonymous_megabytes(int(child)) for child in children
+    )
 
 
 def kill_portal(service: Sandbox, times: int) -> tuple[Verdict, int]:
-    """Kill the portal ``times`` times under load; the verdict and the number of forms sent."""
+    """Kill the portal ``times`` times under load; return the verdict and the number of forms sent."""
     portal, stopping = Portal(service.url), threading.Event()
-    staff = [_member(service, number) for number in range(STAFF)]
+    staff = [_new_staff_member(service, number) for number in range(STAFF)]
     connection.close()
     portal.start()
     threads = [
-        threading.Thread(target=_work, args=[portal, cookie, owner, number, forms, stopping])
+        threading.Thread(target=_send_forms, args=[portal, cookie, owner, number, forms, stopping])
         for number, (cookie, owner, forms) in enumerate(staff)
     ]
     for thread in threads:
@@ -159,15 +161,15 @@ def kill_portal(service: Sandbox, times: int) -> tuple[Verdict, int]:
     return _compare_all(service, sent), len(sent)
 
 
-def _member(service: Sandbox, number: int) -> tuple[str, Record, list[Form]]:
-    """The session of a new servicer, a borrower, and a list for the forms sent."""
+def _new_staff_member(service: Sandbox, number: int) -> tuple[str, Record, list[Form]]:
+    """Return the session of a new servicer, a borrower, and an empty list of forms."""
     user = User.objects.create(username=f"staff-{number}", role=Role.SERVICER)
     browser = Browser()
     browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
     return browser.cookies[settings.SESSION_COOKIE_NAME].value, given.borrower(service), []
 
 
-def _work(
+def _send_forms(
     portal: Portal, cookie: str, owner: Record, number: int, forms: list[Form], stopping: threading.Event
 ) -> None:
     """Send forms one by one, repeating each until it is answered."""
@@ -175,12 +177,12 @@ def _work(
         form = Form(owner.uuid, 100_000 + number + STAFF * len(forms))
         forms.append(form)
         while not form.answers and not stopping.is_set():
-            if answer := _press(portal, cookie, form):
+            if answer := _send_form(portal, cookie, form):
                 form.answers.append(answer)
 
 
-def _press(portal: Portal, cookie: str, form: Form) -> int | None:
-    """The status of the answer, or None without one."""
+def _send_form(portal: Portal, cookie: str, form: Form) -> int | None:
+    """Send a form; return the status of the answer, if any."""
     typed = {"submit_id": form.submit_id, "amount": f"{form.amount:.2f}", "confirmed": "yes"}
     cookies = {settings.SESSION_COOKIE_NAME: cookie, settings.CSRF_COOKIE_NAME: TOKEN}
     address = f"{portal.url}/borrowers/{form.borrower}/applications/new/"
@@ -200,7 +202,7 @@ def _press(portal: Portal, cookie: str, form: Form) -> int | None:
 
 
 def _compare_all(service: Sandbox, forms: list[Form]) -> Verdict:
-    """Compare each form with the service and the trail."""
+    """Compare each form with the service and the audit trail."""
     WriteIntent.objects.filter(state=WriteIntent.State.SENDING).update(created_at="2020-01-01T00:00:00Z")
     close_stale_writes()
     found, applications = Verdict(), _applications(service)
@@ -219,7 +221,7 @@ def _compare_all(service: Sandbox, forms: list[Form]) -> Verdict:
 
 
 def _compare(form: Form, intent: WriteIntent | None, count: int, found: Verdict) -> None:
-    """Check that one form made at most one application, its trail entries, and a state that fits."""
+    """Check that a form created at most one application, both audit entries, and a consistent state."""
     if count > 1:
         found.doubled.append(f"{form.amount} was created {count} times")
     if intent is None:
@@ -231,13 +233,13 @@ def _compare(form: Form, intent: WriteIntent | None, count: int, found: Verdict)
         found.lost.append(f"{form.amount} is {intent.state}, its trail {rows}")
     if intent.state == WriteIntent.State.SENDING:
         found.stuck.append(f"{form.amount} is still being sent")
-    fits = {"confirmed": count == 1, "unknown": True}.get(intent.state, count == 0)
-    if not fits or (303 in form.answers and intent.state == "rejected"):
+    is_consistent = {"confirmed": count == 1, "unknown": True}.get(intent.state, count == 0)
+    if not is_consistent or (303 in form.answers and intent.state == "rejected"):
         found.untrue.append(f"{form.amount} is {intent.state}, and the service has it {count} times")
 
 
 def _applications(service: Sandbox) -> dict[tuple[str, Decimal], int]:
-    """The number of applications at the service by borrower and amount."""
+    """Count the applications at the service by borrower and amount."""
     applications: dict[tuple[str, Decimal], int] = {}
     for record in service.world.store.all("loan_application"):
         key = (record.owner, Decimal(str(record.body["amount"])))

@@ -1,4 +1,4 @@
-"""Fifty people work through a scripted day on two web processes: errors, response times and memory.
+"""Measures errors, response times and memory while fifty people work on two web processes.
 
 The portal runs as deployed: without DEBUG, with hashed static files and second factors.
 """
@@ -54,9 +54,9 @@ class Load(NamedTuple):
     growth: float
     """Megabytes per 10,000 requests."""
     views: dict[str, str]
-    """Of each view the 95th percentile, the CPU of a request, and that of a page with its panels."""
+    """For each view, the 95th percentile, the CPU of a request, and the CPU of a page with its panels."""
     cpu: float
-    """Milliseconds of CPU of both processes for a page with its panels, calls of the service included."""
+    """Milliseconds of CPU of both processes for a page with its panels, including calls of the service."""
 
     def __str__(self) -> str:
         return (
@@ -68,15 +68,15 @@ class Load(NamedTuple):
     @property
     def missed(self) -> list[str]:
         """The limits that were missed."""
-        held = {
+        limits = {
             f"p95 is {self.p95} ms": self.p95 < MAX_PAGE_MS,
             f"memory grows by {self.growth:.1f} MB": self.growth < MAX_GROWTH_MB,
         }
-        return [words for words, is_held in held.items() if not is_held]
+        return [words for words, is_met in limits.items() if not is_met]
 
 
 def run_load(service: Sandbox, seconds: float) -> Load:
-    """Run the day for this long."""
+    """Run the scripted day for this long."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "portal.log"
         options = {"LOG_LEVEL": "INFO", "LOG_FORMAT": "json", "WEB_CONCURRENCY": "2"}
@@ -88,22 +88,22 @@ def run_load(service: Sandbox, seconds: float) -> Load:
         connection.close()
         portal.start()
         try:
-            errors, memory = _day(portal, people, log, seconds)
-            worked = portal.cpu_seconds
+            errors, memory = _run_day(portal, people, log, seconds)
+            cpu_seconds = portal.cpu_seconds
         finally:
             portal.kill()
         answers = _answers(log)
     pages = {reference for one in people for reference in one.pages}
     views = {view: _view_times(answers, view, pages) for view in sorted({one.view for one in answers})}
-    every = [one.ms for one in answers]
-    cpu = worked * 1000 / max(len(pages), 1)
+    times = [one.ms for one in answers]
+    cpu = cpu_seconds * 1000 / max(len(pages), 1)
     return Load(
-        len(every), errors, _percentile(every, 50), _percentile(every, 95), _growth(memory), views, cpu
+        len(times), errors, _percentile(times, 50), _percentile(times, 95), _growth(memory), views, cpu
     )
 
 
 def deployment_settings(service: Sandbox) -> dict[str, str]:
-    """Collect static files; the settings of a deployment without the TLS proxy."""
+    """Collect static files; return the settings of a deployment without a TLS proxy."""
     deployment = {
         "DEBUG": "off",
         "SECRET_KEY": settings.SECRET_KEY,
@@ -127,7 +127,7 @@ class Answer(NamedTuple):
 
 
 def _view_times(answers: list[Answer], view: str, pages: set[str]) -> str:
-    """What a view took; panels are asked for at the address of their page, so its requests divide by its pages."""
+    """Return the times of a view. Panels use the address of their page, so the CPU is also divided by its pages."""
     asked = [one for one in answers if one.view == view]
     cpu, whole = sum(one.cpu_ms for one in asked), sum(one.reference in pages for one in asked)
     of_page = f", {cpu / whole:.0f} a page" if whole and whole < len(asked) else ""
@@ -135,7 +135,7 @@ def _view_times(answers: list[Answer], view: str, pages: set[str]) -> str:
 
 
 def _percentile(times: list[int], share: int) -> int:
-    """This percentile."""
+    """Return a percentile of the times."""
     return sorted(times)[len(times) * share // 100]
 
 
@@ -146,18 +146,18 @@ class Person:
         self.session, self.url, self.loan, self.line = session, url, loan, line
         self.errors: list[str] = []
         self.pages: list[str] = []
-        """The references of whole pages, apart from those of their parts."""
+        """The request IDs of whole pages, without those of their panels."""
 
     def work(self, end: float, chance: random.Random) -> None:
         """Do the steps in turn, with pauses."""
-        steps = [self.look, self.borrower, self.account, self.line_of_credit, self.messages, self.apply]
+        steps = [self.home, self.borrower, self.account, self.line_of_credit, self.messages, self.apply]
         time.sleep(chance.uniform(0, PAUSE_SECONDS[1]))
         while time.monotonic() < end:
             for step in steps:
                 step()
                 time.sleep(chance.uniform(*PAUSE_SECONDS))
 
-    def look(self) -> None:
+    def home(self) -> None:
         self.get("/")
         self.get("/search/?q=bakery")
 
@@ -179,24 +179,26 @@ class Person:
         address = f"/borrowers/{self.loan.borrower_uuid}/applications/new/"
         self.get(address)
         typed = {"submit_id": str(uuid4()), "amount": "1,250.00", "confirmed": "yes"}
-        self.note(self.session.post(self.url + address, typed, allow_redirects=False, timeout=60), 303)
+        self.check_status(
+            self.session.post(self.url + address, typed, allow_redirects=False, timeout=60), 303
+        )
 
     def open(self, address: str) -> None:
-        """Get a page and then, as a browser does, its panels for as long as their loader asks for them."""
+        """Get a page, then its panels until none is left to load, as a browser does."""
         page = self.get(address)
         while loader := LOADER_TAG.search(page):
-            wanted, headers = (html.unescape(found) for found in loader.groups())
+            url, headers = (html.unescape(found) for found in loader.groups())
             time.sleep(1 if "delay:1s" in loader[0] else 0)
-            page = self.get(wanted, {"HX-Request": "true", "HX-Target": LOADER, **json.loads(headers)})
+            page = self.get(url, {"HX-Request": "true", "HX-Target": LOADER, **json.loads(headers)})
 
     def get(self, address: str, headers: dict[str, str] | None = None) -> str:
         answer = self.session.get(self.url + address, headers=headers, timeout=60)
-        self.note(answer, 200)
+        self.check_status(answer, 200)
         self.pages += [answer.headers["X-Request-ID"]] if headers is None else []
         return answer.text
 
-    def note(self, answer: requests.Response, wanted: int) -> None:
-        if answer.status_code != wanted:
+    def check_status(self, answer: requests.Response, expected: int) -> None:
+        if answer.status_code != expected:
             self.errors.append(f"{answer.request.method} {answer.request.path_url}: {answer.status_code}")
 
 
@@ -214,10 +216,10 @@ def _person(service: Sandbox, url: str, number: int) -> Person:
     return Person(session, url, given.loan(service, owner, paid=3), given.line(service, owner))
 
 
-def _day(
+def _run_day(
     portal: Portal, people: list[Person], log: Path, seconds: float
 ) -> tuple[list[str], list[tuple[int, float]]]:
-    """All errors, and samples of requests so far with megabytes."""
+    """Run the day; return all errors, and samples of the requests so far and the megabytes."""
     began = time.monotonic()
     threads = [
         threading.Thread(target=one.work, args=[began + seconds, random.Random(number)])
@@ -234,7 +236,7 @@ def _day(
 
 
 def _answers(log: Path) -> list[Answer]:
-    """Each request, from the portal's log."""
+    """Return each request of the portal's log."""
     lines = (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
     return [
         Answer(line["request_id"], line["view"], line["ms"], line["cpu_ms"])
@@ -244,7 +246,7 @@ def _answers(log: Path) -> list[Answer]:
 
 
 def _growth(memory: list[tuple[int, float]]) -> float:
-    """The slope of a least-squares line, per 10,000 requests."""
+    """Return the slope of a least-squares line, per 10,000 requests."""
     count = len(memory)
     mean_x, mean_y = sum(x for x, _ in memory) / count, sum(y for _, y in memory) / count
     spread = sum((x - mean_x) ** 2 for x, _ in memory)

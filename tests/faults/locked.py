@@ -1,7 +1,7 @@
-"""The database is locked, or its server is stopped: pages answer in time and say so, and no thread stays blocked.
+"""Locks the database or stops its server: pages must answer in time and say so, and no thread may stay blocked.
 
-The portal runs in its own process. While nothing can be written, people read pages and send forms, and the health
-check is called. Then the database is back, and everything must work at once.
+The portal runs in its own process. Meanwhile people read pages and send forms, and the health check is called. When
+the database is back, everything must work at once.
 """
 
 import os
@@ -33,7 +33,7 @@ BACK_SECONDS = 10.0
 
 @contextmanager
 def stopped() -> Iterator[None]:
-    """Stop every process of the server that ``docker/postgres.py`` started, as a paused container would be."""
+    """Stop every process of the server that ``docker/postgres.py`` started, as pausing a container does."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW data_directory")
         main = int((Path(cursor.fetchone()[0]) / "postmaster.pid").read_text().split()[0])
@@ -45,12 +45,12 @@ def stopped() -> Iterator[None]:
     try:
         yield
     finally:
-        for pid in reversed(pids):  # The main process last, because it removes those that have ended.
+        for pid in reversed(pids):  # The main process is last, because it removes exited children.
             os.kill(pid, signal.SIGCONT)
 
 
 def send_while_away(service: ProxiedSandbox, way: str, rounds: int) -> tuple[Verdict, int]:
-    """Send requests while the database is away, ``rounds`` times; the findings and the number of requests."""
+    """Send requests while the database is away, ``rounds`` times; return the findings and the number of requests."""
     deployment = deployment_settings(service) | {"SECOND_FACTOR_REQUIRED": "none", "WEB_CONCURRENCY": "1"}
     portal, found = Portal(service.url, **deployment), Verdict()
     loan = given.loan(service, given.borrower(service), paid=3)
@@ -65,21 +65,21 @@ def send_while_away(service: ProxiedSandbox, way: str, rounds: int) -> tuple[Ver
             person.get(page)
         for _ in range(rounds):
             with databases.locked() if way == "locked" else stopped():
-                sent += _work(portal, person, loan.uuid, way, found)
+                sent += _send_requests(portal, person, loan.uuid, way, found)
             sent += _check_recovery(person, loan.uuid, found)
     finally:
         portal.kill()
     return found, sent
 
 
-def _work(portal: Portal, person: RemoteBrowser, loan: str, way: str, found: Verdict) -> int:
-    def check(ask: Any, seconds: float, wanted: set[int], words: str) -> None:
+def _send_requests(portal: Portal, person: RemoteBrowser, loan: str, way: str, found: Verdict) -> int:
+    def check(send: Any, seconds: float, expected: set[int], words: str) -> None:
         began = time.monotonic()
-        status = ask().status_code
+        status = send().status_code
         took = time.monotonic() - began
         if took > seconds:
             found.stuck.append(f"{way}: {words} took {took:.1f} s")
-        if status not in wanted:
+        if status not in expected:
             found.untrue.append(f"{way}: {words} answers {status}")
 
     cookies = {cookie.name: cookie.value or "" for cookie in person.session.cookies}

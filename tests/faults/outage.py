@@ -1,7 +1,7 @@
-"""The service is down for a whole run: every page answers quickly from saved copies and says so.
+"""Opens every page while the service is down: each must quickly show saved copies and say so.
 
-The portal runs in two processes. People with and without JavaScript open every page; then the service is back, and
-pages must refresh without help.
+The portal runs in two processes. People with and without JavaScript open the pages. When the service is back, pages
+must refresh without help.
 """
 
 import time
@@ -39,16 +39,16 @@ LISTS = [
     "/approvals/",
 ]
 LISTS += ["/search/?q=bakery", "/status/", "/audit/"]
-SIGNS = ("No response since", "Loading…")
+NOTICES = ("No response since", "Loading…")
 
 
 WAYS: dict[str, dict[str, Any]] = {"silent": {"delay": 60}, "away": {"cut_before": True}}
-"""It never answers, or closes every connection."""
+"""The service never answers, or it closes every connection."""
 OUTAGE_SECONDS = 40.0
 
 
 class Staff:
-    """A session in the portal of the other processes."""
+    """A session in the portal, which runs in other processes."""
 
     def __init__(self, url: str, *, scripts: bool) -> None:
         user, _ = User.objects.get_or_create(username="away", role=Role.SUPERVISOR)
@@ -63,7 +63,7 @@ class Staff:
             self.session.cookies["js"] = "1"
 
     def get(self, address: str, panel: str = "") -> tuple[str, int, float]:
-        """The text of a page or panel, its status and seconds."""
+        """Return the text of a page or panel, its status and its seconds."""
         headers = {"HX-Request": "true", "HX-Target": panel} if panel else {}
         began = time.monotonic()
         answer = self.session.get(self.url + address, headers=headers, timeout=60)
@@ -71,7 +71,7 @@ class Staff:
 
 
 def open_pages(service: ProxiedSandbox, way: str) -> tuple[Verdict, list[float]]:
-    """Open every page while the service is down; the findings and the seconds of each page."""
+    """Open every page while the service is down; return the findings and the seconds of each page."""
     records = records_with_copies(service)
     portal = Portal(service.url, SERVICING_TIMEOUT=str(TIMEOUT_SECONDS), WEB_CONCURRENCY="2")
     staff = [Staff(portal.url, scripts=True), Staff(portal.url, scripts=False)]
@@ -80,8 +80,8 @@ def open_pages(service: ProxiedSandbox, way: str) -> tuple[Verdict, list[float]]
     try:
         service.fail_next("*", times=None, **WAYS[way])
         found, took = Verdict(), []
-        for page, person, says_so in pages_in_turn(staff, records, OUTAGE_SECONDS):
-            took.append(check_page(page, person, found, says_so=says_so))
+        for page, person, needs_notice in pages_in_turn(staff, records, OUTAGE_SECONDS):
+            took.append(check_page(page, person, found, needs_notice=needs_notice))
         _check_call_rate(service, found)
         service.heal()
         _check_recovery(staff[0], records, found)
@@ -91,21 +91,21 @@ def open_pages(service: ProxiedSandbox, way: str) -> tuple[Verdict, list[float]]
 
 
 def records_with_copies(service: ProxiedSandbox) -> list[Record]:
-    """A borrower, a loan and a line with saved copies."""
+    """Return a borrower, a loan and a line with saved copies."""
     owner = given.borrower(service)
     loan, line = given.loan(service, owner, paid=3), given.line(service, owner)
-    with_copies = Browser(SERVER_NAME="localhost")
+    browser = Browser(SERVER_NAME="localhost")
     user, _ = User.objects.get_or_create(username="away", role=Role.SUPERVISOR)
-    with_copies.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+    browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
     for record in (loan, line):
-        with_copies.get(record.get_absolute_url())
+        browser.get(record.get_absolute_url())
     return [owner, loan, line]
 
 
 def pages_in_turn(
     staff: list[Staff], records: list[Record], seconds: float
 ) -> Iterator[tuple[str, Staff, bool]]:
-    """Pages in turn for this long, each with whether the portal must know by then that the service is down."""
+    """Yield pages in turn for this long, each with a person and whether it must show a notice."""
     end, waited_until = time.monotonic() + seconds, time.monotonic() + NOTICE_SECONDS
     details = [record.get_absolute_url() for record in records]
     while time.monotonic() < end or (current_outage() is None and time.monotonic() < waited_until):
@@ -116,23 +116,23 @@ def pages_in_turn(
                 yield page, person, is_known
 
 
-def check_page(page: str, person: Staff, found: Verdict, *, says_so: bool) -> float:
-    """Check one page and return its seconds."""
+def check_page(page: str, person: Staff, found: Verdict, *, needs_notice: bool) -> float:
+    """Check a page; return its seconds."""
     text, status, seconds = person.get(page)
     if status != 200:
         found.lost.append(f"{page} answers {status}")
     if seconds > PAGE_SECONDS:
         found.untrue.append(f"{page} took {seconds:.1f} s")
-    if says_so and not any(words in text for words in SIGNS):
+    if needs_notice and not any(words in text for words in NOTICES):
         found.untrue.append(f"{page} does not say that the service is away")
     return seconds
 
 
 def _check_call_rate(service: ProxiedSandbox, found: Verdict) -> None:
     """Check that the service is called about once per pause."""
-    before, began = service.proxy.asked, time.monotonic()
+    before, began = service.proxy.request_count, time.monotonic()
     time.sleep(3 * PAUSE.total_seconds())
-    tries, pauses = service.proxy.asked - before, (time.monotonic() - began) / PAUSE.total_seconds()
+    tries, pauses = service.proxy.request_count - before, (time.monotonic() - began) / PAUSE.total_seconds()
     if current_outage() is None or tries > pauses + 1:
         found.doubled.append(f"the service was asked {tries} times in {pauses:.0f} pauses")
 

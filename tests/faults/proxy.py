@@ -19,12 +19,12 @@ from servicing.sandbox import Sandbox
 from servicing.sandbox.endpoints import OPERATIONS
 
 HTML = b"<!doctype html><title>Bad gateway</title>"
-HOP = {"connection", "transfer-encoding", "content-length", "keep-alive"}
+HOP_HEADERS = {"connection", "transfer-encoding", "content-length", "keep-alive"}
 Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
 class Proxy(ThreadingHTTPServer):
-    """Forwards requests; matching ones get a fault."""
+    """Forwards requests, with a fault for those that match."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -34,19 +34,19 @@ class Proxy(ThreadingHTTPServer):
         self.target = urlsplit(target)
         self.faults: list[tuple[Callable[[str, str], bool], dict[str, Any], int | None]] = []
         self.lock = threading.Lock()
-        self.asked = 0
+        self.request_count = 0
         self.in_flight: Counter[str] = Counter()
         self.overlaps: list[str] = []
-        """Addresses that had two changes in flight at once."""
+        """Changes, as method and path, that were in flight twice at once."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
     def fault_for(self, method: str, path: str) -> dict[str, Any]:
-        """The fault of the next request, if any."""
+        """Return the fault of the next request, if any."""
         with self.lock:
-            self.asked += 1
+            self.request_count += 1
             for number, (matches, fault, times) in enumerate(self.faults):
                 if matches(method, path):
                     if times == 1:
@@ -67,11 +67,11 @@ class Proxy(ThreadingHTTPServer):
             self.in_flight[change] -= 1
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore: a killed portal hangs up."""
+        """Ignore errors, because a killed portal hangs up."""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A connection of the portal, and one to the service."""
+    """Handles one connection of the portal with its own connection to the service."""
 
     server: Proxy
     protocol_version = "HTTP/1.1"
@@ -103,42 +103,42 @@ class Handler(BaseHTTPRequestHandler):
             self.server.leave(change) if change else None
 
     def answer(self, body: bytes, fault: dict[str, Any]) -> None:
-        """Send the service's answer, or what the fault makes of it."""
-        is_made_up = bool({"status", "html", "body"} & fault.keys())
-        is_passed_on = not fault.get("cut_before") and (not is_made_up or fault.get("commit"))
-        answer = self.ask(body) if is_passed_on else (502, [], b"")
+        """Send the service's answer, or another one if the fault says so."""
+        is_invented = bool({"status", "html", "body"} & fault.keys())
+        is_forwarded = not fault.get("cut_before") and (not is_invented or fault.get("commit"))
+        answer = self.forward(body) if is_forwarded else (502, [], b"")
         time.sleep(fault.get("delay", 0))
         if fault.get("cut_before") or fault.get("cut_after_commit"):
             self.close_connection = True
             return
-        if is_made_up:
-            answer = made_up(fault)
-        self.give(answer, cut=bool(fault.get("truncate")))
+        if is_invented:
+            answer = invented_answer(fault)
+        self.send_answer(answer, cut=bool(fault.get("truncate")))
 
-    def ask(self, body: bytes) -> Answer:
+    def forward(self, body: bytes) -> Answer:
         """Forward the request unchanged."""
         if self.command != "GET":
-            self.service.close()  # A connection that the service just closed would be an extra fault.
-        for is_last in (False, True):
+            self.service.close()  # Reconnect: a write has no second try if the service has just closed the connection.
+        for is_second_try in (False, True):
             try:
                 self.service.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
                 for name, value in self.headers.items():
                     self.service.putheader(name, value)
                 self.service.endheaders(body or None)
-                found = self.service.getresponse()
-                return found.status, found.getheaders(), found.read()
+                response = self.service.getresponse()
+                return response.status, response.getheaders(), response.read()
             except (http.client.RemoteDisconnected, ConnectionError):
                 self.service.close()
-                if is_last or self.command != "GET":
+                if is_second_try or self.command != "GET":
                     raise
         raise AssertionError
 
-    def give(self, answer: Answer, *, cut: bool) -> None:
+    def send_answer(self, answer: Answer, *, cut: bool) -> None:
         """Send an answer, or the first half of it."""
         status, headers, content = answer
         self.send_response_only(status)
         for name, value in headers:
-            if name.lower() not in HOP:
+            if name.lower() not in HOP_HEADERS:
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -146,8 +146,8 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection |= cut
 
 
-def made_up(fault: dict[str, Any]) -> Answer:
-    """An invented answer."""
+def invented_answer(fault: dict[str, Any]) -> Answer:
+    """Return the answer that a fault describes."""
     if fault.get("html"):
         return 200, [("Content-Type", "text/html")], HTML
     body = fault.get("body", b'{"message": "something broke"}')
@@ -185,7 +185,7 @@ class ProxiedSandbox(Sandbox):
 
 
 def matcher(operation: str) -> Callable[[str, str], bool]:
-    """Whether a request is one of this operation."""
+    """Return a function that matches the requests of an operation."""
     if operation == "*":
         return lambda method, path: True
     wanted = OPERATIONS[operation]

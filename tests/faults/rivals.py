@@ -1,4 +1,4 @@
-"""Two people change one record at the same moment, and answers of approved changes are lost.
+"""Lets two people change one record at once, and loses the answers of approved changes.
 
 The portal runs in its own process behind the proxy, which delays and cuts answers. Afterwards the saved copy, the
 approval and the pages are compared with the service.
@@ -35,14 +35,14 @@ LOST: dict[str, dict[str, Any]] = {
 
 
 def race_changes(service: ProxiedSandbox, rounds: int) -> Verdict:
-    """Let two people change the same borrower at once, and lose some of the answers."""
+    """Let two people change the same borrower at once, and lose some answers."""
     portal, chance, found = Portal(service.url, APPROVAL_ACTS="none"), random.Random(20261122), Verdict()
     forget_connections()
     portal.start()
     try:
         people: list[Any] = [RemoteBrowser(portal, name) for name in ("first", "second")]
         for number in range(rounds):
-            _one_race(service, people, chance, number, found)
+            _race(service, people, chance, number, found)
         found.doubled += [f"two changes were sent at once: {change}" for change in service.proxy.overlaps]
     finally:
         portal.kill()
@@ -50,7 +50,7 @@ def race_changes(service: ProxiedSandbox, rounds: int) -> Verdict:
     return found
 
 
-def _one_race(
+def _race(
     service: ProxiedSandbox, people: list[Any], chance: random.Random, number: int, found: Verdict
 ) -> None:
     record = given.borrower(service)
@@ -75,15 +75,15 @@ def _one_race(
     for thread in threads:
         thread.join()
     service.heal()
-    _compare_race(service, record, statuses, found)
+    _check_race(service, record, statuses, found)
     last = f"last-{number}@race.example"
     if editors[0].send(AGAIN, email=last).status_code != 303:
         found.stuck.append(f"after {statuses} the borrower cannot be changed any more")
-    elif service.world.user(record.uuid)["email"] != last or last not in _copy(record):
+    elif service.world.user(record.uuid)["email"] != last or last not in _saved_copy(record):
         found.untrue.append(f"after {statuses} and one more change the copy is not what the service has")
 
 
-def _compare_race(service: ProxiedSandbox, record: Record, statuses: list[int], found: Verdict) -> None:
+def _check_race(service: ProxiedSandbox, record: Record, statuses: list[int], found: Verdict) -> None:
     if len(statuses) < 2 or set(statuses) - {303, 409, 504}:
         found.untrue.append(f"two changes at once answer {statuses}")
     intents = WriteIntent.objects.filter(subject_uuid=record.uuid)
@@ -93,16 +93,16 @@ def _compare_race(service: ProxiedSandbox, record: Record, statuses: list[int], 
     if "sending" in states:
         found.stuck.append("a change is still being sent after its answer")
     current = service.world.user(record.uuid)["email"]
-    if statuses.count(303) and not statuses.count(504) and current not in _copy(record):
+    if statuses.count(303) and not statuses.count(504) and current not in _saved_copy(record):
         found.untrue.append(f"the service has {current}, and the copy does not")
 
 
-def _copy(record: Record) -> str:
+def _saved_copy(record: Record) -> str:
     return str(Record.objects.get(pk=record.pk).answer)
 
 
 def lose_approved_answers(service: ProxiedSandbox, rounds: int) -> Verdict:
-    """Lose the answer of approved changes: the approval must say so, and only resend when asked."""
+    """Lose answers of approved changes: the approval must say so, and resend only on request."""
     found = Verdict()
     for name in LOST:
         for _ in range(rounds):
@@ -110,14 +110,14 @@ def lose_approved_answers(service: ProxiedSandbox, rounds: int) -> Verdict:
             forget_connections()
             portal.start()
             try:
-                _one_approval(service, portal, name, found)
+                _lose_answer(service, portal, name, found)
             finally:
                 portal.kill()
                 service.heal()
     return found
 
 
-def _one_approval(service: ProxiedSandbox, portal: Portal, name: str, found: Verdict) -> None:
+def _lose_answer(service: ProxiedSandbox, portal: Portal, name: str, found: Verdict) -> None:
     maker: Any = RemoteBrowser(portal, "maker")
     checker = RemoteBrowser(portal, "checker")
     editor = Editor(maker, given.borrower(service))
@@ -163,13 +163,13 @@ def _one_approval(service: ProxiedSandbox, portal: Portal, name: str, found: Ver
 def _send_and_kill(
     service: ProxiedSandbox, portal: Portal, editor: Editor, form: dict[str, str], before: int
 ) -> None:
-    def press() -> None:
+    def send_form() -> None:
         try:
             editor.post(form, "send")
         except requests.RequestException:
             pass
 
-    sender = threading.Thread(target=press)
+    sender = threading.Thread(target=send_form)
     sender.start()
     while len(service.calls) == before and sender.is_alive():
         time.sleep(0.01)

@@ -16,9 +16,9 @@ from servicing.sandbox import Sandbox
 from tests.databases import database_url
 from tests.faults.writes import Verdict
 
-ARRIVING = 600
-"""Messages that arrive before each pair of runs, spread over DAYS."""
-LEAVING = 40
+ADDED = 600
+"""Messages that the service adds before each pair of runs, spread over DAYS."""
+DROPPED = 40
 """Messages that the service drops before each pair of runs."""
 DAYS = 4
 LAST_RUNS = 6
@@ -29,28 +29,28 @@ def kill_syncs(service: Sandbox, times: int) -> Verdict:
     """Kill ``times`` runs, one or both of two at once, while they read; then let LAST_RUNS runs finish together."""
     kills, chance = 0, random.Random(20261121)
     while kills < times:
-        _arrive(service, chance)
-        runs = [_run(), _run()]
+        _change_messages(service, chance)
+        runs = [_start_sync(), _start_sync()]
         for run in chance.sample(runs, min(times - kills, chance.choice((1, 2)))):
-            kills += _is_killed(run, chance.uniform(0, 0.5))
+            kills += _kill_after_start(run, chance.uniform(0, 0.5))
         for run in runs:
             run.communicate(timeout=RUN_SECONDS)
-    _arrive(service, chance)
-    last = [_run() for _ in range(LAST_RUNS)]
-    ends = [(run.communicate(timeout=RUN_SECONDS)[0], run.returncode) for run in last]
-    return _compare(service, [words for words, code in ends if code])
+    _change_messages(service, chance)
+    last_runs = [_start_sync() for _ in range(LAST_RUNS)]
+    results = [(run.communicate(timeout=RUN_SECONDS)[0], run.returncode) for run in last_runs]
+    return _compare(service, [words for words, code in results if code])
 
 
-def _arrive(service: Sandbox, chance: random.Random) -> None:
+def _change_messages(service: Sandbox, chance: random.Random) -> None:
     """Add messages on random days, and drop others."""
-    for message in chance.sample(service.world.messages(), LEAVING) if service.world.messages() else ():
+    for message in chance.sample(service.world.messages(), DROPPED) if service.world.messages() else ():
         service.world.remove_message(message["uuid"])
-    for number in range(ARRIVING):
+    for number in range(ADDED):
         at = timezone.now() - timedelta(days=chance.uniform(0, DAYS))
         service.world.message("payment.succeeded", {"uuid": f"p-{number}", "status": "SUCCEEDED"}, at=at)
 
 
-def _run() -> "subprocess.Popen[str]":
+def _start_sync() -> "subprocess.Popen[str]":
     client = {
         name: getattr(settings, name)
         for name in ("URL", "CLIENT_ID", "SECRET")
@@ -65,11 +65,11 @@ def _run() -> "subprocess.Popen[str]":
     )
 
 
-def _is_killed(run: "subprocess.Popen[str]", later: float) -> bool:
-    """Kill it shortly after its first line; false if it had finished."""
+def _kill_after_start(run: "subprocess.Popen[str]", delay: float) -> bool:
+    """Kill a sync shortly after its first line; return false if it had finished."""
     assert run.stdout
     run.stdout.readline()
-    time.sleep(later)
+    time.sleep(delay)
     run.kill()
     return run.wait() == -signal.SIGKILL
 

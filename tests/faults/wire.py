@@ -30,7 +30,7 @@ MAX_BOMB_MEGABYTES = 300
 
 Send = Callable[[bytes], None]
 Fault = Callable[[Send, bytes], bool]
-"""Sends an answer; returns whether the connection stays open."""
+"""Sends an answer, and returns whether the connection stays open."""
 
 
 def answer(body: bytes, status: str = "200 OK", *fields: str) -> bytes:
@@ -39,7 +39,7 @@ def answer(body: bytes, status: str = "200 OK", *fields: str) -> bytes:
 
 
 def chunked(body: bytes, *fields: str) -> list[bytes]:
-    """The head, a chunk's size, its content, the last chunk."""
+    """Return an answer in four parts: the head, a chunk's size, its content, and the last chunk."""
     head = "\r\n".join(["HTTP/1.1 200 OK", *fields, "Transfer-Encoding: chunked", "", ""]).encode()
     return [head, b"%x\r\n" % len(body), body + b"\r\n", b"0\r\n\r\n"]
 
@@ -86,23 +86,25 @@ def reset(send: Send, body: bytes) -> bool:
     raise ConnectionResetError
 
 
-def saying(status: str, value: object) -> Fault:
+def json_answer(status: str, value: object) -> Fault:
     return whole(lambda body: answer(json.dumps(value).encode(), status))
 
 
-def packed(content: bytes, coding: str = "gzip") -> Fault:
+def encoded(content: bytes, coding: str = "gzip") -> Fault:
     return whole(lambda body: answer(content, "200 OK", f"Content-Encoding: {coding}"))
 
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
-NO = {"error": "amount is too large"}
+REASON = {"error": "amount is too large"}
 REJECTIONS: dict[str, Fault] = {
     **{
-        f"{status} with a reason": saying(f"{status} No", NO)
+        f"{status} with a reason": json_answer(f"{status} No", REASON)
         for status in (400, 401, 403, 404, 409, 422, 429, 451)
     },
-    "200 with an error": saying("200 OK", NO),
-    "200 with errors by field": saying("200 OK", {"success": False, "errors": {"amount": ["too large"]}}),
+    "200 with an error": json_answer("200 OK", REASON),
+    "200 with errors by field": json_answer(
+        "200 OK", {"success": False, "errors": {"amount": ["too large"]}}
+    ),
 }
 FAULTS: dict[str, Fault] = {
     "none": whole(answer),
@@ -150,35 +152,35 @@ FAULTS: dict[str, Fault] = {
     "HTTP/2": whole(lambda b: answer(b).replace(b"HTTP/1.1", b"HTTP/2.0")),
     "status abc": whole(lambda b: answer(b, "abc OK")),
     "status 999": whole(lambda b: answer(b, "999 Odd")),
-    "absurd dates": saying(
+    "absurd dates": json_answer(
         "503 Busy\r\nDate: Fri, 31 Dec 9999 23:59:59 -1200\r\nRetry-After: Fri, 31 Dec 9999 23:59:59 +"
         + "9" * 20,
-        NO,
+        REASON,
     ),
     **{
-        f"{status} of a proxy": saying(f"{status} Odd", {"message": "gone"})
+        f"{status} of a proxy": json_answer(f"{status} Odd", {"message": "gone"})
         for status in (408, 425, 499, 502, 504)
     },
-    "202 accepted": saying("202 Accepted", {"message": "Accepted for processing"}),
-    "success without a record": saying("200 OK", {"success": True, "message": "Application created"}),
-    "success with an error": saying("200 OK", {"success": True, "error": "Receipt not mailed"}),
+    "202 accepted": json_answer("202 Accepted", {"message": "Accepted for processing"}),
+    "success without a record": json_answer("200 OK", {"success": True, "message": "Application created"}),
+    "success with an error": json_answer("200 OK", {"success": True, "error": "Receipt not mailed"}),
     "nothing": whole(lambda b: b"HTTP/1.1 204 No Content\r\n\r\n"),
     "a redirect": whole(lambda b: answer(b, "307 Go", "Location: /v1/users")),
-    "another record": saying("200 OK", {"uuid": "of-somebody-else"}),
-    "a record without uuid": saying("200 OK", {"amount": 1}),
+    "another record": json_answer("200 OK", {"uuid": "of-somebody-else"}),
+    "a record without uuid": json_answer("200 OK", {"amount": 1}),
     "a web page": whole(lambda b: answer(b"<html>Sign in</html>")),
-    "gzip that is none": packed(b"\x1f\x8b\x08nonsense"),
+    "gzip that is none": encoded(b"\x1f\x8b\x08nonsense"),
     "gzip that ends early": whole(
         lambda b: answer(gzip.compress(b)[:-9], "200 OK", "Content-Encoding: gzip")
     ),
-    "an unknown packing": packed(b"....", "br"),
+    "an unknown packing": encoded(b"....", "br"),
 }
 ALL = FAULTS | REJECTIONS
 
 
 @dataclass
 class Findings:
-    """What must be empty; `calls` and `slowest_seconds` are figures."""
+    """The problems found, the number of calls, and the seconds of the slowest call."""
 
     wrong: list[str] = field(default_factory=list)
     calls: int = 0
@@ -186,7 +188,7 @@ class Findings:
 
 
 class HostileService:
-    """Listens on a free loopback port; one thread for each connection."""
+    """Listens on a free loopback port, with a thread for each connection."""
 
     def __init__(self) -> None:
         self.mutants: dict[str, bytes] = {}
@@ -220,9 +222,7 @@ class HostileService:
             try:
                 while self._answer(connection):
                     pass
-            except (
-                ConnectionResetError
-            ):  # Ours: what is not read yet, and what is not sent yet, is thrown away.
+            except ConnectionResetError:  # Raised by ``reset``; unread and unsent data is discarded.
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             except OSError:
                 pass  # The client hung up.
@@ -257,7 +257,7 @@ PLAIN = {ord(character): None for character in "/%,.()"}
 
 
 def drill(*, mutants: int, threads: int = 16, seed: int = 20261122) -> Findings:
-    """Each fault for a read and a write, each followed by a plain read, and randomly mutated answers."""
+    """Try each fault and randomly mutated answers, for reads and writes, with a plain read after each."""
     service, findings, chance = HostileService(), Findings(), random.Random(seed)
     numbers = count()
     with (
@@ -324,7 +324,7 @@ def attempt(client: Client, service: HostileService, findings: Findings, act: st
 
 
 def mutate(content: bytes, chance: random.Random) -> bytes:
-    """The answer with some bytes after the status changed, removed or repeated."""
+    """Return an answer with some bytes after the status changed, removed, repeated or added."""
     head, rest = content[:12], bytearray(content[12:])
     for _ in range(chance.randint(1, 4)):
         at, size = chance.randrange(len(rest)), chance.randint(1, 12)
@@ -368,7 +368,7 @@ with service.running(), Client(service.url, auth="none", time_limit=20, max_trie
 
 
 def bombs() -> Iterator[tuple[str, int, str]]:
-    """For each bomb the growth of the process in megabytes, and the exception of the call."""
+    """Yield each bomb, how many megabytes the process grew, and the exception of the call."""
     for name, text in BOMBS.items():
         program = [sys.executable, "-c", _BOMB.format(text=text)]
         found = subprocess.run(

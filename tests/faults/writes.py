@@ -1,4 +1,4 @@
-"""Each write of the portal under each fault of the service, compared on both sides afterwards."""
+"""Sends each write of the portal under each fault, then compares the portal with the service."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ TIMEOUT_SECONDS = 1
 
 @dataclass(frozen=True)
 class NetworkFault:
-    """One way of losing an answer, and whether the service did the write."""
+    """One way of losing an answer, and whether the service carries out the write."""
 
     name: str
     is_done: bool
@@ -40,26 +40,26 @@ NETWORK_FAULTS = [
 
 
 @dataclass
-class Sending:
-    """A form ready to send, and what to check afterwards."""
+class PreparedWrite:
+    """A form that is ready to send, with what to check afterwards."""
 
     send: Callable[[], Any]
     done: Callable[[], int]
-    """How many times the service did it."""
+    """Returns how many times the service carried out the write."""
     typed: str
-    """A typed value that must be found again."""
+    """A typed value that a page must still show."""
     found_on: Callable[[], Any] | None = None
-    """The page to find it on; by default that of the write."""
+    """Returns that page; by default it is the page of the write."""
     secrets: list[str] = field(default_factory=list)
 
 
-def creation(browser: Browser, service: Sandbox) -> Sending:
-    """A borrower."""
+def creation(browser: Browser, service: Sandbox) -> PreparedWrite:
+    """Prepare a new borrower."""
     email = new_email()
     wizard = Wizard(browser).fill(email=email, first_name=f"Bakery {email[:8]} LLC")
-    # An earlier borrower may have the same phone.
+    # The reason is required if an earlier borrower has the same phone.
     typed = wizard.hidden() | SIGNED | {"reason": "Another branch of the same bakery."}
-    return Sending(
+    return PreparedWrite(
         lambda: wizard.post("review", typed),
         lambda: [user["email"] for user in service.world.users()].count(email),
         email,
@@ -68,14 +68,14 @@ def creation(browser: Browser, service: Sandbox) -> Sending:
     )
 
 
-def update(browser: Browser, service: Sandbox) -> Sending:
-    """A profile."""
+def update(browser: Browser, service: Sandbox) -> PreparedWrite:
+    """Prepare a change of a profile."""
     editor = Editor(browser, given.borrower(service))
     return _edit(editor, lambda: service.world.user(editor.record.uuid)["email"])
 
 
-def update_of_person(browser: Browser, service: Sandbox) -> Sending:
-    """A key person, with an SSN."""
+def person_update(browser: Browser, service: Sandbox) -> PreparedWrite:
+    """Prepare a change of a key person with an SSN."""
     owner = given.borrower(service)
     person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid).order_by("id")[0]
 
@@ -86,11 +86,11 @@ def update_of_person(browser: Browser, service: Sandbox) -> Sending:
     return _edit(Editor(browser, person), email, secret=True)
 
 
-def application(browser: Browser, service: Sandbox) -> Sending:
-    """A loan application."""
+def application(browser: Browser, service: Sandbox) -> PreparedWrite:
+    """Prepare a loan application."""
     owner = given.borrower(service)
     typed = {"submit_id": str(uuid4()), "amount": "25,170.00", "confirmed": "yes"}
-    return Sending(
+    return PreparedWrite(
         lambda: browser.post(f"/borrowers/{owner.uuid}/applications/new/", typed),
         lambda: len(service.world.store.all("loan_application", owner=owner.uuid)),
         "25170.00",
@@ -100,22 +100,22 @@ def application(browser: Browser, service: Sandbox) -> Sending:
 WRITES = {
     "borrowers.create_commercial": creation,
     "borrowers.update": update,
-    "borrowers.update_key_person": update_of_person,
+    "borrowers.update_key_person": person_update,
     "applications.submit": application,
 }
 
 
 def new_email() -> str:
-    """A unique email."""
+    """Return a unique email."""
     return f"{uuid4().hex[:8]}@typed.example"
 
 
-def _edit(editor: Editor, email: Callable[[], str], *, secret: bool = False) -> Sending:
+def _edit(editor: Editor, email: Callable[[], str], *, secret: bool = False) -> PreparedWrite:
     new = new_email()
     preview = editor.checked(email=new, **(WITH_SSN if secret else {})) | {"reason": "On the phone"}
     if secret:
         preview |= TWICE
-    return Sending(
+    return PreparedWrite(
         lambda: editor.post(preview, "send"),
         lambda: int(email() == new),
         new,
@@ -125,7 +125,7 @@ def _edit(editor: Editor, email: Callable[[], str], *, secret: bool = False) -> 
 
 @dataclass
 class Verdict:
-    """Lost data, doubled writes, untrue statements and stuck work, each in words."""
+    """Findings as sentences: lost data, doubled writes, untrue statements and stuck work."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
@@ -133,8 +133,8 @@ class Verdict:
     stuck: list[str] = field(default_factory=list)
 
     def __iadd__(self, other: "Verdict") -> "Verdict":
-        for mine, others in zip(self.columns, other.columns, strict=True):
-            mine += others
+        for own, added in zip(self.columns, other.columns, strict=True):
+            own += added
         return self
 
     @property
@@ -148,7 +148,7 @@ class Verdict:
 
 
 def check_write(operation: str, fault: NetworkFault, browser: Browser, service: Sandbox) -> Verdict:
-    """Send under the fault, send the same form again, and compare both sides."""
+    """Send a write under a fault, send the same form again, and compare both sides."""
     sending, found = WRITES[operation](browser, service), Verdict()
     service.fail_next(operation, **fault.options)
     answer = sending.send()
@@ -169,18 +169,18 @@ def check_write(operation: str, fault: NetworkFault, browser: Browser, service: 
         found.doubled.append(f"the service has it {sending.done()} times")
     if WriteIntent.objects.filter(operation=operation).count() != len(intents):
         found.doubled.append("the same form left a second intent")
-    found.lost += _lost(sending, intent, browser)
+    found.lost += _find_losses(sending, intent, browser)
     return found
 
 
-def _lost(sending: Sending, intent: WriteIntent, browser: Browser) -> list[str]:
-    """What is missing, and secrets that were stored."""
+def _find_losses(sending: PreparedWrite, intent: WriteIntent, browser: Browser) -> list[str]:
+    """Return what is missing, and the secrets that were stored."""
     lost = []
     rows = list(Entry.objects.filter(intent_id=intent.pk).order_by("id").values_list("phase", "result"))
     if rows != [("attempt", ""), ("outcome", "unknown")]:
         lost.append(f"the trail has {rows}")
-    place = sending.found_on() if sending.found_on else browser.get(intent.get_absolute_url())
-    if sending.typed not in place.content.decode():
+    page = sending.found_on() if sending.found_on else browser.get(intent.get_absolute_url())
+    if sending.typed not in page.content.decode():
         lost.append("what was typed is not found again")
     with connection.cursor() as cursor:
         cursor.execute("SELECT request_body FROM audit_writeintent")

@@ -1,10 +1,10 @@
-"""Proves the image without a container engine: lints it, builds it, starts it, and does a day's first work with it.
+"""Lints, builds, runs and uses the image without a container engine.
 
     make image-check        (as root, on Debian: it installs the tools it needs with apt-get)
 
-The base is made by debootstrap, the image by buildah. Its containers run as the compose file says, beside Debian's
-PostgreSQL, Redis and HAProxy: two upgrades at once, then web, worker and sandbox. Somebody signs in and onboards a
-borrower; the database is backed up and restored.
+Debootstrap builds the base and buildah the image. The containers run as in the compose file, with Debian's PostgreSQL,
+Redis and HAProxy: two upgrades at once, then web, worker and sandbox. A servicer signs in and onboards a borrower; the
+database is backed up and restored.
 """
 
 import base64
@@ -66,27 +66,27 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="image-check-")))
         for name, port in PORTS.items():
             require_free(name, port)
-        secret_files = secrets_for(database)
+        secret_files = make_secrets(database)
         secret_files["cache_url"] = stack.enter_context(cache(folder))
         containers = Containers(
-            {target: stack.enter_context(mounted(image)) for target, image in IMAGES.items()},
+            {target: stack.enter_context(mounted_image(image)) for target, image in IMAGES.items()},
             folder,
             secret_files,
             SERVICING_URL=f"http://127.0.0.1:{PORTS['sandbox']}",
             CSRF_TRUSTED_ORIGINS=f"https://localhost:{PORTS['https']}",
             SECOND_FACTOR_REQUIRED="none",
         )
-        make_role(folder, secret_files)
+        create_roles(folder, secret_files)
         upgrade(containers)
-        with at_work(containers, folder):
+        with running_services(containers, folder):
             onboard(folder / "certificate.pem")
-            look_after(containers)
-            refuse_writing(containers)
+            check_health(containers)
+            check_hardening(containers)
         restore_copy(containers, secret_files)
     say("passed")
 
 
-# --- Before anything runs ---
+# --- Preparation ---
 
 
 def install_tools() -> None:
@@ -152,12 +152,12 @@ def require_free(name: str, port: int) -> None:
             sys.exit(f"image-check: port {port} ({name}) is in use.")
 
 
-# --- The image at work ---
+# --- Running containers ---
 
 
 @contextmanager
-def mounted(image: str) -> Iterator[tuple[dict[str, Any], Path]]:
-    """An image's configuration, and its files."""
+def mounted_image(image: str) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Mount an image; yield its configuration and its files."""
     config = json.loads(output("buildah", "inspect", "--type", "image", image))["Docker"]["config"]
     container = output("buildah", "from", "--pull-never", image)
     try:
@@ -166,8 +166,8 @@ def mounted(image: str) -> Iterator[tuple[dict[str, Any], Path]]:
         call("buildah", "rm", container, quiet=True)
 
 
-def secrets_for(database: str) -> dict[str, str]:
-    """What an operator puts into ``docker/secrets``: two roles of one database."""
+def make_secrets(database: str) -> dict[str, str]:
+    """Return the files of ``docker/secrets``, with URLs of two roles of one database."""
     web = secrets.token_hex(16)
     host = urlsplit(database)
     return {
@@ -180,7 +180,7 @@ def secrets_for(database: str) -> dict[str, str]:
     }
 
 
-def make_role(folder: Path, secret_files: dict[str, str]) -> None:
+def create_roles(folder: Path, secret_files: dict[str, str]) -> None:
     """Create the roles as the database's container does on its first start."""
     owner, file = urlsplit(secret_files["owner_database_url"]), folder / "database_url"
     file.write_text(secret_files["database_url"])
@@ -208,7 +208,7 @@ def cache(folder: Path) -> Iterator[str]:
         "TMPDIR": str(folder),
         "PATH": f"{folder}:{os.environ['PATH']}",
     }
-    with outside([*command, "--dir", str(folder)], port, folder / "cache.log", **settings):
+    with debian_server([*command, "--dir", str(folder)], port, folder / "cache.log", **settings):
         yield url
 
 
@@ -226,12 +226,12 @@ def proxy(folder: Path) -> Iterator[None]:
         "DESK_WEB": f"127.0.0.1:{PORTS['web']}",
     }
     command = ["haproxy", "-db", "-f", str(ROOT / "docker/proxy.cfg")]
-    with outside(command, PORTS["https"], folder / "proxy.log", **settings):
+    with debian_server(command, PORTS["https"], folder / "proxy.log", **settings):
         yield
 
 
 @contextmanager
-def outside(command: list[str], port: int, log: Path, **settings: str) -> Iterator[None]:
+def debian_server(command: list[str], port: int, log: Path, **settings: str) -> Iterator[None]:
     """Run one of Debian's servers for the duration of the block."""
     with log.open("wb") as out:
         process = subprocess.Popen(command, env=os.environ | settings, stdout=out, stderr=out)
@@ -246,26 +246,26 @@ def outside(command: list[str], port: int, log: Path, **settings: str) -> Iterat
 def upgrade(containers: Containers) -> None:
     """Run two upgrades at once, as two machines would; then create a user."""
     say("upgrading twice at once")
-    both = [containers.begin("upgrade", *containers.words("upgrade")) for _ in range(2)]
+    both = [containers.start("upgrade", *containers.arguments("upgrade")) for _ in range(2)]
     for one in both:
         finish(one, "upgrade")
     containers.run("web", "python", "manage.py", "shell", "--verbosity", "0", "--command", STAFF)
 
 
 @contextmanager
-def at_work(containers: Containers, folder: Path) -> Iterator[None]:
-    """Run everything for the duration of the block."""
+def running_services(containers: Containers, folder: Path) -> Iterator[None]:
+    """Run all services and the proxy for the duration of the block."""
     with containers.running("sandbox"), containers.running("web"), containers.running("worker"):
         containers.wait_until_healthy()
         with proxy(folder):
             yield
 
 
-# --- What a person does with it ---
+# --- Checks ---
 
 
 class Visitor:
-    """A browser, as the tests' own walk through onboarding uses one, that trusts one certificate."""
+    """A browser for ``Wizard`` that trusts one certificate."""
 
     origin = f"https://localhost:{PORTS['https']}"
 
@@ -305,8 +305,8 @@ def onboard(certificate: Path) -> None:
     assert visitor.get("/metrics").status_code == 404
 
 
-def look_after(containers: Containers) -> None:
-    """Run `doctor`: nothing needs fixing, and the log has views but no names."""
+def check_health(containers: Containers) -> None:
+    """Check that `doctor` finds no problem, and that the logs have views but no personal data."""
     say("asking the doctor")
     containers.run("worker", "python", "manage.py", "verify_audit")
     words = containers.run("web", "python", "manage.py", "doctor")
@@ -322,9 +322,9 @@ def look_after(containers: Containers) -> None:
     assert not [word for word in (EIN, *people) if word in text]
 
 
-def refuse_writing(containers: Containers) -> None:
-    tried = subprocess.run(containers.command("web", "touch", "/app/x"), capture_output=True, text=True)
-    assert "Read-only file system" in tried.stderr, tried.stderr
+def check_hardening(containers: Containers) -> None:
+    attempt = subprocess.run(containers.command("web", "touch", "/app/x"), capture_output=True, text=True)
+    assert "Read-only file system" in attempt.stderr, attempt.stderr
     assert subprocess.run(containers.command("web", "python", "-c", "import werkzeug")).returncode
     for tool in ("gcc", "make", "uv"):
         assert subprocess.run(containers.command("web", "which", tool), capture_output=True).returncode, tool
@@ -333,13 +333,13 @@ def refuse_writing(containers: Containers) -> None:
 def restore_copy(containers: Containers, secret_files: dict[str, str]) -> None:
     """Back up, drop and restore with the compose file's commands; web's role sees every record again."""
     say("backing up the database, dropping it, restoring it")
-    containers.run("backup", *containers.words("backup"))
+    containers.run("backup", *containers.arguments("backup"))
     (copy,) = containers.backups.iterdir()
     before = borrowers(secret_files["database_url"])
     with psycopg.connect(secret_files["owner_database_url"]) as connection:
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     containers.run(
-        "restore", *containers.words("restore", f"/backups/{copy.name}", "--replace", "--while-in-use")
+        "restore", *containers.arguments("restore", f"/backups/{copy.name}", "--replace", "--while-in-use")
     )
     assert borrowers(secret_files["database_url"]) == before > 0
     accept = ["verify_audit", "--accept", "Put back from the copy"]
@@ -352,7 +352,7 @@ def borrowers(database: str) -> int:
         return int(found[0]) if found else 0
 
 
-# --- Small things ---
+# --- Helpers ---
 
 
 def call(*command: str, quiet: bool = False, **settings: str) -> None:

@@ -1,7 +1,7 @@
-"""Containers of ``docker/compose.yml`` without a container engine: with the words, settings and secrets it gives them.
+"""Runs the containers of ``docker/compose.yml`` with their commands, settings and secrets, without a container engine.
 
-Hides how a process gets the image for its root, which it cannot write to, and sees no secret but its own. What differs:
-all share this machine's network, listen on loopback alone, and find each other there by port.
+Each process has the image as its read-only root and sees only its own secrets. Unlike real containers, all of them
+share this machine's network: they listen on loopback and find each other by port.
 """
 
 import os
@@ -25,7 +25,7 @@ WAIT_SECONDS = 90
 ENVIRONMENT = os.environ | {"STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
 COMPOSE = ["docker-compose", "--file", "-", "--project-directory", "docker"]
 PROFILES = ["--profile", "sandbox", "--profile", "tools"]
-# What the platform gives a container is in its root, which is read-only.
+# The platform's mounts are inside the container's root, which is read-only.
 ENTER = """
 set -e
 mount --bind "$1" "$1" && mkdir -p "$1/backups" && mount -o remount,ro,bind "$1"
@@ -40,7 +40,7 @@ exec chroot --userspec="$user" "$root" /usr/bin/env --chdir=/app --ignore-enviro
 
 
 class Containers:
-    """The services of the compose file, each with a folder of its own for what it is given."""
+    """The services of the compose file, each with a folder for its secrets and data."""
 
     def __init__(
         self,
@@ -53,52 +53,56 @@ class Containers:
         self.services: dict[str, Any] = yaml.safe_load(compose(*PROFILES, "config"))["services"]
         self.backups = folder / "backups"
         self.spool = folder / "spool"
-        owned(self.backups)
-        owned(self.spool)
+        make_data_folder(self.backups)
+        make_data_folder(self.spool)
 
     def command(self, service: str, *words: str) -> list[str]:
-        """What starts a container of that service, with other words than its own where some are given."""
+        """Return the command that starts a container, running these words or else its own."""
         image, root = self.image_of(service)
-        given = settings_of(image["Env"]) | self.services[service]["environment"] | self.settings
-        folders = [root, self.given(service), self.backups, self.spool]
-        entered = [*map(str, folders), image["User"]]
-        enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", *entered]
-        return [*enter, *(f"{name}={text}" for name, text in given.items()), *(words or self.words(service))]
+        settings = settings_of(image["Env"]) | self.services[service]["environment"] | self.settings
+        folders = [root, self.service_folder(service), self.backups, self.spool]
+        options = [*map(str, folders), image["User"]]
+        enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", *options]
+        return [
+            *enter,
+            *(f"{name}={text}" for name, text in settings.items()),
+            *(words or self.arguments(service)),
+        ]
 
     def image_of(self, service: str) -> tuple[dict[str, Any], Path]:
-        """What the image of a service says of itself, and its files."""
+        """Return the configuration and the files of a service's image."""
         return self.images[self.services[service]["build"]["target"]]
 
-    def words(self, service: str, *more: str) -> list[str]:
-        """What it runs: the image's own words where the compose file has none."""
+    def arguments(self, service: str, *more: str) -> list[str]:
+        """Return what a service runs: the command of the compose file, or else of the image."""
         config = self.services[service]
         words = [*config.get("entrypoint", []), *(more or config.get("command", []))]
         words = words or self.image_of(service)[0]["Cmd"]
         return [word.replace("$$", "$").replace("0.0.0.0", "127.0.0.1") for word in words]
 
-    def given(self, service: str) -> Path:
-        """The folder with its secrets and its data."""
-        place = self.folder / service
-        if not place.exists():
-            owned(place / "data")
-            (place / "secrets").mkdir()
+    def service_folder(self, service: str) -> Path:
+        """Return the folder with the secrets and data of a service, made on first use."""
+        path = self.folder / service
+        if not path.exists():
+            make_data_folder(path / "data")
+            (path / "secrets").mkdir()
             for secret in self.services[service]["secrets"]:
-                file = place / "secrets" / secret["source"]
+                file = path / "secrets" / secret["source"]
                 file.write_text(self.secrets[secret["source"]])
                 file.chmod(0o444)
-        return place
+        return path
 
     def run(self, service: str, *words: str) -> str:
-        """Until it ends, which it does well."""
-        return finish(self.begin(service, *words), f"{service} {' '.join(words)}")
+        """Run a container until it ends; it must succeed. Return its output."""
+        return finish(self.start(service, *words), f"{service} {' '.join(words)}")
 
-    def begin(self, service: str, *words: str) -> "subprocess.Popen[str]":
+    def start(self, service: str, *words: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             self.command(service, *words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
     def wait_until_healthy(self) -> None:
-        """As a platform does before it lets the proxy in, by the image's own check."""
+        """Wait until the health check of the image succeeds, as a platform does."""
         (kind, *words), until = (
             self.image_of("web")[0]["Healthcheck"]["Test"],
             time.monotonic() + WAIT_SECONDS,
@@ -110,7 +114,7 @@ class Containers:
 
     @contextmanager
     def running(self, service: str) -> Iterator[None]:
-        """A service for as long as the block lasts, from when its port opens."""
+        """Run a service for the duration of the block, which starts when its port is open."""
         with self.log(service).open("ab") as log:
             process = subprocess.Popen(self.command(service), stdout=log, stderr=log)
         try:
@@ -128,8 +132,8 @@ def settings_of(lines: list[str]) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-def owned(folder: Path) -> None:
-    """A folder that the image's user may write to."""
+def make_data_folder(folder: Path) -> None:
+    """Make a folder that the image's user may write to."""
     folder.mkdir(mode=0o700, parents=True)
     shutil.chown(folder, 10001, 10001)
 
@@ -142,7 +146,7 @@ def finish(process: "subprocess.Popen[str]", what: str) -> str:
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
-    """Tell the program itself: what encloses it lets no signal through, but takes it along when it is killed."""
+    """Stop the program itself: ``unshare`` passes on no signal, but kills the program when it is killed."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     for child in children:
         os.kill(int(child), signal.SIGTERM)
@@ -163,12 +167,12 @@ def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
 
 
 def compose(*words: str) -> str:
-    """What Debian's compose makes of the file; it is too old for an environment file that may be missing."""
+    """Run Debian's compose on the file, without ``env_file``: it is too old for one that may be missing."""
     text = (ROOT / "docker/compose.yml").read_text()
-    return output(*COMPOSE, *words, given=re.sub(r"^  env_file: .*$", "", text, flags=re.MULTILINE))
+    return output(*COMPOSE, *words, stdin_text=re.sub(r"^  env_file: .*$", "", text, flags=re.MULTILINE))
 
 
-def output(*command: str, given: str | None = None) -> str:
+def output(*command: str, stdin_text: str | None = None) -> str:
     return subprocess.run(
-        command, cwd=ROOT, env=ENVIRONMENT, check=True, stdout=subprocess.PIPE, text=True, input=given
+        command, cwd=ROOT, env=ENVIRONMENT, check=True, stdout=subprocess.PIPE, text=True, input=stdin_text
     ).stdout.strip()

@@ -1,4 +1,4 @@
-"""Fixtures for the portal's tests: an identity provider in a process of its own."""
+"""Fixtures for the portal's tests: a mock identity provider."""
 
 import os
 import subprocess
@@ -14,8 +14,7 @@ from tests.portal.operations.test_demo import answers
 
 @pytest.fixture(scope="session")
 def provider_url() -> Iterator[str]:
-    # Below the ports that the system gives out, and another one for each test process: nobody else can take it before
-    # the provider does.
+    # Each test process uses its own port, below the range that the system assigns, so that it stays free.
     port = 20_000 + os.getpid() % 10_000
     server = subprocess.Popen(
         [sys.executable, "-m", "oidc_provider_mock", "--port", str(port)],

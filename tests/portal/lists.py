@@ -1,4 +1,4 @@
-"""What every list of accounts promises; each area's test says which list it is."""
+"""Tests that every list of accounts must pass; each area's test class names its list."""
 
 from typing import ClassVar
 from uuid import uuid4
@@ -16,7 +16,7 @@ from tests.conftest import htmx
 
 
 class AccountList:
-    """The promises, kept for one list."""
+    """Runs the shared tests on one list."""
 
     address: ClassVar[str]
     rows: ClassVar[str]
@@ -32,7 +32,7 @@ class AccountList:
         Record.objects.filter(pk=record.pk).update(**columns)
         return record
 
-    def test_a_row_leads_to_the_account_and_to_its_borrower(
+    def test_a_row_links_to_the_account_and_its_borrower(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         record = self.known(portal_service)
@@ -41,41 +41,43 @@ class AccountList:
         assert f'href="/borrowers/{record.borrower_uuid}/"' in page
         assert "Northwind Baking Co LLC" in page
 
-    def test_an_account_of_an_unknown_borrower_is_listed_too(self, viewer: Browser) -> None:
+    def test_an_account_of_an_unknown_borrower_is_listed(self, viewer: Browser) -> None:
         Record.objects.create(kind=self.kind, uuid="a-1", borrower_uuid="nobody")
         assert "nobody" in self.fragment(viewer)
 
-    def test_it_is_found_by_identifier(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_search_finds_an_account_by_id(self, viewer: Browser, portal_service: Sandbox) -> None:
         wanted, other = self.known(portal_service), self.known(portal_service)
         found = self.fragment(viewer, f"?q={wanted.uuid}")
         assert wanted.get_absolute_url() in found
         assert other.get_absolute_url() not in found
 
-    def test_it_is_found_by_the_name_of_its_borrower(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_search_finds_an_account_by_borrower_name(self, viewer: Browser, portal_service: Sandbox) -> None:
         wanted, other = self.known(portal_service, "Aurora Borealis Lamps LLC"), self.known(portal_service)
         found = self.fragment(viewer, "?q=borealis")
         assert wanted.get_absolute_url() in found
         assert other.get_absolute_url() not in found
 
-    def test_borrowers_too_many_to_look_at_are_said(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_a_search_matching_too_many_borrowers_shows_a_notice(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
         self.known(portal_service, "Aurora Borealis Lamps LLC")
         text = search_text("Aurora Borealis")
         many = (Record(kind=Kind.BORROWER, uuid=str(uuid4()), search_text=text) for _ in range(MAX_OWNERS))
         Record.objects.bulk_create(many)
         assert f"More than {MAX_OWNERS} borrowers match" in self.fragment(viewer, "?q=borealis")
 
-    def test_an_archived_one_is_gone(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_archived_accounts_are_not_listed(self, viewer: Browser, portal_service: Sandbox) -> None:
         record = self.known(portal_service, archived_at=timezone.now())
         assert record.uuid not in self.fragment(viewer)
 
-    def test_an_empty_list_says_what_will_appear(self, viewer: Browser) -> None:
+    def test_an_empty_list_says_none_on_file(self, viewer: Browser) -> None:
         assert "None on file" in self.fragment(viewer)
 
-    def test_filters_that_hide_everything_say_so(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_filters_without_matches_show_a_notice(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service)
         assert "Nothing matches" in self.fragment(viewer, "?q=nothing+like+it")
 
-    def test_what_is_not_understood_breaks_nothing(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_invalid_list_parameters_are_ignored(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service)
         for query in (
             "?sort=evil",
@@ -88,15 +90,15 @@ class AccountList:
         ):
             assert self.fragment(viewer, query).strip().startswith(f'<div id="{self.rows}"')
 
-    def test_htmx_gets_the_rows_alone(self, viewer: Browser) -> None:
+    def test_htmx_receives_only_the_rows(self, viewer: Browser) -> None:
         assert self.fragment(viewer).strip().startswith(f'<div id="{self.rows}"')
 
-    def test_it_asks_the_service_nothing(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_the_list_makes_no_service_calls(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service)
         viewer.get(self.address)
         assert portal_service.calls == []
 
     def order(self, page: str, *records: Record) -> list[int]:
-        """The places of the records on the page."""
+        """Return the rank of each record on the page."""
         places = [page.index(record.get_absolute_url()) for record in records]
         return [sorted(places).index(place) for place in places]

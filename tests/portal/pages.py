@@ -1,4 +1,4 @@
-"""How tests read a page: as a browser with scripts gets it, one of its panels, or without scripts."""
+"""Helpers that read a page with scripts, without scripts, or one of its panels."""
 
 import json
 import re
@@ -15,26 +15,26 @@ from tests.conftest import htmx
 
 
 def page(browser: Browser, address: str) -> str:
-    """The page from saved copies; its panels refresh themselves."""
+    """Return the page with scripts on, built from saved copies; its panels refresh themselves."""
     browser.cookies["js"] = "1"
     return plain(browser, address)
 
 
 def plain(browser: Browser, address: str) -> str:
-    """The page as whoever asks gets it."""
+    """Return the page with the browser's current cookies."""
     answer = browser.get(address)
     assert answer.status_code == 200
     return checked(answer.content.decode())
 
 
 def checked(shown: str) -> str:
-    """The same HTML, if no attribute holds markup."""
+    """Return the HTML after checking that no attribute contains markup."""
     assert re.findall(r'="[^"<>]*<[^"]*"', shown) == []
     return shown
 
 
 def panel(browser: Browser, address: str, name: str, **headers: str) -> str:
-    """One panel once it has its answer: as in a browser it looks again while that is on its way."""
+    """Return a panel after its answer arrived, polling for it as a browser does."""
     browser.cookies["js"] = "1"
     for _ in range(20):
         answer = browser.get(address, headers=htmx(name) | headers)
@@ -47,24 +47,24 @@ def panel(browser: Browser, address: str, name: str, **headers: str) -> str:
 
 
 def load_panels(browser: Browser, shown: str) -> str:
-    """The answer for all panels of a page, or of an answer, that wait for the service."""
+    """Load all panels of a page that wait for the service, and return the response."""
     loader = re.search(r'<div id="panels" hidden[^>]* hx-get="([^"]+)" hx-headers="([^"]+)"', shown)
     assert loader, "no panel waits"
     return panel(browser, unescape(loader[1]), LOADER, **json.loads(unescape(loader[2])))
 
 
 def words(shown: str) -> str:
-    """What a person reads, in one line."""
+    """Return the visible text in one line."""
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", shown)).split())
 
 
 def forget(record: Record) -> None:
-    """Half a minute passes: the record may be asked for again."""
+    """Clear the time of the last request, so that the record may be requested again."""
     Record.objects.filter(uuid=record.uuid).update(asked_at=None)
 
 
 def an_hour_later() -> None:
-    """The looks up to now were an hour ago."""
+    """Move all recorded views back by an hour."""
     for one in RecordView.objects.all():
         RecordView.objects.filter(pk=one.pk).update(
             first_at=one.first_at - timedelta(hours=1), last_at=one.last_at - timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""What the lists of loans and of lines promise beyond every list: files, and chosen accounts that are read again."""
+"""Tests that only the lists of loans and lines must pass: exports and the refresh of selected accounts."""
 
 import csv
 import html
@@ -23,14 +23,14 @@ from tests.portal.pages import an_hour_later, forget, page, panel, plain
 
 
 class PortfolioList(AccountList):
-    """The promises, kept for one list."""
+    """Runs the shared tests on one list."""
 
     area: ClassVar[str]
     noun: ClassVar[str]
     heads: ClassVar[list[str]]
 
     def made(self, sandbox: Sandbox, owner: Record | None = None, **terms: Any) -> Record:
-        """An account that the service has and this desk knows."""
+        """Create an account at the service and on file."""
         make = given.loan if self.noun == "loan" else given.line
         return make(sandbox, owner or given.borrower(sandbox), **terms)
 
@@ -39,23 +39,23 @@ class PortfolioList(AccountList):
         assert answer.status_code == 200
         return list(csv.reader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
 
-    def begun(self, browser: Browser, *records: Record, back: str = "") -> HttpResponse:
-        """What choosing these answers."""
+    def start_refresh(self, browser: Browser, *records: Record, back: str = "") -> HttpResponse:
+        """Start a refresh of these accounts, and return the response."""
         chosen = {"uuid": [record.uuid for record in records], "back": back}
         return browser.post(f"{self.address}refresh/", chosen)  # type: ignore[return-value]
 
-    # --- As a file ---
+    # --- Export ---
 
-    def test_its_file_has_the_columns_of_the_screen(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_export_columns_match_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:
         record = self.known(portal_service, "=1+1")
         heads, row = self.lines(viewer)
         assert heads[3:] == self.heads
         assert row[:3] == [record.uuid, "'=1+1", record.borrower_uuid]
         shown = self.fragment(viewer)
-        in_files_alone = {"Aging", "Amount due next", "Principal as % of limit", "Before partial payments"}
-        assert [head for head in self.heads if head not in in_files_alone and head not in shown] == []
+        export_only = {"Aging", "Amount due next", "Principal as % of limit", "Before partial payments"}
+        assert [head for head in self.heads if head not in export_only and head not in shown] == []
 
-    def test_its_file_holds_this_page_or_all_that_match(self, viewer: Browser) -> None:
+    def test_export_has_the_page_or_all_matches(self, viewer: Browser) -> None:
         for number in range(30):
             Record.objects.create(kind=self.kind, uuid=f"a-{number:02}", amount=number, flagged=number < 27)
         flagged = f"?{'delinquent' if self.noun == 'loan' else 'past_due'}=yes"
@@ -66,9 +66,9 @@ class PortfolioList(AccountList):
         assert (entry.subject_label, entry.detail["rows"]) == ("all that match", 27)
         assert entry.detail["filters"] == {flagged[1:-4]: "yes"}
 
-    # --- Order and marks ---
+    # --- Sorting and change marks ---
 
-    def test_what_is_due_first_stands_first_and_what_has_no_day_last(
+    def test_sorting_by_due_date_lists_undated_accounts_last(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         later, never = self.known(portal_service, key_date=date(2027, 1, 1)), self.known(portal_service)
@@ -76,7 +76,7 @@ class PortfolioList(AccountList):
         assert self.order(self.fragment(viewer, "?sort=due"), sooner, later, never) == [0, 1, 2]
         assert self.order(self.fragment(viewer, "?sort=-due"), later, sooner, never) == [0, 1, 2]
 
-    def test_what_changed_since_somebody_looked_is_marked_for_them_alone(
+    def test_changes_since_the_last_view_are_marked_per_person(
         self, viewer: Browser, servicer: Browser, portal_service: Sandbox
     ) -> None:
         record = self.made(portal_service)
@@ -91,62 +91,58 @@ class PortfolioList(AccountList):
         assert ">Changed</span>" in self.fragment(viewer)
         assert ">Changed</span>" not in self.fragment(servicer)
 
-    # --- Read again ---
+    # --- Refresh ---
 
-    def test_chosen_ones_are_read_one_after_the_other(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_selected_accounts_are_refreshed_one_by_one(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
         one, other, left = (self.made(portal_service) for _ in range(3))
         viewer.cookies["js"] = "1"
-        begun = self.begun(viewer, one, other, back="?sort=due")
-        assert begun.status_code == 303
-        assert "0 of 2 refreshed" in page(viewer, begun["Location"])
+        started = self.start_refresh(viewer, one, other, back="?sort=due")
+        assert started.status_code == 303
+        assert "0 of 2 refreshed" in page(viewer, started["Location"])
         assert portal_service.calls == []
-        assert "1 of 2 refreshed" in panel(viewer, begun["Location"], "refresh-progress")
+        assert "1 of 2 refreshed" in panel(viewer, started["Location"], "refresh-progress")
         portal_service.fail_next(f"{self.area}.{'get' if self.noun == 'loan' else 'statement'}", status=422)
-        shown = panel(viewer, begun["Location"], "refresh-progress")
+        shown = panel(viewer, started["Location"], "refresh-progress")
         assert "2 of 2 refreshed, 1 failed" in shown
         assert "hx-get" not in shown
         assert f'href="{self.address}?sort=due"' in shown
-        assert "2 of 2" in panel(viewer, begun["Location"], "refresh-progress")
+        assert "2 of 2" in panel(viewer, started["Location"], "refresh-progress")
         assert len(portal_service.calls) == 4
         left.refresh_from_db()
         assert left.asked_at is None
         assert Entry.objects.get(action=f"{self.area}.refresh").subject_label == f"2 {self.noun}s"
 
     @pytest.mark.django_db(transaction=True)
-    def test_without_scripts_the_page_goes_on_by_itself(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_refresh_continues_without_scripts(self, viewer: Browser, portal_service: Sandbox) -> None:
         records = [self.made(portal_service) for _ in range(2)]
         form = plain(viewer, self.address)
         chosen = re.findall(r'type="checkbox" name="uuid" value="([^"]+)" form="refresh-chosen"', form)
         assert set(chosen) == {record.uuid for record in records}
-        begun = self.begun(viewer, *records)
-        first = viewer.get(begun["Location"])
+        started = self.start_refresh(viewer, *records)
+        first = viewer.get(started["Location"])
         assert first["Refresh"] == "1"
         assert "1 of 2 refreshed" in first.content.decode()
-        last = viewer.get(begun["Location"])
+        last = viewer.get(started["Location"])
         assert "Refresh" not in last
         assert "2 of 2 refreshed" in last.content.decode()
 
-    def test_none_or_too_many_are_refused_with_a_sentence(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_refresh_rejects_no_or_too_many_accounts(self, viewer: Browser, portal_service: Sandbox) -> None:
         many = [
             Record.objects.create(kind=self.kind, uuid=f"a-{n}", borrower_uuid="b")
             for n in range(MAX_SELECTED + 1)
         ]
         for chosen, words in ((many, "Refresh up to 20 at once"), ([], "Nothing selected")):
-            refused = self.begun(viewer, *chosen, back="?page=2")
-            assert refused.status_code == 422
-            assert words in html.unescape(refused.content.decode())
-            assert f'href="{self.address}?page=2"' in refused.content.decode()
+            rejected = self.start_refresh(viewer, *chosen, back="?page=2")
+            assert rejected.status_code == 422
+            assert words in html.unescape(rejected.content.decode())
+            assert f'href="{self.address}?page=2"' in rejected.content.decode()
         assert portal_service.calls == []
         chosen = re.findall(r'name="uuid"[^>]* checked>', self.fragment(viewer, "?choose=1"))
         assert len(chosen) == MAX_SELECTED
 
-    def test_an_address_that_nobody_was_led_to_reads_nothing(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_invalid_refresh_links_make_no_calls(self, viewer: Browser, portal_service: Sandbox) -> None:
         record = self.made(portal_service)
         now = timezone.now().replace(tzinfo=None).isoformat()
         for query in (

@@ -1,4 +1,4 @@
-"""Reads the cells of a spreadsheet as a program would that knows nothing of ours."""
+"""Read the cells of a spreadsheet file without the library that wrote it."""
 
 import io
 import re
@@ -13,7 +13,7 @@ FIRST_DAY = date(1899, 12, 30)
 
 
 def cells_of(file: bytes, sheet: int = 1) -> list[list[Any]]:
-    """The rows of a sheet: numbers as Decimal, texts as str, dates as date, and None for an empty cell."""
+    """Return the rows of a sheet: numbers as Decimal, text as str, dates as date, empty cells as None."""
     with zipfile.ZipFile(io.BytesIO(file)) as parts:
         formats = _number_formats(ElementTree.fromstring(parts.read("xl/styles.xml")))
         root = ElementTree.fromstring(parts.read(f"xl/worksheets/sheet{sheet}.xml"))
@@ -27,7 +27,7 @@ def cells_of(file: bytes, sheet: int = 1) -> list[list[Any]]:
 
 
 def frozen_rows(file: bytes) -> str:
-    """How many rows stay in sight."""
+    """Return how many rows are frozen."""
     with zipfile.ZipFile(io.BytesIO(file)) as parts:
         pane = ElementTree.fromstring(parts.read("xl/worksheets/sheet1.xml")).find(".//s:pane", NAMES)
     return pane.attrib.get("ySplit", "") if pane is not None else ""

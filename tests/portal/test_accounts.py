@@ -1,4 +1,4 @@
-"""Staff: signing in and out, five roles, preferences, and the accounts in the admin."""
+"""Tests of sign-in, sign-out, roles, preferences and the admin's staff accounts."""
 
 import re
 from io import StringIO
@@ -41,13 +41,13 @@ def is_signed_in(browser: Browser) -> bool:
 
 
 class TestSigningIn:
-    def test_the_right_password_opens_the_desk(self, anonymous: Browser, maya: User) -> None:
+    def test_the_right_password_signs_in(self, anonymous: Browser, maya: User) -> None:
         assert sign_in(anonymous)["Location"] == "/"
         assert is_signed_in(anonymous)
         assert Entry.objects.get(action__startswith="accounts.").action == "accounts.sign_in"
         assert {entry.actor_name for entry in Entry.objects.all()} == {"Maya (maya)"}
 
-    def test_a_wrong_password_is_refused_and_never_recorded(self, anonymous: Browser, maya: User) -> None:
+    def test_a_wrong_password_is_rejected_and_not_recorded(self, anonymous: Browser, maya: User) -> None:
         page = sign_in(anonymous, "walnut-harbor-78")
         assert "You are not signed in." in page.content.decode()
         assert not is_signed_in(anonymous)
@@ -55,13 +55,13 @@ class TestSigningIn:
         assert entry.subject_label == "maya"
         assert "walnut" not in str(vars(entry))
 
-    def test_guessing_is_slowed_down(self, anonymous: Browser, maya: User) -> None:
+    def test_repeated_guesses_are_rate_limited(self, anonymous: Browser, maya: User) -> None:
         for guess in range(5):
             sign_in(anonymous, f"guess-{guess}")
         assert "Too many attempts" in sign_in(anonymous).content.decode()
         assert not is_signed_in(anonymous)
 
-    def test_a_deactivated_account_stays_out(self, anonymous: Browser, maya: User) -> None:
+    def test_a_deactivated_account_cannot_sign_in(self, anonymous: Browser, maya: User) -> None:
         User.objects.update(is_active=False)
         assert "You are not signed in." in sign_in(anonymous).content.decode()
         assert Entry.objects.latest("id").action == "accounts.sign_in_failed"
@@ -70,60 +70,60 @@ class TestSigningIn:
         User.objects.update(is_active=False)
         assert not is_signed_in(viewer)
 
-    def test_one_is_taken_back_to_the_page_that_was_asked_for(self, anonymous: Browser, maya: User) -> None:
-        asked = anonymous.get("/borrowers/?q=baking")
-        assert asked["Location"] == "/sign-in/?next=/borrowers/%3Fq%3Dbaking"
-        assert 'value="/borrowers/?q=baking"' in anonymous.get(asked["Location"]).content.decode()
+    def test_sign_in_returns_to_the_requested_page(self, anonymous: Browser, maya: User) -> None:
+        redirect = anonymous.get("/borrowers/?q=baking")
+        assert redirect["Location"] == "/sign-in/?next=/borrowers/%3Fq%3Dbaking"
+        assert 'value="/borrowers/?q=baking"' in anonymous.get(redirect["Location"]).content.decode()
         assert sign_in(anonymous, next="/borrowers/?q=baking")["Location"] == "/borrowers/?q=baking"
 
-    def test_nobody_is_taken_to_another_host(self, anonymous: Browser, maya: User) -> None:
+    def test_sign_in_never_redirects_to_another_host(self, anonymous: Browser, maya: User) -> None:
         assert sign_in(anonymous, next="https://evil.example/")["Location"] == "/"
 
-    def test_a_fragment_leads_the_whole_page_to_the_sign_in(self, anonymous: Browser) -> None:
-        where = {"HX-Current-URL": "http://testserver/loans/?page=2"}
-        answer = anonymous.get("/loans/", headers=htmx("loan-rows") | where)
+    def test_a_signed_out_fragment_redirects_the_page_to_sign_in(self, anonymous: Browser) -> None:
+        headers = {"HX-Current-URL": "http://testserver/loans/?page=2"}
+        answer = anonymous.get("/loans/", headers=htmx("loan-rows") | headers)
         assert (answer.status_code, answer.content) == (200, b"")
         assert answer["HX-Redirect"] == "/sign-in/?next=/loans/%3Fpage%3D2"
 
-    def test_a_fragment_from_nowhere_leads_to_the_first_page(self, anonymous: Browser) -> None:
+    def test_a_fragment_without_a_page_url_returns_to_home(self, anonymous: Browser) -> None:
         assert anonymous.get("/loans/", headers=htmx("loan-rows"))["HX-Redirect"] == "/sign-in/?next=/"
 
-    def test_a_check_of_a_password_outside_a_request_is_no_attempt_to_sign_in(self, maya: User) -> None:
+    def test_authenticate_outside_a_request_is_not_recorded(self, maya: User) -> None:
         assert authenticate(username="maya", password="guess") is None
         assert not Entry.objects.exists()
 
-    def test_nobody_can_register_themselves(self, anonymous: Browser) -> None:
+    def test_sign_up_is_disabled(self, anonymous: Browser) -> None:
         assert not get_adapter().is_open_for_signup(None)
         assert "account_signup" not in anonymous.get("/sign-in/").content.decode()
         assert anonymous.get("/sign-in/signup/").status_code == 404
 
 
 class TestSigningOut:
-    def test_a_link_only_asks(self, viewer: Browser) -> None:
+    def test_the_sign_out_page_asks_for_confirmation(self, viewer: Browser) -> None:
         assert "Sign out?" in viewer.get("/sign-out/").content.decode()
         assert is_signed_in(viewer)
 
-    def test_the_button_ends_the_session_and_is_recorded(self, viewer: Browser) -> None:
+    def test_signing_out_ends_the_session_and_is_recorded(self, viewer: Browser) -> None:
         assert viewer.post("/sign-out/")["Location"] == "/sign-in/"
         assert not is_signed_in(viewer)
         assert Entry.objects.get(action="accounts.sign_out").actor_name == "Viewer (viewer)"
 
-    def test_who_is_signed_out_already_leaves_no_entry(self, anonymous: Browser) -> None:
+    def test_signing_out_without_a_session_is_not_recorded(self, anonymous: Browser) -> None:
         anonymous.post("/sign-out/")
         anonymous.logout()
         assert not Entry.objects.exists()
 
 
 class TestRoles:
-    def test_administrators_do_not_lend_and_lenders_do_not_administer(self, portal_service: Sandbox) -> None:
+    def test_admins_cannot_lend_and_servicers_cannot_administer(self, portal_service: Sandbox) -> None:
         admin, servicer = User(role=Role.ADMIN), User(role=Role.SERVICER)
         assert (can(admin, "accounts.staff"), can(admin, "borrowers.create")) == (True, False)
         assert (can(servicer, "accounts.staff"), can(servicer, "borrowers.create")) == (False, True)
 
-    def test_who_is_deactivated_may_do_nothing(self) -> None:
+    def test_a_deactivated_user_has_no_permissions(self) -> None:
         assert not any(can(User(role=Role.SUPERVISOR, is_active=False), act) for act in ACTS)
 
-    def test_an_act_that_nobody_defined_is_a_mistake(self) -> None:
+    def test_an_undefined_act_raises(self) -> None:
         with pytest.raises(KeyError):
             can(User(role=Role.ADMIN), "borrowers.delete")
 
@@ -144,7 +144,7 @@ class TestProfile:
         assert 'data-theme="dark" data-density="compact"' in page
         assert "Settings saved." in page
 
-    def test_the_trail_uses_the_name_of_the_administrator_with_the_username(self, servicer: Browser) -> None:
+    def test_a_preferred_name_does_not_change_the_audit_name(self, servicer: Browser) -> None:
         typed = {"preferred_name": "Ravi Patel", "first_name": "Ravi", "last_name": "Patel"}
         for _ in range(2):
             servicer.post(
@@ -159,33 +159,33 @@ class TestProfile:
     @pytest.mark.parametrize(
         ("field", "typed"), [("time_zone", "Mars/Olympus"), ("theme", "sepia"), ("density", "")]
     )
-    def test_what_cannot_be_is_refused(self, servicer: Browser, field: str, typed: str) -> None:
+    def test_invalid_preferences_are_rejected(self, servicer: Browser, field: str, typed: str) -> None:
         answer = servicer.post("/accounts/profile/", {"theme": "dark", "density": "compact", field: typed})
         assert answer.status_code == 422
         assert User.objects.get().theme == "auto"
 
-    def test_nobody_gives_themselves_a_role(self, servicer: Browser) -> None:
+    def test_the_profile_form_cannot_change_the_role(self, servicer: Browser) -> None:
         typed = {"theme": "dark", "density": "compact", "role": "admin", "is_superuser": "on"}
         servicer.post("/accounts/profile/", typed)
         user = User.objects.get()
         assert (user.theme, user.role, user.is_superuser) == ("dark", Role.SERVICER, False)
 
-    def test_a_desk_looks_as_the_system_does_unless_a_person_chose(self, viewer: Browser) -> None:
+    def test_the_theme_follows_the_system_until_changed(self, viewer: Browser) -> None:
         assert 'data-theme="auto"' in viewer.get("/").content.decode()
         for chosen in ("light", "auto"):
             viewer.post("/accounts/profile/theme/", {"theme": chosen})
             assert f'data-theme="{chosen}"' in viewer.get("/").content.decode()
 
-    def test_the_theme_switch_goes_back_to_where_it_was_pressed(self, viewer: Browser) -> None:
-        where = {"Referer": "http://testserver/loans/?page=2"}
-        answer = viewer.post("/accounts/profile/theme/", {"theme": "dark"}, headers=where)
+    def test_the_theme_switch_returns_to_the_same_page(self, viewer: Browser) -> None:
+        headers = {"Referer": "http://testserver/loans/?page=2"}
+        answer = viewer.post("/accounts/profile/theme/", {"theme": "dark"}, headers=headers)
         assert (answer.status_code, answer["Location"]) == (303, "http://testserver/loans/?page=2")
         assert User.objects.get().theme == "dark"
 
     @pytest.mark.parametrize("typed", ["sepia", ""])
-    def test_an_unknown_theme_changes_nothing(self, viewer: Browser, typed: str) -> None:
-        elsewhere = {"Referer": "https://evil.example/"}
-        answer = viewer.post("/accounts/profile/theme/", {"theme": typed}, headers=elsewhere)
+    def test_an_unknown_theme_is_ignored(self, viewer: Browser, typed: str) -> None:
+        foreign_referrer = {"Referer": "https://evil.example/"}
+        answer = viewer.post("/accounts/profile/theme/", {"theme": typed}, headers=foreign_referrer)
         assert (answer["Location"], User.objects.get().theme) == ("/", "auto")
 
 
@@ -200,14 +200,16 @@ class TestAdmin:
             (Role.ADMIN, 200),
         ],
     )
-    def test_only_those_who_oversee_enter(self, portal_service: Sandbox, role: Role, status: int) -> None:
+    def test_only_oversight_roles_open_the_admin(
+        self, portal_service: Sandbox, role: Role, status: int
+    ) -> None:
         assert browser_of(role).get("/admin/").status_code == status
 
-    def test_it_has_no_sign_in_of_its_own(self, anonymous: Browser) -> None:
+    def test_the_admin_uses_the_portal_sign_in(self, anonymous: Browser) -> None:
         assert anonymous.get("/admin/", follow=True).redirect_chain[-1][0].startswith("/sign-in/")
         assert anonymous.post("/admin/login/", {"username": "a", "password": "b"}).status_code == 302
 
-    def test_administrators_make_and_change_accounts(self, admin: Browser) -> None:
+    def test_administrators_create_and_change_accounts(self, admin: Browser) -> None:
         new = {"username": "ravi", "role": "viewer", "password1": PASSWORD, "password2": PASSWORD}
         assert admin.post("/admin/accounts/user/add/", new | {"usable_password": "true"}).status_code == 302
         ravi = User.objects.get(username="ravi")
@@ -220,19 +222,19 @@ class TestAdmin:
         ravi.refresh_from_db()
         assert (ravi.role, ravi.time_zone) == (Role.SERVICER, "America/Denver")
 
-    def test_a_zone_that_does_not_exist_is_refused(self, admin: Browser, maya: User) -> None:
+    def test_an_unknown_time_zone_is_rejected(self, admin: Browser, maya: User) -> None:
         page = reverse("admin:accounts_user_change", args=[maya.pk])
         answer = admin.post(page, STAFF_FORM | {"time_zone": "Mars/Olympus"})
         assert "Unknown time zone" in answer.content.decode()
 
     @pytest.mark.parametrize("role", [Role.SUPERVISOR, Role.AUDITOR])
-    def test_overseers_do_not_touch_accounts(self, maya: User, role: Role) -> None:
+    def test_supervisors_and_auditors_cannot_manage_accounts(self, maya: User, role: Role) -> None:
         browser = browser_of(role)
         for name in ("changelist", "add"):
             assert browser.get(reverse(f"admin:accounts_user_{name}")).status_code == 403
         assert browser.get(reverse("admin:accounts_user_change", args=[maya.pk])).status_code == 403
 
-    def test_accounts_are_deactivated_never_deleted(self, admin: Browser, maya: User) -> None:
+    def test_accounts_cannot_be_deleted(self, admin: Browser, maya: User) -> None:
         assert (
             admin.post(reverse("admin:accounts_user_delete", args=[maya.pk]), {"post": "yes"}).status_code
             == 403
@@ -243,27 +245,25 @@ class TestAdmin:
 
 
 class TestSuperuser:
-    """Whoever ``createsuperuser`` made is an administrator and nothing more."""
+    """A user created by ``createsuperuser`` has only the administrator's rights."""
 
     @pytest.fixture
     def root(self, portal_service: Sandbox) -> Browser:
         return browser_of_superuser()
 
     @pytest.mark.parametrize("selected", [["nobody"], ["1", "x"], ["9" * 30], ["\0"]])
-    def test_an_action_on_accounts_that_do_not_exist_changes_nothing(
-        self, admin: Browser, selected: list[str]
-    ) -> None:
+    def test_an_action_on_unknown_accounts_changes_nothing(self, admin: Browser, selected: list[str]) -> None:
         before = Entry.objects.count()
         action = {"action": "end_sessions", "_selected_action": selected, "index": "0"}
         assert ">Choose an action</option>" in admin.get("/admin/accounts/user/").content.decode()
         answer = admin.post("/admin/accounts/user/", action, follow=True)
         assert answer.status_code == 200
-        refused = answer.content.decode().partition("<template")[0]
-        assert '<div class="sd-toast sd-toast-bad">' in refused
-        assert "Nothing was changed." in refused
+        body = answer.content.decode().partition("<template")[0]
+        assert '<div class="sd-toast sd-toast-bad">' in body
+        assert "Nothing was changed." in body
         assert Entry.objects.count() == before
 
-    def test_the_admin_holds_accounts_and_the_trail_and_nothing_else(self, root: Browser) -> None:
+    def test_the_admin_lists_only_accounts_and_the_audit_trail(self, root: Browser) -> None:
         page = root.get("/admin/").content.decode()
         linked = {path.split("/")[2] for path in re.findall(r'href="(/admin/\w+/\w+/)', page)}
         assert linked == {"accounts", "audit"}
@@ -273,7 +273,7 @@ class TestSuperuser:
                 for end in ("", "add/", "1/change/", "1/delete/", "1/history/"):
                     assert root.get(f"/admin/{label}/{name}/{end}").status_code == 404
 
-    def test_no_identity_provider_can_be_planted(self, root: Browser, maya: User) -> None:
+    def test_the_admin_cannot_add_providers_identities_or_factors(self, root: Browser, maya: User) -> None:
         app = {"provider": "openid_connect", "provider_id": "evil", "name": "Evil", "client_id": "c"}
         assert root.post("/admin/socialaccount/socialapp/add/", app).status_code == 404
         link = {"user": maya.pk, "provider": "evil", "uid": "s-1", "extra_data": "{}"}
@@ -282,7 +282,7 @@ class TestSuperuser:
         assert root.post("/admin/mfa/authenticator/add/", factor).status_code == 404
 
     @pytest.mark.parametrize("role", [role for role in Role if role != Role.ADMIN])
-    def test_another_role_takes_the_rights_away_at_once(self, root: Browser, role: Role) -> None:
+    def test_losing_the_admin_role_revokes_access_at_once(self, root: Browser, role: Role) -> None:
         assert root.get("/admin/accounts/user/").status_code == 200
         page = reverse("admin:accounts_user_change", args=[User.objects.get().pk])
         changed = STAFF_FORM | {"username": "root", "role": role.value, "is_active": "on"}
@@ -293,9 +293,7 @@ class TestSuperuser:
         assert not User.objects.get().has_perm("accounts.change_user")
 
     @pytest.mark.parametrize("role", Role)
-    def test_the_admin_opens_by_role_whatever_the_flags_say(
-        self, portal_service: Sandbox, role: Role
-    ) -> None:
+    def test_django_flags_grant_no_admin_access(self, portal_service: Sandbox, role: Role) -> None:
         plain, flagged = browser_of(role), browser_of_superuser(role)
         found = [address.url for address in addresses() if address.url.startswith("/admin/")]
         assert len(found) > 30
@@ -303,7 +301,7 @@ class TestSuperuser:
             answers = [[one.generic(method, url).status_code for url in found] for one in (plain, flagged)]
             assert answers[0] == answers[1]
 
-    def test_a_password_is_changed_on_the_page_that_asks_for_the_present_one(self, root: Browser) -> None:
+    def test_the_admin_password_page_redirects_to_the_portal(self, root: Browser) -> None:
         new = {
             "old_password": PASSWORD,
             "new_password1": "gravel-lantern-9",
@@ -314,14 +312,16 @@ class TestSuperuser:
 
 
 class TestRecord:
-    """Every change of who may do what is an entry, whoever makes it and whichever way."""
+    """Every change to an account's rights is recorded, no matter how it is made."""
 
     def changes(self) -> list[tuple[str, str, str, dict[str, Any]]]:
         found = Entry.objects.filter(action__startswith="accounts.").order_by("id")
         found = found.exclude(action__startswith="accounts.sign_")
         return [(one.actor_name, one.action[9:], one.subject_label, one.changes) for one in found]
 
-    def test_commands(self, portal_service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_changes_by_commands_are_recorded(
+        self, portal_service: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         superuser()
         created, flagged = self.changes()
         assert created[:3] == ("system", "staff_created", "root")
@@ -332,7 +332,7 @@ class TestRecord:
         call_command("changepassword", "root", stdout=StringIO())
         assert self.changes()[2:] == [("system", "password_changed", "root", {})]
 
-    def test_code(self, maya: User) -> None:
+    def test_changes_by_code_are_recorded(self, maya: User) -> None:
         maya.role = Role.SUPERVISOR
         maya.save()
         User.objects.filter(pk=maya.pk).update(role=Role.ADMIN)
@@ -346,7 +346,7 @@ class TestRecord:
             ("system", "staff_deleted", "maya", {}),
         ]
 
-    def test_the_admin(self, maya: User) -> None:
+    def test_changes_in_the_admin_are_recorded(self, maya: User) -> None:
         admin = browser_of(Role.ADMIN)
         start = len(self.changes())
         page = reverse("admin:accounts_user_change", args=[maya.pk])
@@ -364,7 +364,7 @@ class TestRecord:
             ("Administrator (admin)", "password_changed", "maya", {}),
         ]
 
-    def test_second_factors_and_identities(self, maya: User) -> None:
+    def test_changes_to_factors_and_identities_are_recorded(self, maya: User) -> None:
         ravi = User.objects.create_user("ravi")
         start = len(self.changes())
         factor = Authenticator.objects.create(user=maya, type="totp", data={"secret": "x"})
@@ -387,7 +387,7 @@ class TestRecord:
             ("staff_deleted", "ravi"),
         ]
 
-    def test_no_entry_holds_a_password_or_its_hash(self, maya: User) -> None:
+    def test_entries_contain_no_password_or_hash(self, maya: User) -> None:
         maya.set_password("gravel-lantern-9")
         maya.save()
         stored = str(list(Entry.objects.values()))
@@ -395,7 +395,7 @@ class TestRecord:
         assert "gravel-lantern-9" not in stored
         assert maya.password not in stored
 
-    def test_a_stronger_hash_of_the_same_password_is_no_change(
+    def test_rehashing_a_password_is_not_recorded(
         self, anonymous: Browser, maya: User, settings: LazySettings
     ) -> None:
         start, old = len(self.changes()), maya.password
@@ -410,7 +410,7 @@ class TestRecord:
 
 @pytest.mark.django_db
 class TestCommands:
-    def test_demo_staff_have_one_account_for_each_role(self, settings: LazySettings) -> None:
+    def test_demo_staff_creates_one_account_per_role(self, settings: LazySettings) -> None:
         settings.DEBUG, settings.DEMO_PASSWORD = True, PASSWORD
         call_command("demo_staff", stdout=StringIO())
         assert {user.username: user.role for user in User.objects.all()} == {
@@ -419,7 +419,7 @@ class TestCommands:
         assert all(user.check_password(PASSWORD) for user in User.objects.all())
         assert all(user.get_full_name() for user in User.objects.all())
 
-    def test_a_second_run_changes_no_account(self, settings: LazySettings) -> None:
+    def test_running_demo_staff_again_changes_nothing(self, settings: LazySettings) -> None:
         settings.DEBUG = True
         call_command("demo_staff", stdout=StringIO())
         before = list(User.objects.values())
@@ -427,7 +427,7 @@ class TestCommands:
         call_command("demo_staff", stdout=StringIO())
         assert list(User.objects.values()) == before
 
-    def test_demo_staff_are_refused_outside_local_use(self) -> None:
+    def test_demo_staff_requires_debug(self) -> None:
         with pytest.raises(CommandError, match="need DEBUG"):
             call_command("demo_staff")
         assert not User.objects.exists()
@@ -442,5 +442,5 @@ class TestCommands:
         )
         assert User.objects.get().role == Role.ADMIN
 
-    def test_a_person_without_a_name_is_called_by_the_sign_in_name(self) -> None:
+    def test_display_name_falls_back_to_the_username(self) -> None:
         assert User(username="maya").display_name() == "maya"

@@ -1,7 +1,6 @@
-"""Whatever the service answers within its interface, every screen of loans, lines and repayments renders.
+"""Every screen of loans, lines and repayments renders for any answer that the service's interface allows.
 
-Any nullable field may be null, any enumeration unknown, any list empty or long, and what is only known as null may be
-of any type.
+Nullable fields may be null, enumerations unknown, lists empty or long, and untyped fields anything.
 """
 
 from datetime import date
@@ -11,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from django.test import Client as Browser
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis import given as drawn
+from hypothesis import given as for_any
 from hypothesis import strategies as st
 
 from portal.registry import store
@@ -23,15 +22,15 @@ from tests.portal.pages import page, panel
 
 OWNER = "0f0e0d0c-0000-4000-8000-000000000001"
 ACCOUNT = "0f0e0d0c-0000-4000-8000-000000000002"
-ANY = settings(
+EXAMPLES = settings(
     max_examples=15,
     deadline=None,
-    phases=[Phase.generate],  # Each example is several pages: making it smaller would take minutes.
+    phases=[Phase.generate],  # No shrinking: each example loads several pages, so it would take minutes.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
-ENUM = (
+ENUM_VALUE = (
     st.none()
     | st.sampled_from(["LOAN", "LOC", "ACTIVE", "SCHEDULED", "FAILED_AFTER_SUCCESS", "RETURNED"])
     | WORDS
@@ -40,20 +39,20 @@ MONEY = st.none() | st.decimals(-(10**12), 10**15, places=2)
 DAY = st.none() | st.dates().map(str) | st.just("2026-03-08 00:00:00 PST")
 MOMENT = st.none() | st.sampled_from(["2026-03-08 09:00:00 IST", "2026-03-08 09:00:00 US/Pacific"]) | WORDS
 FLAG = st.none() | st.booleans()
-OPEN = st.recursive(
+ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**15), 10**15) | WORDS | MONEY | DAY,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(WORDS, inner, max_size=2),
     max_leaves=4,
 )
 INSTALLMENT = (
     st.fixed_dictionaries(
-        {"number": st.integers(), "due_date": DAY, "total": MONEY, "status": ENUM, "paid_on": DAY},
-        optional={"principal": MONEY, "interest": MONEY, "fees": MONEY, "balance": MONEY, "odd": OPEN},
+        {"number": st.integers(), "due_date": DAY, "total": MONEY, "status": ENUM_VALUE, "paid_on": DAY},
+        optional={"principal": MONEY, "interest": MONEY, "fees": MONEY, "balance": MONEY, "odd": ANY_JSON},
     )
     | st.fixed_dictionaries(
         {"PaymentDate": DAY, "PaymentAmount": MONEY, "IsHistory": FLAG}, optional={"LoanAmount": MONEY}
     )
-    | OPEN
+    | ANY_JSON
 )
 DOCUMENT = st.fixed_dictionaries({"billing_date": DAY, "url": st.none() | WORDS})
 BY_TYPE = {
@@ -61,33 +60,33 @@ BY_TYPE = {
     int: st.none() | st.integers(-(10**6), 10**6),
     date: DAY,
     bool: FLAG,
-    str: ENUM,
+    str: ENUM_VALUE,
     RemoteTime: MOMENT,
-    Any: OPEN,
+    Any: ANY_JSON,
 }
 
 
-def many(element: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
-    """A list: empty, short, or of two thousand."""
+def lists_of(element: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+    """Return a strategy for lists that are empty, short or 2,000 items long."""
     return st.lists(element, max_size=4) | st.lists(element, min_size=1, max_size=2).map(
-        lambda few: (few * 2000)[:2000]
+        lambda items: (items * 2000)[:2000]
     )
 
 
-def any_of(model: type, **own: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Objects of a model with each field of its type or null, and now and then an unknown one."""
+def objects_of(model: type, **special_fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Return a strategy for a model's objects with fields that may be null, and sometimes an unknown field."""
     fields = {
         name: BY_TYPE[(get_args(kind) or (kind,))[0]]
         for name, kind in model.__annotations__.items()
-        if name not in own
+        if name not in special_fields
     }
-    return st.fixed_dictionaries(fields | own, optional={"of_tomorrow": OPEN})
+    return st.fixed_dictionaries(fields | special_fields, optional={"of_tomorrow": ANY_JSON})
 
 
 READ_BY = {operation.kind: operation.name for operation in OPERATIONS if operation.kind}
 
 
-def remember(model: Any, answer: dict[str, Any] | list[dict[str, Any]], kind: Kind) -> Record:
+def save_answer(model: Any, answer: dict[str, Any] | list[dict[str, Any]], kind: Kind) -> Record:
     text = dumps(answer)
     read = codec.decode_list(model, text) if isinstance(answer, list) else codec.decode(model, text)
     ids = {"borrower_id": OWNER, "loan_id" if "loan" in kind else "line_id": ACCOUNT}
@@ -97,17 +96,17 @@ def remember(model: Any, answer: dict[str, Any] | list[dict[str, Any]], kind: Ki
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")
 class TestAnyAnswer:
-    @ANY
-    @drawn(
-        any_of(
+    @EXAMPLES
+    @for_any(
+        objects_of(
             Loan,
             uuid=st.just(ACCOUNT),
             user_uuid=st.sampled_from([OWNER.upper(), None, ""]),
-            installments=many(INSTALLMENT),
+            installments=lists_of(INSTALLMENT),
         )
     )
-    def test_every_loan_has_a_page(self, viewer: Browser, answer: dict[str, Any]) -> None:
-        loan = remember(Loan, answer, Kind.LOAN)
+    def test_any_loan_renders(self, viewer: Browser, answer: dict[str, Any]) -> None:
+        loan = save_answer(Loan, answer, Kind.LOAN)
         address = loan.get_absolute_url()
         assert "Terms" in page(viewer, address)
         assert "loan-schedule" in panel(viewer, f"{address}?rows=all&subtotals=off", "loan-schedule")
@@ -115,14 +114,17 @@ class TestAnyAnswer:
             assert len(b"".join(viewer.get(file).streaming_content)) > 0  # type: ignore[attr-defined]
         assert address in page(viewer, "/loans/")
 
-    @ANY
-    @drawn(any_of(Statement, statements=many(DOCUMENT)), any_of(Statement, statements=many(DOCUMENT)))
-    def test_every_line_has_a_page(
-        self, viewer: Browser, before: dict[str, Any], answer: dict[str, Any]
+    @EXAMPLES
+    @for_any(
+        objects_of(Statement, statements=lists_of(DOCUMENT)),
+        objects_of(Statement, statements=lists_of(DOCUMENT)),
+    )
+    def test_any_line_renders(
+        self, viewer: Browser, first_answer: dict[str, Any], answer: dict[str, Any]
     ) -> None:
         Record.objects.all().delete()
-        remember(Statement, before, Kind.LINE)
-        line = remember(Statement, answer, Kind.LINE)
+        save_answer(Statement, first_answer, Kind.LINE)
+        line = save_answer(Statement, answer, Kind.LINE)
         address = line.get_absolute_url()
         assert "Payoff balance" in page(viewer, address)
         assert address in page(viewer, "/lines/")
@@ -131,20 +133,18 @@ class TestAnyAnswer:
         chosen = str(days[0])[:10] if days else ""
         assert "line-statements" in panel(viewer, f"{address}?statement={chosen}", "line-statements")
 
-    @ANY
-    @drawn(
+    @EXAMPLES
+    @for_any(
         st.sampled_from([Kind.LOAN_REPAYMENTS, Kind.LINE_REPAYMENTS]),
-        many(any_of(Repayment)).map(
-            lambda found: [one | {"uuid": f"r-{number}"} for number, one in enumerate(found)]
+        lists_of(objects_of(Repayment)).map(
+            lambda repayments: [one | {"uuid": f"r-{number}"} for number, one in enumerate(repayments)]
         ),
     )
-    def test_every_repayment_is_shown(
-        self, viewer: Browser, kind: Kind, answer: list[dict[str, Any]]
-    ) -> None:
+    def test_any_repayment_renders(self, viewer: Browser, kind: Kind, answer: list[dict[str, Any]]) -> None:
         Record.objects.all().delete()
         account = Kind.LOAN if kind == Kind.LOAN_REPAYMENTS else Kind.LINE
         Record.objects.create(kind=account, uuid=ACCOUNT, borrower_uuid=OWNER)
-        remember(Repayment, answer[:60], kind)
+        save_answer(Repayment, answer[:60], kind)
         address = f"/borrowers/{OWNER}/{'loans' if account == Kind.LOAN else 'lines'}/{ACCOUNT}/"
         assert "Repayments" in page(viewer, address)
         assert "Repayments" in page(viewer, "/repayments/")
@@ -152,9 +152,9 @@ class TestAnyAnswer:
             assert "Payment history" in page(viewer, f"/repayments/{one['uuid']}/")
 
 
-def test_the_longest_values_are_shown_whole(viewer: Browser) -> None:
+def test_the_longest_values_are_shown_in_full(viewer: Browser) -> None:
     longest = Decimal("999999999999999999.99")
     answer = {"uuid": ACCOUNT, "amount": longest, "status": "S" * 300, "external_id": "x" * 2000}
-    shown = page(viewer, remember(Loan, answer, Kind.LOAN).get_absolute_url())
+    shown = page(viewer, save_answer(Loan, answer, Kind.LOAN).get_absolute_url())
     assert "$999,999,999,999,999,999.99" in shown
     assert "x" * 2000 in shown

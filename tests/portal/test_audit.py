@@ -1,4 +1,4 @@
-"""The trail: sealed one by one, never changed, read as sentences, searched here and in the admin."""
+"""Tests of the audit trail: its hash chain, append-only entries, sentences, list and admin pages."""
 
 from typing import Any
 from uuid import uuid4
@@ -23,24 +23,24 @@ from tests.conftest import browser_of, htmx
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
 
 
-def intent(**fields: Any) -> WriteIntent:
-    """A write as the gateway leaves it, with its two entries."""
+def save_write(**fields: Any) -> WriteIntent:
+    """Save a write as the gateway does, with its attempt and outcome entries."""
     known = {"submit_id": uuid4().hex, "operation": "borrowers.create_commercial", "label": "Northwind LLC"}
     known |= {"actor_name": "Maya Chen", "request_id": "r-1", "method": "POST", "path": "/v1/users"}
-    made = WriteIntent.objects.create(**known | {"request_body": {"first_name": "Northwind"}} | fields)
-    subject = {"intent_id": made.pk, "subject_label": made.label}
-    append(MAYA, made.operation, phase="attempt", **subject)
-    append(MAYA, made.operation, phase="outcome", result=made.state, **subject)
-    return made
+    write = WriteIntent.objects.create(**known | {"request_body": {"first_name": "Northwind"}} | fields)
+    subject = {"intent_id": write.pk, "subject_label": write.label}
+    append(MAYA, write.operation, phase="attempt", **subject)
+    append(MAYA, write.operation, phase="outcome", result=write.state, **subject)
+    return write
 
 
 @pytest.mark.django_db
 class TestChain:
-    def test_every_entry_is_sealed_with_the_one_before(self) -> None:
+    def test_each_entry_links_to_the_hash_of_the_one_before(self) -> None:
         first, second = append(MAYA, "lookup.add"), append(MAYA, "lookup.archive", reason="Closed")
         assert (first.previous_hash, second.previous_hash) == (GENESIS_HASH, first.hash)
 
-    def test_the_seal_holds_whatever_an_entry_says(self) -> None:
+    def test_a_stored_entry_matches_its_hash(self) -> None:
         detail = {
             "text": "O’Neil “& Daughters” \U0001f600",
             "at": timezone.now(),
@@ -55,13 +55,13 @@ class TestChain:
         ("field", "value"),
         [("actor_name", "Somebody else"), ("reason", ""), ("detail", {"taken": 2}), ("ip", None)],
     )
-    def test_a_changed_entry_breaks_its_seal(self, field: str, value: object) -> None:
+    def test_a_changed_entry_no_longer_matches_its_hash(self, field: str, value: object) -> None:
         append(MAYA, "lookup.import_records", reason="Asked by mail", detail={"taken": 1})
         entry = Entry.objects.get()
         setattr(entry, field, value)
         assert entry_hash(entry) != entry.hash
 
-    def test_a_changed_ssn_or_date_of_birth_says_only_that_one_was_sent(self) -> None:
+    def test_ssn_and_birth_date_changes_are_hidden(self) -> None:
         changes = {
             "date_of_birth": ["1987-04-19", "sent"],
             "ssn": ["", "AbC/9="],
@@ -71,7 +71,7 @@ class TestChain:
         safe = {"date_of_birth": ["[hidden]", "sent"], "ssn": ["", "[hidden]"]}
         assert Entry.objects.get().changes == changes | safe
 
-    def test_entries_are_appended_and_nothing_else(self) -> None:
+    def test_an_entry_cannot_be_saved_again(self) -> None:
         entry = append(MAYA, "lookup.add")
         with pytest.raises(IntegrityError):
             entry.save()
@@ -85,14 +85,14 @@ class TestChain:
         with pytest.raises(TypeError, match="append-only"):
             append(MAYA, "lookup.add").delete()
 
-    def test_a_write_has_no_second_outcome(self) -> None:
-        write = intent(state="confirmed")
+    def test_a_second_outcome_of_a_write_is_rejected(self) -> None:
+        write = save_write(state="confirmed")
         with pytest.raises(IntegrityError):
             append(MAYA, write.operation, phase="outcome", result="rejected", intent_id=write.pk)
 
 
 class TestLooks:
-    """Whoever sees personal data leaves an entry, whichever page shows it, and once in ten minutes."""
+    """Viewing personal data on any page leaves one entry per ten minutes."""
 
     @pytest.mark.parametrize(
         ("address", "action"),
@@ -108,7 +108,7 @@ class TestLooks:
             ("/registry/key_person/{person}/", "lookup.record"),
         ],
     )
-    def test_every_page_of_a_person_counts(
+    def test_every_page_with_personal_data_records_views(
         self, servicer: Browser, portal_service: Sandbox, address: str, action: str
     ) -> None:
         borrower = given.borrower(portal_service)
@@ -116,8 +116,8 @@ class TestLooks:
         loan = given.loan(portal_service, borrower)
         page = address.format(borrower=borrower.uuid, person=person.uuid, loan=loan.uuid)
         assert [servicer.get(page).status_code for _ in range(2)] == [200, 200]
-        look = RecordView.objects.get(entry__action=action)
-        assert (look.actor_name, look.count) == ("Servicer (servicer)", 2)
+        view = RecordView.objects.get(entry__action=action)
+        assert (view.actor_name, view.count) == ("Servicer (servicer)", 2)
 
 
 class TestActor:
@@ -131,15 +131,15 @@ class TestActor:
             ("unix:", None),
         ],
     )
-    def test_an_address_is_kept_as_every_database_gives_it_back(self, address: str, kept: str | None) -> None:
+    def test_ip_addresses_are_normalized(self, address: str, kept: str | None) -> None:
         assert Actor.of(RequestFactory().get("/", REMOTE_ADDR=address)).ip == kept
 
-    def test_the_longest_name_and_browser_fit(self) -> None:
+    def test_long_names_and_user_agents_are_truncated(self) -> None:
         request = RequestFactory().get("/", headers={"User-Agent": "x" * 1000})
         actor = Actor.of(request, User(pk=1, first_name="é" * 150, last_name="ü" * 150))
         assert (len(actor.name), len(actor.user_agent)) == (300, 300)
 
-    def test_nobody_is_anonymous(self) -> None:
+    def test_a_request_without_a_user_is_anonymous(self) -> None:
         assert Actor.of(RequestFactory().get("/")).name == "anonymous"
 
 
@@ -175,7 +175,7 @@ class TestIndex:
     def rows(self, browser: Browser, query: str = "") -> str:
         return browser.get(f"/audit/{query}", headers=htmx("audit-rows")).content.decode()
 
-    def test_only_those_who_oversee_read_the_trail(self, portal_service: Sandbox) -> None:
+    def test_only_oversight_roles_read_the_audit_trail(self, portal_service: Sandbox) -> None:
         statuses = {role: browser_of(role).get("/audit/").status_code for role in Role}
         assert {role for role, status in statuses.items() if status == 200} == {
             "supervisor",
@@ -183,7 +183,7 @@ class TestIndex:
             "admin",
         }
 
-    def test_it_tells_who_did_what_and_why(self, auditor: Browser) -> None:
+    def test_entries_show_the_actor_change_and_reason(self, auditor: Browser) -> None:
         append(MAYA, "lookup.archive", subject_label="Northwind LLC", reason="Paid <off>")
         append(MAYA, "lookup.correct", subject_label="Acme", changes={"label": ["Acne", "Acme"]})
         page = auditor.get("/audit/").content.decode()
@@ -195,9 +195,7 @@ class TestIndex:
     @pytest.mark.parametrize(
         "query", ["?q=northwind", "?q=maya", "?q=u-77", "?q=r-1", "?q=paid", "?q=lookup.archive"]
     )
-    def test_it_is_found_by_person_subject_reference_reason_and_action(
-        self, auditor: Browser, query: str
-    ) -> None:
+    def test_search_covers_actor_subject_reason_and_reference(self, auditor: Browser, query: str) -> None:
         found = {"subject_label": "Northwind LLC", "subject_uuid": "u-77", "reason": "Paid off"}
         append(MAYA, "lookup.archive", **found)
         append(Actor(name="Ravi Patel", request_id="r-2"), "lookup.add", subject_label="Acme Farms")
@@ -205,8 +203,8 @@ class TestIndex:
         assert "Northwind LLC" in rows
         assert "Acme Farms" not in rows
 
-    def test_a_write_is_found_by_its_result_and_leads_to_its_page(self, auditor: Browser) -> None:
-        unknown, confirmed = intent(state="unknown"), intent(state="confirmed", label="Acme Farms")
+    def test_the_result_filter_finds_a_write_with_a_link(self, auditor: Browser) -> None:
+        unknown, confirmed = save_write(state="unknown"), save_write(state="confirmed", label="Acme Farms")
         rows = self.rows(auditor, "?result=unknown")
         assert "started creating borrower Northwind LLC: the outcome is unknown" in rows
         assert "Acme Farms" not in rows
@@ -217,43 +215,43 @@ class TestIndex:
     @pytest.mark.parametrize(
         "query", ["?q=%00", "?action=%00&result=", "?page=last", "?page=-1", "?q=" + "x" * 900]
     )
-    def test_what_is_not_understood_breaks_nothing(self, auditor: Browser, query: str) -> None:
+    def test_invalid_parameters_are_ignored(self, auditor: Browser, query: str) -> None:
         assert auditor.get(f"/audit/{query}").status_code == 200
 
-    def test_it_is_paged(self, auditor: Browser) -> None:
+    def test_the_audit_trail_is_paginated(self, auditor: Browser) -> None:
         for number in range(60):
             append(MAYA, "lookup.add", subject_label=f"Borrower {number:02}")
         assert "Borrower 59" in self.rows(auditor)
         assert "Borrower 05" in self.rows(auditor, "?page=2")
 
-    def test_a_filter_gets_the_rows_alone(self, auditor: Browser) -> None:
+    def test_a_filter_request_receives_only_the_rows(self, auditor: Browser) -> None:
         rows = self.rows(auditor, "?q=nobody")
         assert rows.strip().startswith('<div id="audit-rows"')
         assert "No entries match" in rows
 
 
 class TestWrite:
-    def test_an_unknown_outcome_says_what_to_ask_the_lender(self, viewer: Browser) -> None:
-        page = viewer.get(intent(state="unknown").get_absolute_url()).content.decode()
+    def test_an_unknown_outcome_shows_the_request_that_was_sent(self, viewer: Browser) -> None:
+        page = viewer.get(save_write(state="unknown").get_absolute_url()).content.decode()
         assert "Outcome unknown." in page
         assert "we sent POST /v1/users and received no response." in page
 
-    def test_a_settled_write_asks_nothing(self, viewer: Browser) -> None:
-        write = intent(state="rejected", status=400, message="EIN is not valid")
+    def test_a_rejected_write_shows_the_services_message(self, viewer: Browser) -> None:
+        write = save_write(state="rejected", status=400, message="EIN is not valid")
         page = viewer.get(write.get_absolute_url()).content.decode()
         assert "<q>EIN is not valid</q>" in page
         assert "received no response" not in page
 
-    def test_it_leads_to_its_borrower(self, viewer: Browser) -> None:
-        page = viewer.get(intent(borrower_uuid="u-1").get_absolute_url()).content.decode()
+    def test_a_write_links_to_its_borrower(self, viewer: Browser) -> None:
+        page = viewer.get(save_write(borrower_uuid="u-1").get_absolute_url()).content.decode()
         assert 'href="/borrowers/u-1/"' in page
 
-    def test_entries_are_for_those_who_oversee(self, viewer: Browser, auditor: Browser) -> None:
-        address = intent(state="confirmed").get_absolute_url()
+    def test_only_oversight_roles_see_a_writes_entries(self, viewer: Browser, auditor: Browser) -> None:
+        address = save_write(state="confirmed").get_absolute_url()
         assert "created borrower" not in viewer.get(address).content.decode()
         assert "created borrower" in auditor.get(address).content.decode()
 
-    def test_one_that_never_was_is_not_found(self, viewer: Browser) -> None:
+    def test_an_unknown_write_returns_404(self, viewer: Browser) -> None:
         assert viewer.get(f"/audit/writes/{uuid4()}/").status_code == 404
 
 
@@ -261,8 +259,8 @@ class TestAdmin:
     LISTS = ("entry", "remotecall", "writeintent")
 
     @pytest.mark.parametrize("name", LISTS)
-    def test_each_list_is_searched_and_each_row_opened(self, auditor: Browser, name: str) -> None:
-        write = intent(state="unknown", label="Findable LLC")
+    def test_each_list_can_be_searched_and_opened(self, auditor: Browser, name: str) -> None:
+        write = save_write(state="unknown", label="Findable LLC")
         call = RemoteCall.objects.create(operation="loans.get", path="/v1/Findable", duration_ms=3)
         rows = {"entry": Entry.objects.first(), "remotecall": call, "writeintent": write}
         found = auditor.get(reverse(f"admin:audit_{name}_changelist"), {"q": "Findable"})
@@ -272,11 +270,11 @@ class TestAdmin:
         assert auditor.get(reverse(f"admin:audit_{name}_change", args=[row.pk])).status_code == 200
 
     @pytest.mark.parametrize("name", LISTS)
-    def test_nobody_adds_changes_or_deletes(self, portal_service: Sandbox, name: str) -> None:
+    def test_rows_cannot_be_added_changed_or_deleted(self, portal_service: Sandbox, name: str) -> None:
         root = User.objects.create_superuser("root")
         browser = Browser()
         browser.force_login(root)
-        write = intent(state="confirmed")
+        write = save_write(state="confirmed")
         call = RemoteCall.objects.create(operation="loans.get", duration_ms=3)
         pk = {"entry": Entry.objects.get(phase="attempt").pk, "remotecall": call.pk, "writeintent": write.pk}[
             name
@@ -288,11 +286,9 @@ class TestAdmin:
         )
 
     @pytest.mark.parametrize("name", LISTS)
-    def test_each_list_is_taken_along_as_it_is_filtered_and_that_is_an_entry(
-        self, auditor: Browser, name: str
-    ) -> None:
-        intent(state="unknown", label="Findable LLC")
-        intent(state="confirmed", label="Another LLC")
+    def test_each_filtered_list_can_be_exported_with_an_entry(self, auditor: Browser, name: str) -> None:
+        save_write(state="unknown", label="Findable LLC")
+        save_write(state="confirmed", label="Another LLC")
         for path in ("/v1/Findable", "/v1/Another"):
             RemoteCall.objects.create(operation="loans.get", path=path, duration_ms=3)
         assert (
@@ -306,5 +302,7 @@ class TestAdmin:
         assert Entry.objects.get(action="audit.export").detail["filters"] == {"q": "Findable"}
 
     @pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER])
-    def test_others_do_not_enter(self, portal_service: Sandbox, role: Role) -> None:
+    def test_viewers_and_servicers_cannot_open_the_audit_admin(
+        self, portal_service: Sandbox, role: Role
+    ) -> None:
         assert browser_of(role).get(reverse("admin:audit_entry_changelist")).status_code == 403

@@ -1,4 +1,4 @@
-"""A cache that goes away while people work: they work on, and nobody guesses passwords meanwhile."""
+"""Tests of a cache that stops responding: pages still work, and passwords cannot be guessed."""
 
 import shutil
 import socket
@@ -32,10 +32,10 @@ pytestmark = pytest.mark.skipif(SERVER is None, reason="needs a Redis or Valkey 
 
 
 @contextmanager
-def running(port: int, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """A server that keeps nothing."""
-    kept_nowhere = ["--save", "", "--appendonly", "no", "--dir", str(folder)]
-    command = [str(SERVER), "--port", str(port), "--bind", "127.0.0.1", *kept_nowhere]
+def run_server(port: int, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a cache server that saves nothing to disk."""
+    options = ["--save", "", "--appendonly", "no", "--dir", str(folder)]
+    command = [str(SERVER), "--port", str(port), "--bind", "127.0.0.1", *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         until(lambda: answers(port))
@@ -47,7 +47,7 @@ def running(port: int, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
 
 @pytest.fixture
 def port(portal_service: Sandbox, settings: LazySettings) -> int:
-    """Where the cache of this desk is, once it runs."""
+    """The port of the portal's cache, where no server runs yet."""
     found = free_port()
     address = f"redis://127.0.0.1:{found}/0"
     settings.CACHES = {"default": {"BACKEND": "portal.runtime.cache.ForgivingCache", "LOCATION": address}}
@@ -64,41 +64,41 @@ def sign_in(password: str = PASSWORD) -> tuple[int, str]:
     return answer.status_code, answer.content.decode()
 
 
-def doctor() -> str:
+def run_doctor() -> str:
     out = StringIO()
     with pytest.raises(CommandError):
         call_command("doctor", stdout=out)
     return out.getvalue()
 
 
-def test_whoever_is_signed_in_works_on_and_comes_back(
+def test_signed_in_staff_keep_working_without_the_cache(
     portal_service: Sandbox, port: int, maya: User, tmp_path: Path
 ) -> None:
     given.borrower(portal_service, first_name="Anna")
     staff = browser_of(Role.SUPERVISOR)
-    with running(port, tmp_path):
+    with run_server(port, tmp_path):
         before = {page: staff.get(page).status_code for page in PAGES}
         assert sign_in()[0] == 302
         assert "The cache does not answer" not in staff.get("/status/").content.decode()
-        assert "ok     The cache works" in doctor()
+        assert "ok     The cache works" in run_doctor()
     assert before == {page: staff.get(page).status_code for page in PAGES} == dict.fromkeys(PAGES, 200)
     assert "The cache isn’t responding" in staff.get("/status/").content.decode()
     ready = Browser().get("/readyz")
     assert (ready.status_code, b"cache: not responding\n" in ready.content) == (200, True)
-    assert "WRONG  The cache isn’t responding. Check CACHE_URL." in doctor()
+    assert "WRONG  The cache isn’t responding. Check CACHE_URL." in run_doctor()
     assert sign_in()[0] == 503
-    with running(port, tmp_path):
+    with run_server(port, tmp_path):
         until(lambda: b"cache: ok\n" in Browser().get("/readyz").content)
         assert sign_in()[0] == 302
 
 
-def test_pages_open_without_one_after_the_clock_was_set_back(port: int) -> None:
+def test_pages_open_without_a_cache_after_the_clock_was_set_back(port: int) -> None:
     staff = browser_of(Role.SUPERVISOR)
     with time_machine.travel(timezone.now() - timedelta(hours=1)):
         assert {staff.get(page).status_code for page in (*PAGES, "/healthz", "/readyz")} == {200}
 
 
-def test_nobody_guesses_passwords_while_nobody_counts(port: int, maya: User) -> None:
+def test_sign_in_is_unavailable_without_the_cache(port: int, maya: User) -> None:
     for guess in (PASSWORD, *"abcdefg"):
         status, page = sign_in(guess)
         assert (status, "Sign-in isn’t available right now" in page) == (503, True)
@@ -109,22 +109,22 @@ def test_nobody_guesses_passwords_while_nobody_counts(port: int, maya: User) -> 
     assert (confirmed.status_code, passkey.status_code) == (503, 503)
 
 
-def test_tries_are_counted_in_it(port: int, maya: User, tmp_path: Path) -> None:
-    with running(port, tmp_path):
+def test_failed_sign_ins_are_counted_in_the_cache(port: int, maya: User, tmp_path: Path) -> None:
+    with run_server(port, tmp_path):
         for guess in "abcde":
             sign_in(guess)
         assert "Too many attempts" in sign_in()[1]
 
 
-def test_pages_do_not_wait_for_a_silent_one_one_after_the_other(port: int) -> None:
+def test_pages_do_not_each_wait_for_a_silent_cache(port: int) -> None:
     staff = browser_of(Role.SUPERVISOR)
     with socket.create_server(("127.0.0.1", port), backlog=100) as silent:
         assert {staff.get(page).status_code for page in PAGES} == {200}
-        assert 0 < called(silent) < len(PAGES)
+        assert 0 < count_callers(silent) < len(PAGES)
 
 
-def called(server: socket.socket) -> int:
-    """How often somebody called who was never answered."""
+def count_callers(server: socket.socket) -> int:
+    """Count the callers that got no answer, and hang up."""
     server.setblocking(False)
     callers = []
     with suppress(BlockingIOError):
@@ -135,9 +135,9 @@ def called(server: socket.socket) -> int:
     return len(callers)
 
 
-def test_a_server_that_was_started_anew_is_not_noticed(port: int, tmp_path: Path) -> None:
+def test_a_restarted_cache_server_is_used_at_once(port: int, tmp_path: Path) -> None:
     staff = browser_of(Role.SUPERVISOR)
     for _ in range(2):
-        with running(port, tmp_path):
+        with run_server(port, tmp_path):
             staff.get("/")
             assert b"cache: ok\n" in Browser().get("/readyz").content

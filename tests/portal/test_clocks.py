@@ -1,4 +1,4 @@
-"""The clock is set back an hour while everybody works: nothing waits for that hour to pass again."""
+"""Tests that nothing waits for an hour after the system clock is set back by an hour."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,7 +33,7 @@ from tests.portal.pages import panel
 HOUR = timedelta(hours=1)
 
 
-def set_back() -> Any:
+def set_clock_back() -> Any:
     return time_machine.travel(timezone.now() - HOUR)
 
 
@@ -42,48 +42,44 @@ def loan(portal_service: Sandbox) -> Record:
     return given.loan(portal_service, given.borrower(portal_service), amount="12345.00")
 
 
-def test_a_service_that_answers_again_is_asked_at_once(
-    portal_service: Sandbox, viewer: Browser, loan: Record
-) -> None:
+def test_the_circuit_breaker_allows_requests(portal_service: Sandbox, viewer: Browser, loan: Record) -> None:
     for _ in range(MAX_UNANSWERED_TRIES):
         CircuitBreaker().record_result(answered=False)
     assert not CircuitBreaker().allows_request()
-    with set_back():
+    with set_clock_back():
         assert "12,345.00" in panel(viewer, loan.get_absolute_url(), "loan")
         assert current_outage() is None
 
 
-def test_copies_are_read_again_and_take_the_new_answer(
-    portal_service: Sandbox, viewer: Browser, loan: Record
-) -> None:
+def test_saved_copies_are_refreshed(portal_service: Sandbox, viewer: Browser, loan: Record) -> None:
     panel(viewer, loan.get_absolute_url(), "loan-repayments")
     portal_service.world.repayment(loan.uuid, amount="777.00")
-    with set_back():
+    with set_clock_back():
         assert "$777.00" in panel(viewer, loan.get_absolute_url(), "loan-repayments")
 
 
-def test_a_look_is_recorded(viewer: Browser, loan: Record) -> None:
-    looks: QuerySet[Entry] = Entry.objects.filter(action="loans.detail")
+def test_a_view_is_recorded(viewer: Browser, loan: Record) -> None:
+    view_entries: QuerySet[Entry] = Entry.objects.filter(action="loans.detail")
     viewer.get(loan.get_absolute_url())
-    with set_back():
+    with set_clock_back():
         viewer.get(loan.get_absolute_url())
         viewer.get(loan.get_absolute_url())
-    assert looks.count() == 2
+    assert view_entries.count() == 2
 
 
-def test_a_session_has_its_time_from_then_on(viewer: Browser, settings: LazySettings) -> None:
+def test_a_session_gets_no_extra_time(viewer: Browser, settings: LazySettings) -> None:
     viewer.get("/loans/")
-    with set_back():
+    with set_clock_back():
         answer = viewer.get("/accounts/session/", headers={"X-Background": "1"})
         assert answer.json()["left"] <= settings.SESSION_IDLE_MINUTES * 60
         row = UserSession.objects.get()
         assert max(row.last_seen_at, row.created_at) <= timezone.now()
 
 
-def test_what_is_remembered_for_seconds_is_forgotten(viewer: Browser) -> None:
+def test_cached_values_are_cleared(viewer: Browser) -> None:
     viewer.get("/healthz")
     cache.set("test", "old", 5)
-    with set_back():
+    with set_clock_back():
         viewer.get("/healthz")
         assert cache.get("test") is None
         cache.set("test", "new", 5)
@@ -93,20 +89,20 @@ def test_what_is_remembered_for_seconds_is_forgotten(viewer: Browser) -> None:
 
 
 @pytest.mark.django_db
-def test_mail_that_a_worker_left_is_closed() -> None:
+def test_mail_of_a_lost_worker_becomes_unknown() -> None:
     OutgoingMail.objects.create(key="a", address="a@b.example", sealed="x", state="sending")
     give_up()
     assert OutgoingMail.objects.get().state == "sending"
-    with set_back():
+    with set_clock_back():
         give_up()
     assert OutgoingMail.objects.get().state == "unknown"
 
 
-def test_days_of_messages_are_counted_again(portal_service: Sandbox, service_client: Client) -> None:
+def test_message_days_are_checked_again(portal_service: Sandbox, service_client: Client) -> None:
     today = timezone.localdate()
     check_days(service_client, today, today)
     assert check_days(service_client, today, today) == 0
-    with set_back():
+    with set_clock_back():
         assert check_days(service_client, today, today) == 1
 
 
@@ -117,45 +113,45 @@ class TestBackgroundWork:
         SCRIPTS["nothing"] = lambda progress: None
         return start_job(scripted, script="nothing")
 
-    def test_a_job_of_a_lost_worker_is_handed_on(self, job: Job) -> None:
+    def test_a_lost_workers_job_waits_for_another_worker(self, job: Job) -> None:
         claim(str(job.pk))
         Job.objects.update(worker="lost")
-        with set_back():
+        with set_clock_back():
             queue.recover_lost_jobs()
             assert Job.objects.get().state == "waiting"
 
-    def test_one_under_way_is_not_and_has_one_more_lease(self, job: Job) -> None:
+    def test_a_running_job_keeps_its_worker_and_renews_its_lease(self, job: Job) -> None:
         claim(str(job.pk))
-        with set_back():
+        with set_clock_back():
             queue.recover_lost_jobs()
             leased = Job.objects.get()
             assert (leased.state, leased.worker) == ("running", worker_id())
             assert leased.lease_until
             assert leased.lease_until <= timezone.now() + lease()
 
-    def test_a_job_that_waits_for_another_attempt_is_sent(self, job: Job) -> None:
-        sent = Job.objects.get().due_at
-        with set_back():
+    def test_a_job_waiting_to_retry_is_sent(self, job: Job) -> None:
+        due_at = Job.objects.get().due_at
+        with set_clock_back():
             queue.send_due_jobs()
-            assert Job.objects.get().due_at < sent - HOUR / 2
+            assert Job.objects.get().due_at < due_at - HOUR / 2
 
-    def test_repeated_jobs_begin(self, settings: LazySettings) -> None:
+    def test_scheduled_jobs_start(self, settings: LazySettings) -> None:
         settings.MESSAGE_SYNC_MINUTES = 5
         queue.start_scheduled_jobs()
-        began = Schedule.objects.get(name=sync.name).begun_at
-        with set_back():
+        first_start = Schedule.objects.get(name=sync.name).begun_at
+        with set_clock_back():
             queue.start_scheduled_jobs()
-            again = Schedule.objects.get(name=sync.name).begun_at
-        assert began
-        assert again
-        assert again < began
+            second_start = Schedule.objects.get(name=sync.name).begun_at
+        assert first_start
+        assert second_start
+        assert second_start < first_start
 
-    def test_a_worker_that_is_gone_does_not_seem_to_work(self) -> None:
+    def test_a_lost_worker_does_not_count_as_working(self) -> None:
         Worker.objects.create(id="gone", beat_at=timezone.now())
         assert jobs_status().is_working
-        with set_back():
+        with set_clock_back():
             assert not jobs_status().is_working
 
-    def test_two_machines_may_differ_by_a_moment(self) -> None:
+    def test_a_worker_with_a_fast_clock_counts_as_working(self) -> None:
         Worker.objects.create(id="ahead", beat_at=timezone.now() + timedelta(seconds=1))
         assert jobs_status().is_working

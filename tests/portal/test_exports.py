@@ -1,4 +1,4 @@
-"""What leaves as a file is exact, readable by a spreadsheet or a program, and never a formula."""
+"""Tests of exported files: values are exact and never become formulas."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ from servicing.sandbox import Sandbox
 from tests.portal.documents.test_document import every_address
 from tests.portal.spreadsheets import cells_of, frozen_rows
 
-# On PostgreSQL a file is read in one transaction, whatever its rows are.
+# On PostgreSQL every export reads in a transaction, so all tests need the database.
 pytestmark = pytest.mark.django_db
 LISTS = {
     "borrowers": "/borrowers/export/",
@@ -43,26 +43,26 @@ def text_of(answer: StreamingHttpResponse) -> str:
     return b"".join(answer).decode()
 
 
-def cell(value: Any) -> str:
-    """One value after its way through a file and a reader of it."""
+def csv_cell(value: Any) -> str:
+    """Write a value to a CSV file and read it back."""
     content = text_of(csv_file("list", ["Value"], [[value]])).removeprefix("\ufeff")
     return list(csv.reader(io.StringIO(content, newline="")))[1][0]
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\tx", "\rx", "\nx", "＝1", "－1"])
-def test_a_text_that_could_be_a_formula_is_guarded(text: str) -> None:
-    assert cell(text) == f"'{text}"
+def test_text_that_could_be_a_formula_is_escaped(text: str) -> None:
+    assert csv_cell(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("separator", [",", ";", "|", "\t", "\n", "\r\n"])
 @pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", " =1"])
-def test_a_formula_behind_a_separator_is_guarded(separator: str, formula: str) -> None:
-    assert cell(f"Acme{separator}{formula}") == f"Acme{separator}'{formula}"
+def test_a_formula_after_a_separator_is_escaped(separator: str, formula: str) -> None:
+    assert csv_cell(f"Acme{separator}{formula}") == f"Acme{separator}'{formula}"
 
 
 @pytest.mark.parametrize("separator", [",", ";", "|"])
-def test_json_of_the_service_stays_json_without_a_formula_in_it(separator: str) -> None:
-    shown = cell(msgspec.Raw(f'{{"note":"x{separator}=1+1","all":[1,-5, -6]}}'.encode()))
+def test_json_cells_stay_valid_with_formulas_escaped(separator: str) -> None:
+    shown = csv_cell(msgspec.Raw(f'{{"note":"x{separator}=1+1","all":[1,-5, -6]}}'.encode()))
     assert json.loads(shown) == {"note": f"x{separator}'=1+1", "all": [1, -5, -6]}
 
 
@@ -84,18 +84,18 @@ def test_every_cell_is_quoted() -> None:
         ("a = b", "a = b"),
     ],
 )
-def test_other_values_stay_what_they_are(value: Any, text: str) -> None:
-    assert cell(value) == text
+def test_other_values_are_unchanged(value: Any, text: str) -> None:
+    assert csv_cell(value) == text
 
 
-def test_a_file_names_its_content_and_tells_its_encoding() -> None:
+def test_a_csv_file_has_a_name_and_a_byte_order_mark() -> None:
     answer = csv_file("applications", ["Größe"], [])
     assert answer["Content-Disposition"].startswith('attachment; filename="applications-20')
     assert answer["Cache-Control"] == "no-store"
     assert text_of(answer) == '\ufeff"Größe"\r\n'
 
 
-def test_json_lines_have_one_exact_object_a_row() -> None:
+def test_json_lines_have_one_exact_object_per_row() -> None:
     request = RequestFactory().get("/", {"format": "jsonl"})
     rows = [["=1+1", Decimal("1.10"), date(2026, 12, 1)], [None, Decimal("-0.10"), True]]
     answer = list_file(request, "loans", ["Name", "Amount", "Due"], rows)
@@ -106,18 +106,18 @@ def test_json_lines_have_one_exact_object_a_row() -> None:
     ]
 
 
-def test_a_list_is_csv_unless_json_lines_are_asked_for() -> None:
+def test_a_list_is_exported_as_csv_by_default() -> None:
     request = RequestFactory().get("/")
     assert text_of(list_file(request, "loans", ["Name"], [["x"]])) == '\ufeff"Name"\r\n"x"\r\n'
 
 
 @pytest.mark.parametrize("area", LISTS)
-def test_each_list_says_the_same_as_csv_and_as_json_lines_and_the_audit_tells(
+def test_csv_and_json_lines_match_and_are_audited(
     portal_service: Sandbox, viewer: Browser, auditor: Browser, area: str
 ) -> None:
     every_address(portal_service)
     portal_service.world.message("payment.failed", {"status": "FAILED", "note": "=1+1"})
-    viewer.get(LISTS["loans"])  # Leaves an entry in the audit log.
+    viewer.get(LISTS["loans"])  # Creates an audit entry to export.
     browser, address = auditor if area == "audit" else viewer, LISTS[area]
     file = browser.get(f"{address}?all=1").getvalue().decode("utf-8-sig")
     table = list(csv.DictReader(io.StringIO(file, newline="")))
@@ -125,21 +125,21 @@ def test_each_list_says_the_same_as_csv_and_as_json_lines_and_the_audit_tells(
     objects = [json.loads(line, parse_float=Decimal) for line in lines]
     assert table
     assert [one.keys() for one in table] == [one.keys() for one in objects[-len(table) :]]
-    assert table == [as_cells(one) for one in objects[-len(table) :]]
-    last = Entry.objects.filter(action=f"{area}.export").latest("id").detail
-    assert (last["rows"], "filters" in last) == (len(objects), True)
+    assert table == [csv_row(one) for one in objects[-len(table) :]]
+    detail = Entry.objects.filter(action=f"{area}.export").latest("id").detail
+    assert (detail["rows"], "filters" in detail) == (len(objects), True)
 
 
 @pytest.mark.parametrize("list_page", [BORROWERS, LOANS, LINES], ids=lambda page: page.area)
-def test_more_rows_need_no_more_queries(viewer: Browser, list_page: ListPage) -> None:
-    """Whatever columns are shown: each says which fields it reads."""
+def test_the_number_of_queries_does_not_grow_with_rows(viewer: Browser, list_page: ListPage) -> None:
+    """All optional columns are shown."""
     if list_page.optional_columns:
         viewer.post(list_page.url, {"column": [column.name for column in list_page.optional_columns]})
 
     def queries_with(records: int) -> int:
         for number in range(records):
-            own = {"uuid": f"{records}-{number}", "borrower_uuid": "b-1", "flagged": True}
-            Record.objects.create(kind=list_page.kinds[0], **own)
+            fields = {"uuid": f"{records}-{number}", "borrower_uuid": "b-1", "flagged": True}
+            Record.objects.create(kind=list_page.kinds[0], **fields)
         with CaptureQueriesContext(connection) as queries:
             rows = viewer.get(f"{list_page.export_url}?all=1").getvalue().count(b"\r\n")
         assert rows > records
@@ -149,8 +149,8 @@ def test_more_rows_need_no_more_queries(viewer: Browser, list_page: ListPage) ->
     assert queries_with(2) == queries_with(5)
 
 
-def as_cells(line: dict[str, Any]) -> dict[str, str]:
-    """A line of JSON as CSV holds it."""
+def csv_row(line: dict[str, Any]) -> dict[str, str]:
+    """Return a JSON object as the cells of a CSV row."""
     return {
         name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict) else without_formulas(value)
         for name, value in line.items()
@@ -166,31 +166,31 @@ class TestSpreadsheet:
         assert head == heads
         return row
 
-    def test_numbers_and_dates_are_real_ones(self) -> None:
+    def test_numbers_and_dates_keep_their_type(self) -> None:
         row = self.cells(Decimal("19756.20"), date(2026, 11, 30), 43, True, "Northwind")
         assert row == [Decimal("19756.2"), date(2026, 11, 30), Decimal(43), "Yes", "Northwind"]
 
     @pytest.mark.parametrize(
         "text", ["=1+1", "+1", "@SUM(A1)", "https://lender.example", "\x00\x08", "01234"]
     )
-    def test_a_text_stays_a_text(self, text: str) -> None:
+    def test_text_stays_text(self, text: str) -> None:
         assert type(self.cells("first", text)[1]) is str
 
-    def test_what_a_spreadsheet_cannot_hold_exactly_is_a_text(self) -> None:
+    def test_values_a_spreadsheet_cannot_hold_exactly_become_text(self) -> None:
         row = self.cells(Decimal("1234567890123456.78"), date(1850, 1, 2), None, "x")
         assert row == ["1234567890123456.78", "1850-01-02", None, "x"]
 
-    def test_without_rows_there_is_the_head(self) -> None:
+    def test_an_empty_list_has_a_header_row(self) -> None:
         file = b"".join(xlsx_file("list", ["One", "Two"], []))  # type: ignore[arg-type]
         assert cells_of(file) == [["One", "Two"]]
 
-    def test_a_full_sheet_is_followed_by_another(self) -> None:
+    def test_extra_rows_continue_on_another_sheet(self) -> None:
         file = b"".join(xlsx_file("list", ["One"], [[1], [2], [3]], rows_per_sheet=2))  # type: ignore[arg-type]
         assert cells_of(file) == [["One"], [1], [2]]
         assert cells_of(file, sheet=2) == [["One"], [3]]
 
     @pytest.mark.parametrize("area", LISTS)
-    def test_every_list_is_offered_as_one(self, auditor: Browser, area: str) -> None:
+    def test_every_list_can_be_exported_as_a_spreadsheet(self, auditor: Browser, area: str) -> None:
         answer = auditor.get(f"{LISTS[area]}?format=xlsx")
         assert answer["Content-Disposition"].endswith('.xlsx"')
         assert cells_of(answer.getvalue())
@@ -200,5 +200,5 @@ class TestSpreadsheet:
     ("sent", "written"),
     [("8500.0000", "8500.00"), ("0.1", "0.10"), ("100.1250", "100.125"), ("7", "7.00"), ("1E+3", "1000.00")],
 )
-def test_an_amount_has_two_decimals_or_more_where_the_service_sent_more(sent: str, written: str) -> None:
+def test_amounts_have_at_least_two_decimals(sent: str, written: str) -> None:
     assert f"{amount(Decimal(sent))}" == written

@@ -1,4 +1,4 @@
-"""One source of truth for what is owed: every place gives the same figures, on any day, for any answer."""
+"""Tests that lists, files, pages and prints show the same figures, on any day and for any answer."""
 
 import csv
 import io
@@ -46,25 +46,25 @@ from tests.conftest import SECRET, browser_of
 from tests.portal.pages import words
 from tests.portal.spreadsheets import cells_of
 
-FIRST_DAY = date(2028, 2, 1)  # a leap year
+FIRST_DAY = date(2028, 2, 1)  # in a leap year
 ZERO = Decimal(0)
 CENTS = st.integers(-20_000, 900_000).map(lambda cents: Decimal(cents) / 100)
 AMOUNTS = st.none() | CENTS
 
 
 def noon(day: date) -> datetime:
-    """Noon in New York: the same date in every US zone."""
+    """Return noon in New York, when every US time zone has the same date."""
     return datetime.fromisoformat(f"{day}T12:00:00-05:00")
 
 
 @pytest.fixture
-def desk(portal_service: Sandbox, settings: LazySettings) -> Sandbox:
-    """The portal, which only shows saved copies: the service has none of these records."""
+def cached_portal(portal_service: Sandbox, settings: LazySettings) -> Sandbox:
+    """A portal that can show only saved copies, because the service always fails."""
     portal_service.fail_next("*", times=100_000, status=503)
     return portal_service
 
 
-def save_answer(model: type[Loan | Statement], owner: str, uuid: str, answer: dict[str, Any]) -> Record:
+def save_account(model: type[Loan | Statement], owner: str, uuid: str, answer: dict[str, Any]) -> Record:
     own_id = {"uuid": uuid} if model is Loan else {}
     decoded = codec.decode(model, codec.to_json(answer | own_id))
     return store.save(store.observe(decoded, uuid=uuid, borrower_uuid=owner), source=Source.SERVICE)[0]
@@ -77,37 +77,37 @@ def save_borrower(uuid: str, name: str) -> Record:
 # --- Where figures are shown ---
 
 
-def in_csv(browser: Browser, address: str) -> dict[str, dict[str, str]]:
+def read_csv(browser: Browser, address: str) -> dict[str, dict[str, str]]:
     answer = browser.get(f"{address}&all=1")
     rows = csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig")))
     return {row.get("Loan") or row.get("Line") or row["ID"]: row for row in rows}
 
 
-def in_lines(browser: Browser, address: str) -> dict[str, dict[str, Any]]:
+def read_json_lines(browser: Browser, address: str) -> dict[str, dict[str, Any]]:
     answer = browser.get(f"{address}&all=1&format=jsonl").getvalue().decode()
     rows = [json.loads(line, parse_float=Decimal) for line in answer.splitlines()]
     return {row.get("Loan") or row.get("Line") or row["ID"]: row for row in rows}
 
 
-def in_sheet(browser: Browser, address: str) -> dict[str, dict[str, Any]]:
+def read_sheet(browser: Browser, address: str) -> dict[str, dict[str, Any]]:
     head, *rows = cells_of(browser.get(f"{address}&all=1&format=xlsx").getvalue())
     named = [dict(zip(head, [*row, *[None] * len(head)], strict=False)) for row in rows]
     return {row.get("Loan") or row.get("Line") or row["ID"]: row for row in named}
 
 
-def amounts_found(browser: Browser, query: str) -> set[str]:
-    """The IDs of the records that a search leaves in a list."""
+def find_accounts(browser: Browser, query: str) -> set[str]:
+    """Return the IDs of the accounts that a search finds in a list."""
     return set(re.findall(r"/(?:loans|lines)/((?:loan|line)-[0-9-]+)/", browser.get(query).content.decode()))
 
 
-def on_home(browser: Browser) -> list[str]:
+def past_due_on_home(browser: Browser) -> list[str]:
     cache.clear()
     found = browser.get("/?show=past_due&all=1").context["items"]
     return [item.key.partition(":")[2] for item, _ in found]
 
 
 def summary_text(owner: Record, options: Options = Options()) -> str:  # noqa: B008 - frozen
-    """The words of the printed summary's PDF, without spaces."""
+    """Return the text of the printed summary's PDF, without spaces."""
     copies = [LiveCopy(one) for one in borrower_summary.accounts_of(owner)]
     paper = borrower_summary.document(owner, copies, options, today=business_date())
     stamp = Stamp(noon(business_date()), "Maya Chen")
@@ -119,7 +119,7 @@ def summary_text(owner: Record, options: Options = Options()) -> str:  # noqa: B
 
 
 def schedule(start: date) -> list[dict[str, Any]]:
-    """Installments at month ends, one of them paid and one to be paid on a later day."""
+    """Return four installments, one of which is paid on a later day."""
     days = [
         start - timedelta(days=3),
         start + timedelta(days=8),
@@ -135,7 +135,7 @@ def schedule(start: date) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("has_job", [True, False])
-def test_one_answer_is_true_on_forty_business_dates(desk: Sandbox, has_job: bool) -> None:
+def test_one_answer_gives_true_figures_on_forty_days(cached_portal: Sandbox, has_job: bool) -> None:
     answer = {
         "amount": Decimal("900.00"),
         "delinquent": False,
@@ -144,7 +144,7 @@ def test_one_answer_is_true_on_forty_business_dates(desk: Sandbox, has_job: bool
     }
     with time_machine.travel(noon(FIRST_DAY), tick=True):
         owner = save_borrower("b-1", "Leap Day Bakery LLC")
-        save_answer(Loan, "b-1", "loan-1", answer)
+        save_account(Loan, "b-1", "loan-1", answer)
     for number in range(40):
         today = FIRST_DAY + timedelta(days=number)
         with time_machine.travel(noon(today), tick=True):
@@ -154,7 +154,7 @@ def test_one_answer_is_true_on_forty_business_dates(desk: Sandbox, has_job: bool
             viewer = browser_of(Role.VIEWER)
             expected = owed.loan_figures(answer, today)["Past due"]
             assert expected is not None
-            row = in_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]
+            row = read_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]
             assert Decimal(row["Past due"]) == expected
             oldest = min(
                 (date.fromisoformat(one["due_date"]) for one in schedule(FIRST_DAY) if is_unpaid(one, today)),
@@ -163,9 +163,11 @@ def test_one_answer_is_true_on_forty_business_dates(desk: Sandbox, has_job: bool
             assert int(row["Days past due"]) == (today - oldest).days
             listed = words(viewer.get("/loans/").content.decode())
             assert (wording.money(expected) in listed) or not expected
-            assert amounts_found(viewer, "/loans/?q=past_due:%3E0") == ({"loan-1"} if expected else set())
-            assert Decimal(in_csv(viewer, "/borrowers/export/?sort=past_due")["b-1"]["Past due"]) == expected
-            assert on_home(viewer) == (["loan-1"] if expected else [])
+            assert find_accounts(viewer, "/loans/?q=past_due:%3E0") == ({"loan-1"} if expected else set())
+            assert (
+                Decimal(read_csv(viewer, "/borrowers/export/?sort=past_due")["b-1"]["Past due"]) == expected
+            )
+            assert past_due_on_home(viewer) == (["loan-1"] if expected else [])
             if number % 13 == 0:
                 page = words(viewer.get(owner.get_absolute_url()).content.decode())
                 assert f"Past due {wording.money(expected)}" in page
@@ -177,16 +179,16 @@ def is_unpaid(row: dict[str, Any], today: date) -> bool:
 
 
 def run_background_work() -> None:
-    """What a worker does at a round of its clock."""
+    """Recalculate figures as the worker does after midnight."""
     recalculate_after_midnight()
     job = start_job(recalculate_figures)
     run_job(str(job.pk))
 
 
-def test_records_of_an_earlier_version_get_their_figures(desk: Sandbox, viewer: Browser) -> None:
+def test_records_of_an_earlier_version_are_recalculated(cached_portal: Sandbox, viewer: Browser) -> None:
     save_borrower("b-1", "Old Records LLC")
     rows = [{"due_date": "2020-01-31", "total": Decimal("75.10"), "status": "SCHEDULED"}]
-    save_answer(Loan, "b-1", "loan-1", {"delinquent": None, "installments": rows})
+    save_account(Loan, "b-1", "loan-1", {"delinquent": None, "installments": rows})
     bare = {
         "past_due": None,
         "past_due_rank": None,
@@ -196,8 +198,8 @@ def test_records_of_an_earlier_version_get_their_figures(desk: Sandbox, viewer: 
     }
     Record.objects.filter(uuid="loan-1").update(figures_good_through=None, **bare)
     Record.objects.filter(uuid="b-1").update(past_due=None, past_due_rank=None, flagged=False)
-    assert in_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]["Past due"] == "75.10"
-    assert in_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "75.10"
+    assert read_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]["Past due"] == "75.10"
+    assert read_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "75.10"
 
 
 def save_repayments(owner: str, loan: str, *days: date) -> None:
@@ -226,66 +228,66 @@ def one_overdue_loan(paid_rows: int = 0) -> dict[str, Any]:
         (2, [date(2020, 1, 28)], "More installments paid than repayments succeeded"),
     ],
 )
-def test_repayments_that_contradict_a_loan_are_found_in_every_place(
-    desk: Sandbox, viewer: Browser, paid_rows: int, repaid: list[date], words_of_rule: str
+def test_contradicting_repayments_are_reported_everywhere(
+    cached_portal: Sandbox, viewer: Browser, paid_rows: int, repaid: list[date], words_of_rule: str
 ) -> None:
     owner = save_borrower("b-1", "Contradicting Copies LLC")
-    loan = save_answer(Loan, "b-1", "loan-1", one_overdue_loan(paid_rows))
-    assert amounts_found(viewer, "/loans/?check=yes") == set()
+    loan = save_account(Loan, "b-1", "loan-1", one_overdue_loan(paid_rows))
+    assert find_accounts(viewer, "/loans/?check=yes") == set()
     save_repayments("b-1", "loan-1", *repaid)
-    assert amounts_found(viewer, "/loans/?check=yes") == {"loan-1"}
+    assert find_accounts(viewer, "/loans/?check=yes") == {"loan-1"}
     for page in (loan, owner):
         assert words_of_rule in words(viewer.get(page.get_absolute_url()).content.decode())
     assert words_of_rule.replace(" ", "") in summary_text(owner)
     assert words_of_rule.replace(" ", "") not in summary_text(owner, Options.of(QueryDict("mode=borrower")))
-    save_answer(Loan, "b-1", "loan-1", one_overdue_loan(paid_rows) | {"risk_grade": "B"})
-    assert amounts_found(viewer, "/loans/?check=yes") == {"loan-1"}
+    save_account(Loan, "b-1", "loan-1", one_overdue_loan(paid_rows) | {"risk_grade": "B"})
+    assert find_accounts(viewer, "/loans/?check=yes") == {"loan-1"}
     save_repayments("b-1", "loan-1", *[date(2020, month, 27) for month in range(1, paid_rows + 1)])
-    assert amounts_found(viewer, "/loans/?check=yes") == set()
+    assert find_accounts(viewer, "/loans/?check=yes") == set()
 
 
-def test_what_may_be_paid_in_part_says_so_in_every_place(desk: Sandbox, viewer: Browser) -> None:
+def test_possible_partial_payments_are_shown_everywhere(cached_portal: Sandbox, viewer: Browser) -> None:
     owner = save_borrower("b-1", "Partly Paid LLC")
-    save_answer(Loan, "b-1", "loan-1", one_overdue_loan())
+    save_account(Loan, "b-1", "loan-1", one_overdue_loan())
     save_repayments("b-1", "loan-1", date(2020, 6, 30))
     assert "$75.10 before partial payments" in words(viewer.get("/loans/").content.decode())
-    assert in_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]["Before partial payments"] == "Yes"
+    assert read_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]["Before partial payments"] == "Yes"
     for address in (owner.get_absolute_url(), f"{owner.get_absolute_url()}?tab=loans"):
         assert "$75.10 before partial payments" in words(viewer.get(address).content.decode())
     assert "before partial payments" in words(viewer.get("/?show=past_due").content.decode())
     assert "beforepartialpayments" in summary_text(owner)
 
 
-def test_an_answer_that_an_earlier_version_saved_meanwhile_is_calculated_anew(
-    desk: Sandbox, viewer: Browser
+def test_an_answer_saved_by_an_earlier_version_is_recalculated(
+    cached_portal: Sandbox, viewer: Browser
 ) -> None:
     save_borrower("b-1", "Rolling Upgrade LLC")
-    record = save_answer(Loan, "b-1", "loan-1", one_overdue_loan())
+    record = save_account(Loan, "b-1", "loan-1", one_overdue_loan())
     paid = one_overdue_loan() | {"uuid": "loan-1", "delinquent": False, "installments": []}
     text = store.canonical_json(codec.decode(Loan, codec.to_json(paid | {"opening_date": "2019-05-01"})))
     later = timezone.now() + timedelta(seconds=1)
     Record.objects.filter(pk=record.pk).update(answer=text, answer_at=later)
     assert has_outdated_figures()
-    row = in_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]
+    row = read_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]
     assert (row["Past due"], row["Aging"]) == ("", "Not known")
     assert "opened May 1, 2019" in words(viewer.get("/loans/").content.decode())
     assert not has_outdated_figures()
 
 
-def test_an_earlier_version_of_the_rules_is_replaced_by_the_job_alone(desk: Sandbox, viewer: Browser) -> None:
+def test_figures_from_earlier_rules_wait_for_the_job(cached_portal: Sandbox, viewer: Browser) -> None:
     save_borrower("b-1", "Earlier Rules LLC")
     for number in range(3):
-        save_answer(Loan, "b-1", f"loan-{number}", one_overdue_loan())
+        save_account(Loan, "b-1", f"loan-{number}", one_overdue_loan())
     Record.objects.update(figures_version=None, figures_from=None, needs_check=True)
     found = {f"loan-{number}" for number in range(3)}
-    assert amounts_found(viewer, "/loans/?check=yes") == found
+    assert find_accounts(viewer, "/loans/?check=yes") == found
     recalculate_after_midnight()
     run_job(str(start_job(recalculate_figures).pk))
-    assert amounts_found(viewer, "/loans/?check=yes") == set()
+    assert find_accounts(viewer, "/loans/?check=yes") == set()
     assert not has_outdated_figures(or_earlier_rules=True)
 
 
-def test_outdated_figures_are_found_along_an_index(desk: Sandbox) -> None:
+def test_outdated_figures_are_found_with_an_index(cached_portal: Sandbox) -> None:
     explain = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -297,8 +299,8 @@ def test_outdated_figures_are_found_along_an_index(desk: Sandbox) -> None:
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")
 @pytest.mark.parametrize(("listing", "state"), [(LOANS, "delinquent=yes"), (LINES, "past_due=yes")])
-def test_what_is_past_due_is_ordered_by_due_date_along_an_index(
-    desk: Sandbox, listing: ListPage, state: str
+def test_past_due_accounts_are_sorted_with_an_index(
+    cached_portal: Sandbox, listing: ListPage, state: str
 ) -> None:
     found = listing.find(QueryDict(f"{state}&sort=due")).found
     assert re.search(r"INDEX (loans|lines)_late ", found.explain())
@@ -314,40 +316,40 @@ def test_what_is_past_due_is_ordered_by_due_date_along_an_index(
         ("10000000000000.00", "Not known", ""),
     ],
 )
-def test_a_large_amount_is_listed_or_said_to_be_too_large(
-    desk: Sandbox, viewer: Browser, limit: str, listed: str, exported: str
+def test_a_large_amount_is_listed_or_marked_too_large(
+    cached_portal: Sandbox, viewer: Browser, limit: str, listed: str, exported: str
 ) -> None:
     save_borrower("b-1", "Large Amounts LLC")
-    line = save_answer(Statement, "b-1", "line-1", {"principal_balance": Decimal(limit), "days_past_due": 0})
+    line = save_account(Statement, "b-1", "line-1", {"principal_balance": Decimal(limit), "days_past_due": 0})
     assert listed in words(viewer.get("/lines/").content.decode())
-    assert in_csv(viewer, "/lines/export.csv?sort=due")["line-1"]["Principal"] == exported
+    assert read_csv(viewer, "/lines/export.csv?sort=due")["line-1"]["Principal"] == exported
     page = words(viewer.get(line.get_absolute_url()).content.decode())
     assert wording.money(Decimal(limit)) in page
     assert ("lists show it as not known" in page) == (not exported)
-    assert amounts_found(viewer, "/lines/?check=yes") == (set() if exported else {"line-1"})
+    assert find_accounts(viewer, "/lines/?check=yes") == (set() if exported else {"line-1"})
 
 
-def test_a_closed_account_is_left_out_and_that_is_said(desk: Sandbox, viewer: Browser) -> None:
+def test_closed_accounts_are_reported_but_not_counted(cached_portal: Sandbox, viewer: Browser) -> None:
     owner = save_borrower("b-1", "Closed Doors LLC")
     rows = [{"due_date": "2020-01-31", "total": Decimal("75.10"), "status": "SCHEDULED"}]
-    save_answer(Loan, "b-1", "loan-1", {"delinquent": True, "status": "CHARGED_OFF", "installments": rows})
-    save_answer(Statement, "b-1", "line-1", {"past_due_balance": Decimal("12.50"), "days_past_due": 3})
-    assert in_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "12.50"
+    save_account(Loan, "b-1", "loan-1", {"delinquent": True, "status": "CHARGED_OFF", "installments": rows})
+    save_account(Statement, "b-1", "line-1", {"past_due_balance": Decimal("12.50"), "days_past_due": 3})
+    assert read_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "12.50"
     page = words(viewer.get(owner.get_absolute_url()).content.decode())
     assert "Past due $12.50 3 days · 1 closed account not counted" in page
     for number, status in enumerate(("ACTIVE", "ACTIVE", "PAID_OFF"), 2):
         answer = {"amount": Decimal("100.10"), "status": status, "installments": []}
-        save_answer(Loan, "b-1", f"loan-{number}", answer)
+        save_account(Loan, "b-1", f"loan-{number}", answer)
     page = words(viewer.get(owner.get_absolute_url()).content.decode())
     assert "4 loans $200.20 Original amount, 2 closed loans not counted 2 active" in page
     assert "Total$200.20" in summary_text(owner)
     Record.objects.filter(uuid__in=["loan-2", "loan-3"]).update(archived_at=timezone.now())
     page = words(viewer.get(owner.get_absolute_url()).content.decode())
     assert "2 loans — Original amount, 2 closed loans not counted All are closed" in page
-    assert on_home(viewer) == ["line-1"]
+    assert past_due_on_home(viewer) == ["line-1"]
 
 
-def test_the_demo_takes_its_date_from_the_sandbox(
+def test_the_demo_uses_the_sandbox_date(
     portal_service: Sandbox, settings: LazySettings, tmp_path: Any
 ) -> None:
     with Sandbox(tmp_path / "s.sqlite3", client_id="x", secret=SECRET, control=True) as sandbox:
@@ -367,7 +369,7 @@ TODAY = date(2028, 2, 29)
 DAYS = st.none() | st.sampled_from([-60, -31, -30, -29, -1, 0, 1, 2, 31]).map(
     lambda number: str(TODAY + timedelta(days=number))
 )
-INSTALLMENTS = st.fixed_dictionaries(
+INSTALLMENT = st.fixed_dictionaries(
     {
         "due_date": DAYS,
         "total": AMOUNTS,
@@ -376,16 +378,16 @@ INSTALLMENTS = st.fixed_dictionaries(
         "paid_on": DAYS,
     }
 )
-LOANS = st.fixed_dictionaries(
+LOAN_ANSWER = st.fixed_dictionaries(
     {
         "amount": AMOUNTS,
         "delinquent": st.none() | st.booleans(),
         "status": st.sampled_from(["ACTIVE", "CLOSED", None]),
         "repayments_start_date": DAYS,
-        "installments": st.lists(INSTALLMENTS, max_size=4),
+        "installments": st.lists(INSTALLMENT, max_size=4),
     }
 )
-LINES = st.fixed_dictionaries(
+LINE_ANSWER = st.fixed_dictionaries(
     {
         "principal_balance": AMOUNTS,
         "payoff_balance": AMOUNTS,
@@ -397,8 +399,8 @@ LINES = st.fixed_dictionaries(
         "available_credit": AMOUNTS,
     }
 )
-BORROWERS = st.lists(
-    st.tuples(st.lists(LOANS, max_size=2), st.lists(LINES, max_size=2)), min_size=5, max_size=5
+PORTFOLIOS = st.lists(
+    st.tuples(st.lists(LOAN_ANSWER, max_size=2), st.lists(LINE_ANSWER, max_size=2)), min_size=5, max_size=5
 )
 
 
@@ -407,16 +409,16 @@ BORROWERS = st.lists(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(BORROWERS)
-def test_every_place_gives_the_same_figures_to_the_cent(desk: Sandbox, borrowers: list[Any]) -> None:
+@given(PORTFOLIOS)
+def test_every_page_and_file_shows_the_same_figures(cached_portal: Sandbox, borrowers: list[Any]) -> None:
     with time_machine.travel(noon(TODAY), tick=True):
         Record.objects.all().delete()
         for number, (loans, lines) in enumerate(borrowers):
             save_borrower(f"b-{number}", f"Borrower {number}")
             for place, answer in enumerate(loans):
-                save_answer(Loan, f"b-{number}", f"loan-{number}-{place}", answer)
+                save_account(Loan, f"b-{number}", f"loan-{number}-{place}", answer)
             for place, answer in enumerate(lines):
-                save_answer(Statement, f"b-{number}", f"line-{number}-{place}", answer)
+                save_account(Statement, f"b-{number}", f"line-{number}-{place}", answer)
         User.objects.filter(username="viewer").delete()
         viewer = browser_of(Role.VIEWER)
         columns = ["amount", "remaining", "past_due", "days", "due", "principal", "status"]
@@ -433,30 +435,30 @@ def test_every_place_gives_the_same_figures_to_the_cent(desk: Sandbox, borrowers
         check_home(viewer, accounts)
 
 
-DUE = ("Past due", "Days past due", "Aging", "Due next", "Amount due next")
-IN_FILES = {
-    "loan": (*DUE, "Amount", "Remaining payments", "Principal"),
-    "line": (*DUE, "Limit", "Principal", "Principal as % of limit", "Available"),
+OWED_COLUMNS = ("Past due", "Days past due", "Aging", "Due next", "Amount due next")
+FILE_COLUMNS = {
+    "loan": (*OWED_COLUMNS, "Amount", "Remaining payments", "Principal"),
+    "line": (*OWED_COLUMNS, "Limit", "Principal", "Principal as % of limit", "Available"),
 }
 
 
-def in_words(value: Any) -> str:
-    """A figure as CSV writes it."""
+def csv_text(value: Any) -> str:
+    """Return a figure as CSV writes it."""
     return "" if value is None else f"{value:.2f}" if isinstance(value, Decimal) else str(value)
 
 
 def check_lists(viewer: Browser, accounts: dict[str, Any]) -> None:
-    """Lists, search, filters and all three kinds of files."""
+    """Check lists, search, filters and all three file formats."""
     for address, kind in (("/loans/", "loan"), ("/lines/", "line")):
         wanted = {uuid: one for uuid, one in accounts.items() if uuid.startswith(kind)}
         file = f"{address}export.csv?sort=past_due"
-        plain, lines, sheet = in_csv(viewer, file), in_lines(viewer, file), in_sheet(viewer, file)
-        shown = listed_rows(viewer, f"{address}?size=100")
+        plain, lines, sheet = read_csv(viewer, file), read_json_lines(viewer, file), read_sheet(viewer, file)
+        shown = list_rows(viewer, f"{address}?size=100")
         assert set(plain) == set(lines) == set(sheet) == set(wanted) == set(shown)
         for uuid, one in wanted.items():
-            for name in IN_FILES[kind]:
+            for name in FILE_COLUMNS[kind]:
                 value = one[name]
-                assert plain[uuid][name] == in_words(value), name
+                assert plain[uuid][name] == csv_text(value), name
                 assert lines[uuid][name] == (str(value) if isinstance(value, date) else value), name
                 assert sheet[uuid][name] == value, name
             on_screen = {"Remaining payments", "Principal", "Available", "Past due", "Amount due next"} & set(
@@ -467,14 +469,14 @@ def check_lists(viewer: Browser, accounts: dict[str, Any]) -> None:
             for name in on_screen - silent:
                 assert (wording.money(one[name]) or "Not known") in shown[uuid], name
         above = {uuid for uuid, one in wanted.items() if one["Past due"] is not None and one["Past due"] > 0}
-        assert amounts_found(viewer, f"{address}?q=past_due:%3E0&size=100") == above
+        assert find_accounts(viewer, f"{address}?q=past_due:%3E0&size=100") == above
         for bucket in Aging:
             expected = {uuid for uuid, one in wanted.items() if one["Aging"] == bucket}
-            assert amounts_found(viewer, f"{address}?aging={bucket.name.lower()}&size=100") == expected
+            assert find_accounts(viewer, f"{address}?aging={bucket.name.lower()}&size=100") == expected
 
 
-def listed_rows(viewer: Browser, address: str) -> dict[str, str]:
-    """The words of each row of a list."""
+def list_rows(viewer: Browser, address: str) -> dict[str, str]:
+    """Return the text of each row of a list by ID."""
     rows = viewer.get(address).content.decode().split("<tr data-row>")[1:]
     return {
         found[1]: words(row.partition("</tr>")[0])
@@ -484,7 +486,7 @@ def listed_rows(viewer: Browser, address: str) -> dict[str, str]:
 
 
 def check_pages(viewer: Browser, accounts: dict[str, Any]) -> None:
-    """The pages of accounts."""
+    """Check the pages of accounts."""
     for uuid, one in accounts.items():
         page = words(viewer.get(Record.objects.get(uuid=uuid).get_absolute_url()).content.decode())
         if uuid.startswith("loan"):
@@ -506,12 +508,12 @@ def check_pages(viewer: Browser, accounts: dict[str, Any]) -> None:
 
 
 def check_borrowers(viewer: Browser, accounts: dict[str, Any]) -> None:
-    """The list of borrowers, each one's page, and one's print."""
-    listed = in_csv(viewer, "/borrowers/export/?sort=past_due")
+    """Check the list of borrowers, each borrower's page, and one printed summary."""
+    listed = read_csv(viewer, "/borrowers/export/?sort=past_due")
     for number in range(5):
         of_borrower = {uuid: one for uuid, one in accounts.items() if f"-{number}-" in uuid}
-        amount, unknown = owed.of_borrower(list(of_borrower.values()))
-        assert listed[f"b-{number}"]["Past due"] == in_words(amount)
+        amount, unknown = owed.borrower_past_due(list(of_borrower.values()))
+        assert listed[f"b-{number}"]["Past due"] == csv_text(amount)
         assert listed[f"b-{number}"]["Accounts with past due not known"] == str(unknown or "")
         page = words(viewer.get(f"/borrowers/b-{number}/").content.decode())
         total = wording.money(amount) if amount else "Not known" if unknown else ""
@@ -524,7 +526,7 @@ def check_borrowers(viewer: Browser, accounts: dict[str, Any]) -> None:
 
 
 def printed_row(uuid: str, one: dict[str, Any]) -> str:
-    """The figures of an account in a row of the printed summary, without spaces."""
+    """Return an account's row in the printed summary, without spaces."""
     names = ("Amount", "Principal", "Remaining payments") if "loan" in uuid else ("Available",)
     figures = [wording.money(one[name]) or ("—" if name == "Amount" else "Not known") for name in names]
     figures.append(wording.money(one["Past due"]) or "Not known")
@@ -535,10 +537,10 @@ def printed_row(uuid: str, one: dict[str, Any]) -> str:
 
 
 def check_home(viewer: Browser, accounts: dict[str, Any]) -> None:
-    """What is past due on home, the worst first, and its sum in the title."""
+    """Check the past due accounts on the home page, their order and their total."""
     late = {uuid: one["Past due"] for uuid, one in accounts.items() if one["is_late"]}
     worst_first = sorted(late.values(), key=lambda one: (one is None, one or 0), reverse=True)
-    on_screen = on_home(viewer)
+    on_screen = past_due_on_home(viewer)
     assert sorted(on_screen) == sorted(late)
     assert [late[uuid] for uuid in on_screen] == worst_first
     known = sum((one for one in late.values() if one is not None), ZERO)

@@ -1,4 +1,4 @@
-"""The door to the lending service: what every write and read leaves behind, and what each failure looks like."""
+"""Tests of the gateway to the lending service: what writes and reads record, and how failures look."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def borrower(portal_service: Sandbox) -> Record:
 
 @pytest.fixture
 def unreachable(portal_service: Sandbox, settings: LazySettings) -> None:
-    """Nobody listens where the service should be."""
+    """Point the portal at a port where no server listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         settings.SERVICING_URL = f"http://127.0.0.1:{listener.getsockname()[1]}"
     gateway.client.cache_clear()
@@ -56,11 +56,11 @@ def submit(browser: Browser, borrower: Record, *, amount: str = "1200.00", **ext
     return browser.post("/trial/submit/", typed | extra, headers=headers)
 
 
-def submissions(sandbox: Sandbox) -> int:
+def count_submissions(sandbox: Sandbox) -> int:
     return [call.operation for call in sandbox.calls].count("applications.submit")
 
 
-def trail(intent: WriteIntent) -> list[tuple[str, str]]:
+def entries_of(intent: WriteIntent) -> list[tuple[str, str]]:
     return list(Entry.objects.filter(intent_id=intent.pk).order_by("id").values_list("phase", "result"))
 
 
@@ -72,9 +72,9 @@ class TestWrite:
         intent = WriteIntent.objects.get()
         assert (answer.status_code, intent.state, intent.status) == (200, "confirmed", 200)
         assert (intent.subject_kind, intent.subject_uuid) == ("application", answer.content.decode())
-        assert trail(intent) == [("attempt", ""), ("outcome", "confirmed")]
+        assert entries_of(intent) == [("attempt", ""), ("outcome", "confirmed")]
 
-    def test_the_answer_is_remembered_with_the_call(self, servicer: Browser, borrower: Record) -> None:
+    def test_the_answer_and_the_call_are_saved(self, servicer: Browser, borrower: Record) -> None:
         answer = submit(servicer, borrower)
         record = Record.objects.get(kind=Kind.APPLICATION)
         call = RemoteCall.objects.get()
@@ -89,11 +89,11 @@ class TestWrite:
     ) -> None:
         portal_service.fail_next("applications.submit", delay=0.5)
         submit(servicer, borrower)
-        took = RemoteCall.objects.get().duration_ms
-        assert 500 <= took < 60_000
-        assert Entry.objects.get(phase="outcome").detail["duration_ms"] == took
+        duration = RemoteCall.objects.get().duration_ms
+        assert 500 <= duration < 60_000
+        assert Entry.objects.get(phase="outcome").detail["duration_ms"] == duration
 
-    def test_entries_name_who_wrote_what_and_why(self, servicer: Browser, borrower: Record) -> None:
+    def test_entries_record_the_actor_request_and_reason(self, servicer: Browser, borrower: Record) -> None:
         answer = submit(servicer, borrower, headers={"User-Agent": "Desk browser"})
         attempt, outcome = Entry.objects.exclude(phase="event").order_by("id")
         assert attempt.detail == {"request": {"amount": "1200.00"}}
@@ -127,7 +127,7 @@ class TestWrite:
         ],
         ids=str,
     )
-    def test_every_other_ending_is_one_outcome_and_one_page(
+    def test_every_failure_records_one_outcome(
         self,
         servicer: Browser,
         borrower: Record,
@@ -140,20 +140,20 @@ class TestWrite:
         answer = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
         assert (answer.status_code, intent.state) == (status, state)
-        assert trail(intent) == [("attempt", ""), ("outcome", state)]
+        assert entries_of(intent) == [("attempt", ""), ("outcome", state)]
         assert RemoteCall.objects.get().status == intent.status
         assert not Record.objects.filter(kind=Kind.APPLICATION).exists()
 
-    def test_what_never_left_is_not_sent(
+    def test_an_unreachable_service_leaves_the_write_not_sent(
         self, servicer: Browser, borrower: Record, unreachable: None
     ) -> None:
         answer = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
         assert (answer.status_code, intent.state, intent.status) == (503, "not_sent", None)
-        assert trail(intent) == [("attempt", ""), ("outcome", "not_sent")]
+        assert entries_of(intent) == [("attempt", ""), ("outcome", "not_sent")]
         assert "Nothing was sent." in answer.content.decode()
 
-    def test_the_services_words_are_quoted(
+    def test_the_services_message_is_quoted(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", status=400, message="amount is <too> large")
@@ -161,7 +161,7 @@ class TestWrite:
         assert "<q>amount is &lt;too&gt; large</q>" in page
         assert WriteIntent.objects.get().message == "amount is <too> large"
 
-    def test_an_unknown_outcome_leads_to_its_record(
+    def test_an_unknown_outcome_links_to_the_write(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", cut_after_commit=True)
@@ -169,7 +169,7 @@ class TestWrite:
         assert "may or may not have gone through" in page
         assert f'href="{WriteIntent.objects.get().get_absolute_url()}"' in page
 
-    def test_what_our_own_rules_refuse_leaves_nothing(
+    def test_locally_rejected_input_is_never_sent(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         answer = submit(servicer, borrower, amount="-5")
@@ -177,7 +177,7 @@ class TestWrite:
         assert "amount" in answer.content.decode()
         assert (portal_service.calls, WriteIntent.objects.count()) == ([], 0)
 
-    def test_a_write_without_a_form_has_an_intent_too(
+    def test_a_write_without_a_form_has_an_intent(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         loan = portal_service.world.loan(borrower.uuid)
@@ -195,19 +195,19 @@ class TestSendingOnce:
     ) -> None:
         submit(servicer, borrower, submit_id="one")
         again = submit(servicer, borrower, submit_id="one", amount="9000.00")
-        assert (again.status_code, submissions(portal_service)) == (409, 1)
+        assert (again.status_code, count_submissions(portal_service)) == (409, 1)
         assert WriteIntent.objects.get().get_absolute_url() in again.content.decode()
 
     @pytest.mark.django_db(transaction=True)
-    def test_two_clicks_at_once_send_once(
+    def test_two_simultaneous_clicks_send_once(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", delay=0.5, times=None)
-        together = threading.Barrier(2)
+        barrier = threading.Barrier(2)
         statuses: list[int] = []
 
         def click(browser: Browser) -> None:
-            together.wait()
+            barrier.wait()
             statuses.append(submit(browser, borrower, submit_id="one").status_code)
             connections.close_all()
 
@@ -216,25 +216,25 @@ class TestSendingOnce:
             thread.start()
         for thread in threads:
             thread.join()
-        assert (sorted(statuses), submissions(portal_service)) == ([200, 409], 1)
-        assert trail(WriteIntent.objects.get()) == [("attempt", ""), ("outcome", "confirmed")]
+        assert (sorted(statuses), count_submissions(portal_service)) == ([200, 409], 1)
+        assert entries_of(WriteIntent.objects.get()) == [("attempt", ""), ("outcome", "confirmed")]
 
-    def test_an_equal_one_is_refused_while_the_outcome_is_unknown(
+    def test_a_duplicate_is_rejected_while_the_outcome_is_unknown(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", cut_after_commit=True)
         submit(servicer, borrower, once="on")
         again = submit(servicer, borrower, once="on")
-        assert (again.status_code, submissions(portal_service)) == (409, 1)
+        assert (again.status_code, count_submissions(portal_service)) == (409, 1)
         assert WriteIntent.objects.get().get_absolute_url() in again.content.decode()
 
-    def test_an_equal_one_may_follow_one_that_ended(
+    def test_a_duplicate_is_sent_after_a_confirmed_write(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         submit(servicer, borrower, once="on")
         assert submit(servicer, borrower, once="on").status_code == 200
 
-    def test_a_different_one_may_follow_one_that_is_open(
+    def test_a_different_write_is_sent_while_one_is_open(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", cut_after_commit=True)
@@ -243,16 +243,14 @@ class TestSendingOnce:
 
 
 def branch_session() -> Session:
-    """What an operator names in SERVICING_SESSION."""
+    """Create the session that SERVICING_SESSION names."""
     session = Session()
     session.headers["X-Branch"] = "7"
     return session
 
 
 class TestConnection:
-    def test_a_proxy_or_a_ready_session_carries_the_calls(
-        self, viewer: Browser, settings: LazySettings
-    ) -> None:
+    def test_calls_use_a_proxy_or_a_custom_session(self, viewer: Browser, settings: LazySettings) -> None:
         with Wire() as wire:
             wire.answer(answered('{"uuid": "l-1"}'))
             settings.SERVICING_URL, settings.SERVICING_PROXY = "http://lender.example", wire.url
@@ -268,8 +266,8 @@ class TestConnection:
         assert "x-branch: 7" in wire.heads[1]
 
 
-class TestWhenOurSideFails:
-    def test_nothing_is_sent_that_cannot_be_recorded(
+class TestPortalFailures:
+    def test_a_write_that_cannot_be_recorded_is_not_sent(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         databases.fill_the_disk("audit_entry")
@@ -277,7 +275,7 @@ class TestWhenOurSideFails:
             submit(servicer, borrower)
         assert (portal_service.calls, WriteIntent.objects.count()) == ([], 0)
 
-    def test_nothing_is_sent_inside_a_transaction_that_could_take_its_record_back(
+    def test_a_write_inside_a_transaction_is_not_sent(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         typed = {"submit_id": "one", "borrower": borrower.uuid, "amount": "1200"}
@@ -285,7 +283,7 @@ class TestWhenOurSideFails:
             servicer.post("/trial/submit-in-a-transaction/", typed)
         assert portal_service.calls == []
 
-    def test_an_outcome_that_cannot_be_recorded_waits_in_the_spool(
+    def test_an_outcome_that_cannot_be_recorded_is_spooled(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         databases.fill_the_disk("registry_record")
@@ -300,45 +298,45 @@ class TestWhenOurSideFails:
         assert (writes.replay_answers(), writes.replay_answers()) == (0, 0)
         intent.refresh_from_db()
         assert (intent.state, intent.subject_uuid) == ("confirmed", application.body["uuid"])
-        assert trail(intent) == [("attempt", ""), ("outcome", "confirmed")]
+        assert entries_of(intent) == [("attempt", ""), ("outcome", "confirmed")]
         assert (RemoteCall.objects.count(), ANSWERS.entries()) == (1, [])
 
     @pytest.mark.django_db(transaction=True)
-    def test_a_crash_in_the_middle_leaves_sending_and_later_unknown(
+    def test_a_write_of_a_killed_process_becomes_unknown(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", delay=60)
         process = subprocess.Popen(
-            [sys.executable, "-c", SENDS, borrower.uuid],
-            env=os.environ | in_a_process(portal_service),
+            [sys.executable, "-c", SUBMIT_SCRIPT, borrower.uuid],
+            env=os.environ | process_environment(portal_service),
         )
-        wait_until(lambda: submissions(portal_service) == 1)
+        wait_until(lambda: count_submissions(portal_service) == 1)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         intent = WriteIntent.objects.get()
-        assert (intent.state, trail(intent), close_stale_writes()) == ("sending", [("attempt", "")], 0)
+        assert (intent.state, entries_of(intent), close_stale_writes()) == ("sending", [("attempt", "")], 0)
 
         WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
         assert (close_stale_writes(), close_stale_writes()) == (1, 0)
         intent.refresh_from_db()
-        assert (intent.state, trail(intent)) == ("unknown", [("attempt", ""), ("outcome", "unknown")])
+        assert (intent.state, entries_of(intent)) == ("unknown", [("attempt", ""), ("outcome", "unknown")])
         outcome = Entry.objects.get(intent_id=intent.pk, phase="outcome")
         assert (outcome.detail, outcome.actor_name) == ({"note": "no outcome was recorded in time"}, "system")
 
-    def test_what_was_given_up_keeps_its_one_outcome_when_an_answer_comes_late(
+    def test_a_late_answer_keeps_the_first_outcome(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         watcher = gateway.Watcher(gateway.Actor.system("late"))
-        service_client = gateway.client().with_watcher(GivenUpMeanwhile(watcher))
+        service_client = gateway.client().with_watcher(SlowWatcher(watcher))
         application = service_client.applications.submit(borrower.uuid, amount=Decimal(1200))
         intent = WriteIntent.objects.get()
         assert (intent.state, intent.subject_uuid) == ("confirmed", application.uuid)
-        assert trail(intent) == [("attempt", ""), ("outcome", "unknown"), ("event", "confirmed")]
+        assert entries_of(intent) == [("attempt", ""), ("outcome", "unknown"), ("event", "confirmed")]
         assert Record.objects.filter(kind=Kind.APPLICATION).exists()
 
 
-class GivenUpMeanwhile:
-    """A process that slept so long in the middle of a call that its write was taken for lost."""
+class SlowWatcher:
+    """A watcher whose write is closed as stale before its answer arrives."""
 
     def __init__(self, watcher: gateway.Watcher) -> None:
         self.watcher = watcher
@@ -350,7 +348,7 @@ class GivenUpMeanwhile:
         close_stale_writes()
 
 
-SENDS = """
+SUBMIT_SCRIPT = """
 import sys, django
 django.setup()
 from decimal import Decimal
@@ -359,8 +357,8 @@ client_for(Actor.system("trial")).applications.submit(sys.argv[1], amount=Decima
 """
 
 
-def in_a_process(sandbox: Sandbox) -> dict[str, str]:
-    """The environment of another process on this test's database and sandbox."""
+def process_environment(sandbox: Sandbox) -> dict[str, str]:
+    """Return the environment of a process that uses this test's database and sandbox."""
     return {
         "DATABASE_URL": databases.database_url(),
         "SERVICING_URL": sandbox.url,
@@ -369,10 +367,10 @@ def in_a_process(sandbox: Sandbox) -> dict[str, str]:
     }
 
 
-def wait_until(happened: Any, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, "it did not happen"
+def wait_until(condition: Any, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.05)
 
 
@@ -381,7 +379,7 @@ class TestRead:
     def address(self, borrower: Record, portal_service: Sandbox) -> str:
         return f"/trial/read/{borrower.uuid}/{portal_service.world.loan(borrower.uuid)['uuid']}/"
 
-    def test_an_answer_is_remembered_and_the_call_is_kept(self, viewer: Browser, address: str) -> None:
+    def test_an_answer_and_its_call_are_saved(self, viewer: Browser, address: str) -> None:
         loan = viewer.get(address).content.decode()
         call = RemoteCall.objects.get()
         assert Record.objects.get(kind=Kind.LOAN).uuid == loan
@@ -400,7 +398,7 @@ class TestRead:
         ],
         ids=str,
     )
-    def test_every_failure_has_its_page_and_its_notice(
+    def test_every_failure_has_a_page_and_a_notice(
         self,
         viewer: Browser,
         portal_service: Sandbox,
@@ -417,14 +415,14 @@ class TestRead:
         assert "<html" in page.content.decode()
         assert notice.content.decode().strip().startswith('<section class="sd-card" id="notice">')
 
-    def test_a_boosted_link_gets_the_whole_page(
+    def test_a_boosted_link_receives_the_whole_page(
         self, viewer: Browser, portal_service: Sandbox, address: str
     ) -> None:
         portal_service.fail_next("loans.get", status=404)
         page = viewer.get(address, headers=htmx("body") | {"HX-Boosted": "true"})
         assert "<html" in page.content.decode()
 
-    def test_what_points_at_our_own_settings_is_logged_with_its_reference(
+    def test_rejected_credentials_are_logged_with_the_reference(
         self, viewer: Browser, portal_service: Sandbox, address: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         portal_service.fail_next("loans.get", status=401)
@@ -438,8 +436,8 @@ class TestRead:
         assert (answer.status_code, portal_service.calls) == (422, [])
 
 
-class TestOwnErrorPages:
-    def test_a_missing_role_is_named_and_recorded(self, viewer: Browser) -> None:
+class TestErrorPages:
+    def test_a_missing_role_is_shown_and_recorded(self, viewer: Browser) -> None:
         page = viewer.post("/trial/submit/")
         assert page.status_code == 403
         assert "Requires the servicer or supervisor role" in page.content.decode()
@@ -456,14 +454,14 @@ class TestOwnErrorPages:
             (Role.AUDITOR, "/admin/audit/entry/add/"),
         ],
     )
-    def test_a_refusal_in_the_admin_is_recorded_with_its_address(self, role: Role, address: str) -> None:
+    def test_denied_admin_access_is_recorded_with_its_path(self, role: Role, address: str) -> None:
         assert browser_of(role).get(address).status_code == 403
         assert Entry.objects.get(action="accounts.refused").detail == {"path": address}
 
     @pytest.mark.parametrize(
         ("address", "status"), [("/trial/submit/", 403), ("/nowhere/", 404), ("/trial/breaks/", 500)]
     )
-    def test_each_is_a_page_and_for_a_fragment_a_notice(
+    def test_each_error_has_a_page_and_a_notice(
         self, portal_service: Sandbox, address: str, status: int
     ) -> None:
         browser = browser_of(Role.VIEWER, raise_request_exception=False)
@@ -473,7 +471,7 @@ class TestOwnErrorPages:
         assert notice.content.decode().strip().startswith('<section class="sd-card" id="notice">')
 
     @pytest.mark.parametrize(("environment", "band"), [("live", "LIVE"), ("sandbox", "SANDBOX")])
-    def test_the_barest_pages_still_say_whether_money_is_real(
+    def test_error_pages_show_the_environment(
         self, portal_service: Sandbox, settings: LazySettings, environment: str, band: str
     ) -> None:
         settings.SERVICING_ENVIRONMENT = environment
@@ -485,14 +483,14 @@ class TestOwnErrorPages:
             assert "Times shown in" not in page.content.decode()
             assert "Reference r-" in page.content.decode()
 
-    def test_a_form_from_before_another_sign_in_says_what_to_do(self, portal_service: Sandbox) -> None:
+    def test_a_form_without_a_csrf_token_asks_to_reload(self, portal_service: Sandbox) -> None:
         browser = browser_of(Role.SERVICER, enforce_csrf_checks=True)
         page = browser.post("/trial/submit/", {"submit_id": "one"})
         assert page.status_code == 403
         assert "reload the page and send the form again" in page.content.decode()
 
 
-def test_times_are_read_in_the_business_zone_or_the_persons_own(viewer: Browser) -> None:
+def test_times_use_the_business_or_personal_time_zone(viewer: Browser) -> None:
     assert viewer.get("/trial/zone/").content == b"America/New_York"
     User.objects.update(time_zone="America/Denver")
     assert viewer.get("/trial/zone/").content == b"America/Denver"

@@ -1,4 +1,4 @@
-"""A generated database holds what the portal would store of the service's answers, and can be worked with."""
+"""Tests of the generator of large test databases."""
 
 import json
 import os
@@ -33,7 +33,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def generate(transactional_db: None) -> Run:
-    """The command as it is typed, on the test's own database."""
+    """Return a function that runs the command on the test's database."""
 
     def run(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
         forget_connections()
@@ -46,22 +46,22 @@ def generate(transactional_db: None) -> Run:
 
 @pytest.fixture
 def world(generate: Run, viewer: Browser) -> Browser:
-    done = generate("--borrowers", "60", "--messages", "50")
-    assert done.stdout == "Generated 60 borrowers and 50 messages.\n", done.stderr
+    process = generate("--borrowers", "60", "--messages", "50")
+    assert process.stdout == "Generated 60 borrowers and 50 messages.\n", process.stderr
     return viewer
 
 
-def stored(model: type[Model], *besides: str) -> list[dict[str, Any]]:
-    """Every column of every row, without its key and those named."""
+def column_values(model: type[Model], *excluded: str) -> list[dict[str, Any]]:
+    """Return all rows without their keys and the excluded columns."""
     names = [
         field.attname
         for field in model._meta.concrete_fields
-        if field.attname not in besides and not field.auto_created
+        if field.attname not in excluded and not field.auto_created
     ]
     return list(model._default_manager.order_by("uuid").values(*names))
 
 
-def test_what_it_invents_is_what_the_portal_stores_of_the_same_answers(world: Browser) -> None:
+def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     borrowers = Record.objects.filter(kind=Kind.BORROWER)
     assert {one.status for one in borrowers} == {"", "APPROVED", "OPEN"}
     assert {one.flagged for one in borrowers} == {True, False}
@@ -71,7 +71,7 @@ def test_what_it_invents_is_what_the_portal_stores_of_the_same_answers(world: Br
     repayments = Record.objects.filter(kind=Kind.REPAYMENT)
     assert [owners[one.parent_uuid] for one in repayments] == [one.borrower_uuid for one in repayments]
 
-    generated = stored(Record, "created_at", "updated_at")
+    generated = column_values(Record, "created_at", "updated_at")
     records = list(Record.objects.order_by("id"))
     assert all(record.created_at == record.updated_at == record.answer_at for record in records)
     assert [sum(record.kind == kind for record in records) for kind in MODELS] == [60, 120, 6, 60, 30, 12]
@@ -81,17 +81,17 @@ def test_what_it_invents_is_what_the_portal_stores_of_the_same_answers(world: Br
         ids = {"borrower_uuid": record.borrower_uuid, "parent_uuid": record.parent_uuid}
         items = store.observe(answer, uuid=record.uuid, **ids)
         store.save(items, source=Source.SERVICE, at=record.answer_at)
-    assert stored(Record, "created_at", "updated_at") == generated
+    assert column_values(Record, "created_at", "updated_at") == generated
 
-    generated = stored(Message, "stored_at")
+    generated = column_values(Message, "stored_at")
     bodies = [json.loads(body) for body in Message.objects.values_list("body", flat=True)]
     assert len(bodies) == 50
     Message.objects.all().delete()
     save_messages(codec.read_list(ListedMessage, codec.parse(json.dumps(bodies))))
-    assert stored(Message, "stored_at") == generated
+    assert column_values(Message, "stored_at") == generated
 
 
-def test_it_has_every_index_again(generate: Run) -> None:
+def test_all_indexes_are_rebuilt(generate: Run) -> None:
     def indexes(model: type[Model]) -> Any:
         with connection.cursor() as cursor:
             found = connection.introspection.get_constraints(cursor, model._meta.db_table)
@@ -109,7 +109,7 @@ def test_it_has_every_index_again(generate: Run) -> None:
     assert [indexes(model) for model in models] == before
 
 
-def test_it_can_be_searched_listed_and_written_to(world: Browser) -> None:
+def test_generated_data_can_be_searched_listed_and_extended(world: Browser) -> None:
     one = Record.objects.filter(kind=Kind.BORROWER).last()
     message = Message.objects.first()
     assert one
@@ -124,7 +124,7 @@ def test_it_can_be_searched_listed_and_written_to(world: Browser) -> None:
         one.get_absolute_url(),
     ):
         assert world.get(page).status_code == 200
-    # The triggers of the search are back.
+    # The search triggers work again.
     answer = codec.decode(Borrower, '{"uuid":"b-1","first_name":"Quillon Ferry Works","key_people":[]}')
     store.save(store.observe(answer), source=Source.SERVICE)
     assert "/borrowers/b-1/" in world.get("/search/", {"q": "quillon"}).content.decode()
@@ -132,8 +132,8 @@ def test_it_can_be_searched_listed_and_written_to(world: Browser) -> None:
     assert "/messages/m-1/" in world.get("/messages/", {"q": "zebrawood"}).content.decode()
 
 
-def test_invented_records_never_join_real_ones(world: Browser, generate: Run) -> None:
-    real = {
+def test_production_databases_with_records_are_rejected(world: Browser, generate: Run) -> None:
+    production = {
         "DEBUG": "off",
         "SECRET_KEY": "k3-9Zr_TqV7wXy2LmN8pQ4sB6dF1hJ5gC0aEuRiOoPzXcVbNmAsDfGhJkLqWeRtY",
         "SERVICING_URL": "https://service.example",
@@ -141,7 +141,7 @@ def test_invented_records_never_join_real_ones(world: Browser, generate: Run) ->
         "SERVICING_SECRET": "0123456789abcdef0123456789abcdef",
         "ALLOWED_HOSTS": "desk.example",
     }
-    refused = generate("--borrowers", "1", **real)
+    refused = generate("--borrowers", "1", **production)
     assert (refused.returncode, refused.stdout) == (1, ""), refused.stderr
     assert refused.stderr.startswith("This database holds records.")
     generate("--borrowers", "2", "--messages", "2").check_returncode()

@@ -1,4 +1,4 @@
-"""Inputs that nobody should send, a few hundred of them; `make faults` sends ten thousand."""
+"""Sends a few hundred hostile inputs; `make faults` sends ten thousand."""
 
 import pytest
 from django.test import Client as Browser
@@ -14,7 +14,7 @@ from tests.faults.hostile import attack
     ("role", "start", "count"),
     [(Role.SUPERVISOR, "/", 200), (Role.ADMIN, "/admin/", 40), (None, "/sign-in/", 60)],
 )
-def test_nothing_that_is_sent_to_a_form_or_a_query_is_an_error_of_ours(
+def test_hostile_forms_and_queries_cause_no_server_error(
     portal_service: Sandbox, role: Role | None, start: str, count: int
 ) -> None:
     owner = given.borrower(portal_service)
@@ -33,7 +33,7 @@ def test_nothing_that_is_sent_to_a_form_or_a_query_is_an_error_of_ours(
         f"/admin/accounts/user/{'9' * 5000}/password/",
     ],
 )
-def test_a_number_that_no_number_can_hold_is_no_error_of_ours(portal_service: Sandbox, address: str) -> None:
+def test_huge_numbers_in_urls_cause_no_server_error(portal_service: Sandbox, address: str) -> None:
     browser = browser_of(Role.ADMIN)
     assert browser.get(address.format(borrower=given.borrower(portal_service).uuid)).status_code < 500
     assert browser.post("/accounts/sessions/end/", {"session": "9" * 5000}).status_code == 303

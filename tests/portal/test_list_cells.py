@@ -1,4 +1,4 @@
-"""Cells of lists are made in Python: each escapes what the service, a file or a colleague wrote."""
+"""Tests that list cells, which Python code renders, escape text from outside."""
 
 import json
 
@@ -22,7 +22,7 @@ WORDS = ["label", "category", "subtype", "status", "state", "city", "phone", "em
 @pytest.mark.parametrize(
     "list_page", [BORROWERS, APPLICATIONS, LOANS, LINES, REPAYMENTS], ids=lambda page: page.area
 )
-def test_hostile_text_stays_text_in_every_cell(viewer: Browser, list_page: ListPage) -> None:
+def test_hostile_text_is_escaped_in_every_cell(viewer: Browser, list_page: ListPage) -> None:
     answer = {
         "uuid": EVIL,
         "product": EVIL,

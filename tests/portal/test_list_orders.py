@@ -1,4 +1,4 @@
-"""What every list promises: each order is read along an index, on either database; an empty one says that it is."""
+"""Tests of every list: sorts that use an index, counts, and empty lists."""
 
 import re
 
@@ -29,10 +29,10 @@ ORDERS = [
 
 
 @pytest.mark.parametrize(("list_page", "sort"), ORDERS)
-def test_an_order_is_read_along_an_index(db: None, list_page: ListPage, sort: str) -> None:
+def test_every_sort_uses_an_index(db: None, list_page: ListPage, sort: str) -> None:
     found = list_page.find(QueryDict(f"sort={sort}")).found
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":  # Few rows would rather be read and put in order.
+        if connection.vendor == "postgresql":  # PostgreSQL prefers to sort when there are only some rows.
             cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
             cursor.execute("SET LOCAL enable_bitmapscan = off; SET LOCAL enable_incremental_sort = off")
     for keys in (found.values_list("pk")[:25], found.reverse().values_list("pk")[:25]):
@@ -44,7 +44,7 @@ def test_an_order_is_read_along_an_index(db: None, list_page: ListPage, sort: st
 
 @pytest.mark.parametrize("list_page", [BORROWERS, APPLICATIONS])
 @pytest.mark.parametrize("span", ["from=2026-01-01&to=2026-12-31", "from=2026-10-01", "to=2026-10-01"])
-def test_a_span_of_days_is_read_in_the_order_of_its_day(db: None, list_page: ListPage, span: str) -> None:
+def test_a_date_range_sorts_by_the_filtered_date(db: None, list_page: ListPage, span: str) -> None:
     listing = list_page.find(QueryDict(span))
     assert listing.sort == "created"
     assert list_page.find(QueryDict(f"{span}&sort=-created")).sort == "-created"
@@ -55,21 +55,19 @@ def test_a_span_of_days_is_read_in_the_order_of_its_day(db: None, list_page: Lis
 
 
 @pytest.mark.parametrize("area", ["borrowers", "applications", "loans", "lines", "repayments"])
-def test_filters_hide_nothing_of_an_empty_list(viewer: Browser, area: str) -> None:
+def test_an_empty_list_does_not_blame_its_filters(viewer: Browser, area: str) -> None:
     page = viewer.get(f"/{area}/?status=FAILED&entity=CORPORATION&q=acme").content.decode()
     assert "on file" in page
     assert "The filters hide" not in page
 
 
-def test_a_list_without_filters_counts_what_was_added_just_now(
-    viewer: Browser, portal_service: Sandbox
-) -> None:
+def test_the_count_includes_new_records_at_once(viewer: Browser, portal_service: Sandbox) -> None:
     for number in (1, 2):
         given.borrower(portal_service)
         assert f'id="borrower-total">{number}<' in viewer.get("/borrowers/").content.decode()
 
 
-def test_the_count_of_a_long_list_is_not_shown_in_another(viewer: Browser, portal_service: Sandbox) -> None:
+def test_each_long_list_shows_its_own_count(viewer: Browser, portal_service: Sandbox) -> None:
     numbers = {Kind.BORROWER: MAX_COUNTED + 1, Kind.LOAN: 60}
     for kind, number in numbers.items():
         given.many(number, kind=kind, label="Many")

@@ -1,4 +1,4 @@
-"""Mail leaves once, whatever the server does; it says what people switched on, and names no borrower."""
+"""Tests of outgoing mail: each message is sent once, only to those who want it, without borrower names."""
 
 import asyncio
 import ssl
@@ -49,7 +49,7 @@ MONDAY_NOON = datetime(2026, 11, 23, 12, tzinfo=ZONE)
 
 
 class MailServer:
-    """A real SMTP server on this machine; it can refuse, wait with its answer, and be stopped."""
+    """A real local SMTP server that can reject mail, delay its answer and be stopped."""
 
     def __init__(self) -> None:
         self.received: list[EmailMessage] = []
@@ -95,8 +95,8 @@ def server(settings: LazySettings) -> Iterator[MailServer]:
         found.stop()
 
 
-def work() -> None:
-    """What the clock of the worker does: write mail, then send it."""
+def write_and_send_mail() -> None:
+    """Run the worker's jobs that write mail and send it."""
     from portal.home.tasks import write_mail
 
     start_job(write_mail)
@@ -128,10 +128,10 @@ class TestServer:
         assert OutgoingMail.objects.get().sealed == ""
         assert states() == ["sent"]
 
-    def test_a_message_and_the_password_are_for_a_trusted_server_alone(
+    def test_mail_and_password_go_only_to_a_trusted_server(
         self, server: MailServer, settings: LazySettings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        def let_in(_: Any, __: Any, ___: Any, mechanism: str, given: Any) -> AuthResult:
+        def check_password(_: Any, __: Any, ___: Any, mechanism: str, given: Any) -> AuthResult:
             passwords.append(given.password)
             return AuthResult(success=given.password == b"walnut", handled=False)
 
@@ -139,7 +139,9 @@ class TestServer:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(own)
         server.stop()
-        server.start(tls_context=context, require_starttls=True, authenticator=let_in, auth_required=True)
+        server.start(
+            tls_context=context, require_starttls=True, authenticator=check_password, auth_required=True
+        )
         settings.EMAIL_USE_TLS, settings.EMAIL_HOST_USER = True, "desk"
         settings.EMAIL_HOST_PASSWORD = "walnut"
         outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
@@ -155,16 +157,16 @@ class TestServer:
         refused = next(doctor.mail())
         assert (refused.grade, "SMTPAuthenticationError 535" in refused.words) == ("bad", True)
 
-    def test_its_text_waits_encrypted(self, server: MailServer) -> None:
+    def test_queued_text_is_encrypted(self, server: MailServer) -> None:
         outbox.queue_mail("one:1", "ada@desk.example", "Subject", "Northwind")
         assert "Northwind" not in OutgoingMail.objects.get().sealed
 
-    def test_nothing_is_written_without_a_server(self, settings: LazySettings) -> None:
+    def test_no_mail_is_queued_without_a_server(self, settings: LazySettings) -> None:
         settings.HAS_MAIL = False
         outbox.queue_mail("one:1", "ada@desk.example", "Subject", "Text")
         assert not OutgoingMail.objects.exists()
 
-    def test_while_the_server_is_down_one_message_is_tried_later_and_later(self, server: MailServer) -> None:
+    def test_retries_back_off_while_the_server_is_down(self, server: MailServer) -> None:
         server.stop()
         with time_machine.travel(MONDAY_NOON, tick=False) as clock:
             outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
@@ -185,7 +187,7 @@ class TestServer:
             send()
         assert server.subjects == ["One", "Two"]
 
-    def test_after_a_day_it_is_given_up_which_doctor_says(self, server: MailServer) -> None:
+    def test_a_message_fails_after_a_day_and_doctor_warns(self, server: MailServer) -> None:
         server.stop()
         with time_machine.travel(MONDAY_NOON, tick=False) as clock:
             outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
@@ -194,13 +196,13 @@ class TestServer:
             send()
             mail = OutgoingMail.objects.get()
             assert (mail.state, mail.sealed, mail.attempts) == ("failed", "", 1)
-            said = [f"{one.grade}: {one.words}" for one in doctor.mail()]
-        assert said == [
+            lines = [f"{one.grade}: {one.words}" for one in doctor.mail()]
+        assert lines == [
             "bad: Can’t sign in to the mail server. Check EMAIL_URL. ConnectionRefusedError",
             "warn: Mail: 1 message of the last 7 days: given up after a day.",
         ]
 
-    def test_a_refused_message_is_tried_again(self, server: MailServer) -> None:
+    def test_a_rejected_message_is_retried(self, server: MailServer) -> None:
         server.refusal = "451 Later"
         outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
         send()
@@ -210,7 +212,7 @@ class TestServer:
         send()
         assert server.subjects == ["One"]
 
-    def test_a_server_that_never_answers_gets_it_once(
+    def test_a_server_that_never_answers_receives_mail_once(
         self, server: MailServer, settings: LazySettings, viewer: Browser
     ) -> None:
         settings.EMAIL_TIMEOUT = 1
@@ -222,7 +224,7 @@ class TestServer:
         words = "Mail: 1 message of the last 7 days: possibly not delivered."
         assert words in viewer.get("/status/").content.decode()
 
-    def test_what_a_dead_worker_was_handing_over_is_not_sent_again(self, server: MailServer) -> None:
+    def test_mail_of_a_lost_worker_is_not_sent_again(self, server: MailServer) -> None:
         outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
         OutgoingMail.objects.update(state="sending", due_at=timezone.now() - timedelta(hours=1))
         send()
@@ -230,11 +232,11 @@ class TestServer:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_workers_send_one_message_through_a_slow_server(server: MailServer) -> None:
+def test_two_workers_send_a_message_once_to_a_slow_server(server: MailServer) -> None:
     server.may_answer.clear()
     outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
 
-    def first() -> None:
+    def send_first() -> None:
         try:
             outbox.send_mail.work(Progress(job))
         finally:
@@ -243,7 +245,7 @@ def test_two_workers_send_one_message_through_a_slow_server(server: MailServer) 
     job = Job.objects.get()
     Job.objects.update(state="running")
     job.refresh_from_db()
-    thread = threading.Thread(target=first)
+    thread = threading.Thread(target=send_first)
     thread.start()
     until(lambda: server.received)
     outbox.send_mail.work(Progress(job))
@@ -253,7 +255,7 @@ def test_two_workers_send_one_message_through_a_slow_server(server: MailServer) 
     assert (server.subjects, states()) == (["One"], ["sent"])
 
 
-# --- What is written ---
+# --- Content and recipients ---
 
 
 @pytest.fixture
@@ -270,7 +272,7 @@ def switch_on(person: User, *names: str) -> None:
     User.objects.filter(pk=person.pk).update(**dict.fromkeys((f"mail_{name}" for name in names), True))
 
 
-def request(maker: User, owner: Any) -> Approval:
+def request_change(maker: User, owner: Any) -> Approval:
     approval = Approval(
         operation="borrowers.update",
         subject_kind="borrower",
@@ -288,7 +290,7 @@ def request(maker: User, owner: Any) -> Approval:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("names_allowed", [False, True])
-def test_approvals_are_mailed_to_those_who_can_decide_and_then_to_their_maker(
+def test_approvals_are_mailed_to_approvers_then_the_maker(
     server: MailServer,
     portal_service: Sandbox,
     ada: User,
@@ -300,29 +302,32 @@ def test_approvals_are_mailed_to_those_who_can_decide_and_then_to_their_maker(
     switch_on(ada, "approvals")
     switch_on(boss, "approvals")
     owner = given.borrower(portal_service)
-    approval = request(ada, owner)
-    work()
-    work()
+    approval = request_change(ada, owner)
+    write_and_send_mail()
+    write_and_send_mail()
     decide(Actor(id=boss.pk, name="Bo (boss)"), approval, approves=True, comment="")
-    work()
-    work()
-    asked, decided = server.received
-    assert (asked["To"], asked["Subject"]) == ("bo@desk.example", "Servicing Desk: A change needs approval")
+    write_and_send_mail()
+    write_and_send_mail()
+    approver_mail, maker_mail = server.received
+    assert (approver_mail["To"], approver_mail["Subject"]) == (
+        "bo@desk.example",
+        "Servicing Desk: A change needs approval",
+    )
     of = f" of {owner.label}" if names_allowed else ""
     link = f"https://desk.example/approvals/{approval.pk}/"
-    assert asked.get_content().replace("\r", "").split("\n\n") == [
+    assert approver_mail.get_content().replace("\r", "").split("\n\n") == [
         f"Ada (ada) requested a change (legal name){of}.",
         f"{link}\n",
     ]
-    assert (decided["To"], decided["Subject"]) == (
+    assert (maker_mail["To"], maker_mail["Subject"]) == (
         "ada@desk.example",
         "Servicing Desk: Your change was approved",
     )
-    assert (owner.label in str(decided)) == names_allowed
+    assert (owner.label in str(maker_mail)) == names_allowed
 
 
 @pytest.mark.django_db
-def test_daily_mail_is_written_once_on_business_days_and_names_nobody(
+def test_daily_mail_is_sent_once_per_business_day_without_names(
     server: MailServer, portal_service: Sandbox, ada: User
 ) -> None:
     switch_on(ada, "follow_ups", "promises", "digest")
@@ -343,14 +348,14 @@ def test_daily_mail_is_written_once_on_business_days_and_names_nobody(
         )  # fmt: skip
         AccountOwner.objects.create(account_uuid=loan.uuid, owner=ada)
         clock.move_to(MONDAY_NOON.replace(hour=6))
-        work()
+        write_and_send_mail()
         clock.move_to(MONDAY_NOON - timedelta(days=1))
-        work()
+        write_and_send_mail()
         assert server.received == []
         clock.move_to(MONDAY_NOON.replace(hour=7))
-        work()
+        write_and_send_mail()
         clock.move_to(MONDAY_NOON)
-        work()
+        write_and_send_mail()
     follow_ups, promises, digest = server.received
     assert follow_ups["Subject"].endswith("1 follow-up due")
     assert promises["Subject"].endswith("1 promise due today")
@@ -362,29 +367,27 @@ def test_daily_mail_is_written_once_on_business_days_and_names_nobody(
 
 
 @pytest.mark.django_db
-def test_nobody_gets_mail_without_asking_for_it(
-    server: MailServer, portal_service: Sandbox, ada: User, boss: User
-) -> None:
-    request(ada, given.borrower(portal_service))
+def test_mail_is_opt_in(server: MailServer, portal_service: Sandbox, ada: User, boss: User) -> None:
+    request_change(ada, given.borrower(portal_service))
     with time_machine.travel(MONDAY_NOON, tick=False):
-        work()
+        write_and_send_mail()
     assert server.received == []
 
 
-def silent_worker() -> None:
+def stop_worker() -> None:
     Worker.objects.create(id="w", beat_at=timezone.now() - timedelta(minutes=6))
 
 
-def failed_check() -> None:
+def fail_audit_check() -> None:
     append(Actor.system("audit"), "audit.verify", result="broken", detail={"problem": "Entry 3"})
 
 
-def outage() -> None:
+def start_outage() -> None:
     now = timezone.now()
     Outage.objects.create(since=now - timedelta(minutes=11), tries=99, ask_again_at=now)
 
 
-def old_messages() -> None:
+def delay_messages() -> None:
     then = timezone.now() - timedelta(hours=2)
     Run.objects.update_or_create(started_at=then, defaults={"ended_at": then})
 
@@ -393,34 +396,32 @@ def old_messages() -> None:
 @pytest.mark.parametrize(
     ("happen", "subject"),
     [
-        (silent_worker, "A worker stopped responding"),
-        (failed_check, "The audit check failed"),
-        (outage, "The lending service is down"),
-        (old_messages, "Messages are behind"),
+        (stop_worker, "A worker stopped responding"),
+        (fail_audit_check, "The audit check failed"),
+        (start_outage, "The lending service is down"),
+        (delay_messages, "Messages are behind"),
     ],
 )
-def test_operators_are_told_once(
+def test_operators_are_alerted_once(
     server: MailServer, portal_service: Sandbox, happen: Callable[[], None], subject: str
 ) -> None:
-    work()
+    write_and_send_mail()
     assert server.received == []
     happen()
-    work()
-    work()
+    write_and_send_mail()
+    write_and_send_mail()
     (mail,) = server.received
     assert (mail["To"], mail["Subject"]) == ("ops@desk.example", f"Servicing Desk: {subject}")
     assert "https://desk.example/status/" in mail.get_content()
 
 
 @pytest.mark.django_db
-def test_switches_are_on_the_profile_page_where_mail_can_be_sent(
-    server: MailServer, ada: User, boss: User
-) -> None:
+def test_the_profile_page_offers_mail_settings(server: MailServer, ada: User, boss: User) -> None:
     browser = Browser()
     browser.force_login(ada)
     assert "Email to ada@desk.example" in browser.get("/accounts/profile/").content.decode()
-    kept = {"theme": "auto", "density": "compact", "shortcuts": "on"}
-    assert browser.post("/accounts/profile/", kept | {"mail_digest": "on"}).status_code == 303
+    preferences = {"theme": "auto", "density": "compact", "shortcuts": "on"}
+    assert browser.post("/accounts/profile/", preferences | {"mail_digest": "on"}).status_code == 303
     ada.refresh_from_db()
     assert (ada.mail_digest, ada.mail_approvals) == (True, False)
     User.objects.filter(pk=ada.pk).update(email="")
@@ -428,7 +429,7 @@ def test_switches_are_on_the_profile_page_where_mail_can_be_sent(
 
 
 @pytest.mark.django_db
-def test_old_mail_is_forgotten(server: MailServer) -> None:
+def test_old_mail_is_deleted(server: MailServer) -> None:
     outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
     outbox.queue_mail("two:1", "ada@desk.example", "Two", "Text")
     OutgoingMail.objects.filter(key="one:1").update(created_at=timezone.now() - timedelta(days=31))

@@ -1,4 +1,4 @@
-"""What a missing value says: which call left it out and when, in a file or in an answer; or that nobody asked yet."""
+"""Tests that a missing value shows which call or file omitted it and when, or that it was never requested."""
 
 import re
 from datetime import datetime
@@ -26,22 +26,22 @@ HOVER = re.compile(r'<span class="sd-null" title="([^"]*)">—</span>')
 ONE_LINE = re.compile(r'<dt>Not provided</dt><dd[^>]* title="([^"]*)">(.*?)</dd>')
 
 
-def told(model: Any, answer: dict[str, Any], source: str = Source.SERVICE) -> Record:
-    """The service told next to nothing of it."""
+def save_answer(model: Any, answer: dict[str, Any], source: str = Source.SERVICE) -> Record:
+    """Save an answer that has almost no values."""
     read = codec.decode(model, dumps(answer))
     uuid = ACCOUNT if model is Statement else ""
     return store.save(store.observe(read, uuid=uuid, borrower_uuid=OWNER), source=source)[0]
 
 
 def at(moment: datetime | None) -> str:
-    """A moment as staff read it."""
+    """Return a time as staff see it."""
     assert moment
     with timezone.override("America/New_York"):
         return wording.moment(moment)
 
 
-def nulls(shown: str) -> dict[str, str]:
-    """What each fact without a value says on hover; several may be named in one line."""
+def null_hints(shown: str) -> dict[str, str]:
+    """Return the hover text of each fact without a value; one line may name several facts."""
     facts = ((strip_tags(name).strip(), HOVER.search(value)) for name, value in FACT.findall(shown))
     in_one_line = {
         name.capitalize(): hover for hover, names in ONE_LINE.findall(shown) for name in names.split(", ")
@@ -93,33 +93,31 @@ CREATION = "borrowers.create_commercial"
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_every_value_the_service_left_out_names_the_call_and_the_time(
+def test_missing_values_name_the_call_and_the_time(
     viewer: Browser, model: Any, answer: dict[str, Any], query: str, facts: str, call: str
 ) -> None:
-    record = told(model, answer)
+    record = save_answer(model, answer)
     shown = page(viewer, f"{record.get_absolute_url()}{query}")
-    found = nulls(shown)
+    found = null_hints(shown)
     assert set(facts.split(", ")) <= set(found)
     assert set(found.values()) == {f"Not provided by the service ({call}, {at(record.answer_at)})"}
 
 
 @pytest.mark.parametrize("area", ["loans", "lines", "applications", "repayments"])
-def test_so_does_every_value_in_a_list(viewer: Browser, area: str) -> None:
+def test_missing_values_in_lists_name_the_time(viewer: Browser, area: str) -> None:
     answers = {"loans": Loan, "lines": Statement, "applications": Application, "repayments": Repayment}
-    record = told(answers[area], {} if area == "lines" else {"uuid": ACCOUNT})
+    record = save_answer(answers[area], {} if area == "lines" else {"uuid": ACCOUNT})
     hovers = HOVER.findall(page(viewer, f"/{area}/"))
     assert any(hover.endswith(f", {at(record.answer_at)})") for hover in hovers)
 
 
-def test_a_value_that_a_file_left_out_names_the_file(viewer: Browser) -> None:
-    record = told(Loan, {"uuid": ACCOUNT}, Source.FILE)
+def test_missing_values_from_a_file_name_the_file(viewer: Browser) -> None:
+    record = save_answer(Loan, {"uuid": ACCOUNT}, Source.FILE)
     words = f"Not in the file of {at(record.answer_at)}"
-    assert set(nulls(page(viewer, record.get_absolute_url())).values()) == {words}
+    assert set(null_hints(page(viewer, record.get_absolute_url())).values()) == {words}
 
 
-def test_what_was_never_answered_is_unknown_rather_than_not_provided(
-    viewer: Browser, portal_service: Sandbox
-) -> None:
+def test_values_are_unknown_before_the_first_answer(viewer: Browser, portal_service: Sandbox) -> None:
     record = given.account(Kind.LOAN, given.borrower(portal_service), ACCOUNT)
     assert "Unknown: never asked" in HOVER.findall(page(viewer, "/loans/"))
     portal_service.fail_next("loans.get", status=503, times=9)
@@ -127,8 +125,8 @@ def test_what_was_never_answered_is_unknown_rather_than_not_provided(
     assert "Unknown: never answered" in HOVER.findall(page(viewer, "/loans/"))
 
 
-def test_a_message_names_when_it_was_read(viewer: Browser, portal_service: Sandbox) -> None:
+def test_missing_values_of_a_message_name_the_time(viewer: Browser, portal_service: Sandbox) -> None:
     message = Message.objects.create(id=1, uuid="message-1", day="2026-07-01", body='{"uuid": "message-1"}')
-    shown = nulls(page(viewer, message.get_absolute_url()))
+    shown = null_hints(page(viewer, message.get_absolute_url()))
     words = f"Not provided by the service (messages.list, {at(message.stored_at)})"
     assert shown["Event"] == shown["Status"] == words

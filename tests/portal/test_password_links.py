@@ -1,4 +1,4 @@
-"""Links by email: they set a password once, and nobody learns from them who has an account."""
+"""Tests of emailed password links: each works once, and requests do not reveal who has an account."""
 
 import re
 import threading
@@ -38,26 +38,26 @@ def maya(portal_service: Sandbox) -> User:
     return existing_user("maya", OLD, email="Maya@desk.example", role=Role.SERVICER, first_name="Maya")
 
 
-def work() -> None:
-    """What the worker does with a request for a link."""
+def run_worker() -> None:
+    """Run the worker twice: the first run queues the link, the second sends it."""
     for _ in range(2):
         call_command("work", batch=True)
 
 
-def ask(browser: Browser, address: str = "maya@desk.example") -> Any:
+def request_link(browser: Browser, address: str = "maya@desk.example") -> Any:
     answer = browser.post(ASK, {"email": address})
-    work()
+    run_worker()
     return answer
 
 
 def link_in(server: MailServer) -> str:
-    """The link of the newest message, without the host."""
+    """Return the path of the link in the newest message."""
     found = re.search(r"https://desk\.example(/\S+)", server.received[-1].get_content())
     assert found
     return found[1]
 
 
-def choose(browser: Browser, link: str, password: str = NEW) -> Any:
+def choose_password(browser: Browser, link: str, password: str = NEW) -> Any:
     return browser.post(link, {"new_password1": password, "new_password2": password})
 
 
@@ -67,26 +67,26 @@ def sign_in(browser: Browser, password: str = NEW) -> bool:
 
 
 @pytest.mark.django_db
-class TestForgotten:
+class TestForgottenPassword:
     def test_a_link_sets_a_new_password_once(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
-        elsewhere = Browser()
-        assert sign_in(elsewhere, OLD)
+        other_browser = Browser()
+        assert sign_in(other_browser, OLD)
         assert f'href="{ASK}"' in anonymous.get("/sign-in/").content.decode()
-        assert "Check your email" in ask(anonymous).content.decode()
+        assert "Check your email" in request_link(anonymous).content.decode()
         (mail,) = server.received
         assert (mail["To"], mail["Subject"]) == ("Maya@desk.example", "Servicing Desk: Choose a new password")
         assert "Your sign-in name is maya." in mail.get_content()
         link = link_in(server)
         page = anonymous.get(link)
         assert "Choose a password" in page.content.decode()
-        answer = choose(anonymous, link)
+        answer = choose_password(anonymous, link)
         assert (answer.status_code, answer["Location"]) == (302, "/sign-in/")
         assert "Your password is set." in anonymous.get("/sign-in/").content.decode()
         assert anonymous.get("/").status_code == 302
-        assert elsewhere.get("/").status_code == 302
-        again = choose(Browser(), link, "another-lantern-43")
+        assert other_browser.get("/").status_code == 302
+        again = choose_password(Browser(), link, "another-lantern-43")
         assert (again.status_code, "no longer works" in again.content.decode()) == (404, True)
         assert not sign_in(Browser(), OLD)
         assert sign_in(anonymous)
@@ -94,24 +94,24 @@ class TestForgotten:
             *("sign_in", "password_link_requested", "password_link_sent", "password_changed"),
             *("sign_in_failed", "sign_in"),
         ]
-        asked, sent, changed = Entry.objects.filter(action__contains="password").order_by("id")
-        assert (asked.actor_name, asked.subject_label) == ("anonymous", "maya@desk.example")
+        link_request, sent, changed = Entry.objects.filter(action__contains="password").order_by("id")
+        assert (link_request.actor_name, link_request.subject_label) == ("anonymous", "maya@desk.example")
         assert (sent.actor_name, sent.subject_label) == ("system", "maya")
         assert (changed.actor_name, changed.subject_label) == ("Maya (maya)", "maya")
 
     def test_two_browsers_use_a_link_at_once_and_one_succeeds(
         self, server: MailServer, anonymous: Browser, maya: User, transactional_db: None
     ) -> None:
-        ask(anonymous)
+        request_link(anonymous)
         link, answers = link_in(server), list[int]()
 
-        def use(password: str) -> None:
+        def use_link(password: str) -> None:
             try:
-                answers.append(choose(Browser(), link, password).status_code)
+                answers.append(choose_password(Browser(), link, password).status_code)
             finally:
                 connection.close()
 
-        threads = [threading.Thread(target=use, args=(f"copper-lantern-{n}",)) for n in range(4)]
+        threads = [threading.Thread(target=use_link, args=(f"copper-lantern-{n}",)) for n in range(4)]
         for one in threads:
             one.start()
         for one in threads:
@@ -119,49 +119,49 @@ class TestForgotten:
         assert sorted(answers) == [302, 404, 404, 404]
         assert Entry.objects.filter(action="accounts.password_changed").count() == 1
 
-    def test_the_second_factor_is_still_asked_for(
+    def test_the_second_factor_is_still_required(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
         assert sign_in(anonymous, OLD)
         set_up_app(anonymous)
         stranger = Browser()
-        ask(stranger)
-        assert choose(stranger, link_in(server)).status_code == 302
+        request_link(stranger)
+        assert choose_password(stranger, link_in(server)).status_code == 302
         answer = stranger.post("/sign-in/", {"login": "maya", "password": NEW})
         assert answer["Location"].startswith("/sign-in/second-factor/")
         assert stranger.get("/").status_code == 302
 
-    def test_whoever_guessed_too_often_signs_in_at_once(
+    def test_a_new_password_lifts_the_rate_limit(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
         for guess in range(6):
             sign_in(anonymous, f"guess-{guess}")
-        ask(anonymous)
-        choose(anonymous, link_in(server))
+        request_link(anonymous)
+        choose_password(anonymous, link_in(server))
         assert sign_in(anonymous)
 
     @pytest.mark.parametrize("typed", ["short", "password1234", "maya@desk.example"])
-    def test_a_bad_password_is_refused_and_the_link_keeps_working(
+    def test_a_weak_password_is_rejected_and_the_link_stays_valid(
         self, server: MailServer, anonymous: Browser, maya: User, typed: str
     ) -> None:
-        ask(anonymous)
-        answer = choose(anonymous, link_in(server), typed)
+        request_link(anonymous)
+        answer = choose_password(anonymous, link_in(server), typed)
         assert (answer.status_code, "The password was not changed." in answer.content.decode()) == (422, True)
-        assert choose(anonymous, link_in(server)).status_code == 302
+        assert choose_password(anonymous, link_in(server)).status_code == 302
 
     def test_a_link_expires_after_a_day(self, server: MailServer, anonymous: Browser, maya: User) -> None:
-        ask(anonymous)
+        request_link(anonymous)
         with time_machine.travel(timezone.now() + timedelta(hours=23), tick=False) as clock:
             assert anonymous.get(link_in(server)).status_code == 200
             clock.shift(timedelta(hours=1, minutes=1))
-            assert choose(anonymous, link_in(server)).status_code == 404
+            assert choose_password(anonymous, link_in(server)).status_code == 404
 
     def test_a_link_does_not_outlive_a_clock_set_back(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
-        ask(anonymous)
+        request_link(anonymous)
         with time_machine.travel(timezone.now() - timedelta(hours=1)):
-            assert choose(anonymous, link_in(server)).status_code == 404
+            assert choose_password(anonymous, link_in(server)).status_code == 404
         assert anonymous.get(link_in(server)).status_code == 200
 
     @pytest.mark.parametrize(
@@ -169,22 +169,22 @@ class TestForgotten:
         [{"is_active": False}, {"email": "other@desk.example"}, {"last_login": timezone.now()}],
         ids=["deactivated", "other address", "signed in"],
     )
-    def test_a_link_ends_with_what_it_was_made_for(
+    def test_account_changes_invalidate_a_link(
         self, server: MailServer, anonymous: Browser, maya: User, change: dict[str, Any]
     ) -> None:
-        ask(anonymous)
+        request_link(anonymous)
         User.objects.filter(pk=maya.pk).update(**change)
-        assert choose(anonymous, link_in(server)).status_code == 404
+        assert choose_password(anonymous, link_in(server)).status_code == 404
 
     @pytest.mark.parametrize("pk", ["0", "999", "9" * 40])
     @pytest.mark.parametrize("token", ["x", "x-y", "%00", "é-é", "set-password"])
-    def test_a_link_that_was_never_sent_opens_nothing(
+    def test_an_invalid_link_returns_404(
         self, server: MailServer, anonymous: Browser, maya: User, pk: str, token: str
     ) -> None:
         assert anonymous.get(f"{ASK}{pk}/{token}/").status_code == 404
         assert anonymous.get(f"{ASK}{maya.pk}/{token}/").status_code == 404
 
-    def test_it_waits_encrypted_and_rests_nowhere(
+    def test_a_link_is_encrypted_in_the_queue_and_never_stored(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
         anonymous.post(ASK, {"email": "maya@desk.example"})
@@ -193,23 +193,23 @@ class TestForgotten:
         assert OutgoingMail.objects.get().sealed
         call_command("work", batch=True)
         link = link_in(server)
-        choose(anonymous, link)
+        choose_password(anonymous, link)
         token = link.split("/")[-2]
-        rest = [OutgoingMail, Job, Entry, Session, User]
-        assert token not in str([list(model.objects.values()) for model in rest])
+        models = [OutgoingMail, Job, Entry, Session, User]
+        assert token not in str([list(model.objects.values()) for model in models])
 
-    def test_it_leads_to_the_portal_whatever_host_was_asked_for(
+    def test_a_link_ignores_the_host_header(
         self, server: MailServer, anonymous: Browser, maya: User, settings: LazySettings
     ) -> None:
         settings.ALLOWED_HOSTS = ["*"]
         anonymous.post(ASK, {"email": "maya@desk.example"}, headers={"Host": "evil.example"})
-        work()
+        run_worker()
         assert "evil" not in server.received[-1].as_string()
 
 
 @pytest.mark.django_db
-class TestStrangers:
-    def test_every_address_gets_the_same_answer_for_the_same_work(
+class TestUnknownEmails:
+    def test_responses_do_not_reveal_which_accounts_exist(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
         existing_user("gone", OLD, email="gone@desk.example", is_active=False)
@@ -225,114 +225,119 @@ class TestStrangers:
                 (answer.status_code, re.sub(r'value="\w{64}"', "", unescape(answer.content.decode())), kinds)
             )
         assert [one == answers[1] for one in answers[2:]] == [True] * 3
-        work()
+        run_worker()
         assert [mail["To"] for mail in server.received] == ["Maya@desk.example"]
 
-    def test_nobody_gets_more_than_one_message_in_ten_minutes(
+    def test_an_account_receives_one_link_per_ten_minutes(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
         with time_machine.travel("2026-11-23T12:01:00Z", tick=False) as clock:
             for _ in range(3):
-                ask(anonymous)
+                request_link(anonymous)
             clock.shift(timedelta(minutes=9, seconds=59))
-            ask(anonymous)
+            request_link(anonymous)
             assert len(server.received) == 1
             clock.shift(timedelta(seconds=2))
-            ask(anonymous)
+            request_link(anonymous)
         assert len(server.received) == 2
 
-    def test_an_address_that_asks_too_often_waits(
+    def test_requests_from_one_ip_address_are_rate_limited(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
         answers = [anonymous.post(ASK, {"email": f"{n}@desk.example"}).status_code for n in range(11)]
         assert answers == [200] * 10 + [422]
         assert Job.objects.filter(name="accounts.send_password_links").count() == 10
 
-    def test_an_account_for_each_sign_in_name_gets_its_link(
+    def test_each_account_with_the_email_receives_a_link(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
         existing_user("maya-admin", OLD, email="maya@desk.example", role=Role.ADMIN)
-        ask(anonymous)
+        request_link(anonymous)
         names = sorted(re.findall(r"name is ([\w-]+)", "".join(m.get_content() for m in server.received)))
         assert names == ["maya", "maya-admin"]
 
     @pytest.mark.parametrize("typed", ["", "maya", "maya@", "312-09-9931@desk.example"])
-    def test_what_is_no_address_is_refused(self, server: MailServer, anonymous: Browser, typed: str) -> None:
+    def test_an_invalid_email_is_rejected(self, server: MailServer, anonymous: Browser, typed: str) -> None:
         answer = anonymous.post(ASK, {"email": typed})
         assert (answer.status_code, "No link was sent." in answer.content.decode()) == (422, True)
         assert not Job.objects.exists()
 
 
 @pytest.mark.django_db
-class TestWhere:
-    def test_without_mail_there_are_no_links(self, anonymous: Browser, maya: User) -> None:
+class TestAvailability:
+    def test_links_are_off_without_mail(self, anonymous: Browser, maya: User) -> None:
         assert ASK not in anonymous.get("/sign-in/").content.decode()
         assert {anonymous.get(ASK).status_code, anonymous.post(ASK).status_code} == {404}
 
-    def test_with_single_sign_on_there_are_none_and_old_ones_end(
+    def test_single_sign_on_turns_links_off(
         self, server: MailServer, anonymous: Browser, maya: User, settings: LazySettings
     ) -> None:
-        ask(anonymous)
+        request_link(anonymous)
         use_provider(settings, "http://127.0.0.1:9")
         assert ASK not in anonymous.get("/sign-in/").content.decode()
-        assert (anonymous.get(ASK).status_code, choose(anonymous, link_in(server)).status_code) == (404, 404)
+        assert (
+            anonymous.get(ASK).status_code,
+            choose_password(anonymous, link_in(server)).status_code,
+        ) == (404, 404)
 
 
 ADD = "/admin/accounts/user/add/"
 
 
 @pytest.mark.django_db
-class TestAdministration:
+class TestAdmin:
     NEW = {"username": "maya", "role": "servicer", "usable_password": "link"}
 
-    def test_a_new_person_sets_the_password_with_a_link(
+    def test_a_new_user_sets_a_password_with_a_link(
         self, server: MailServer, admin: Browser, anonymous: Browser
     ) -> None:
         assert 'value="link"' in admin.get(ADD).content.decode()
         assert admin.post(ADD, self.NEW | {"email": "maya@desk.example"}).status_code == 302
         person = User.objects.get(username="maya")
         assert not person.has_usable_password()
-        work()
+        run_worker()
         assert server.subjects == ["Set your password"]
-        assert choose(anonymous, link_in(server)).status_code == 302
+        assert choose_password(anonymous, link_in(server)).status_code == 302
         assert sign_in(anonymous)
         sent = Entry.objects.get(action="accounts.password_link_sent")
         assert (sent.actor_name, sent.subject_label) == ("Administrator (admin)", "maya")
 
-    def test_it_needs_an_address(self, server: MailServer, admin: Browser) -> None:
+    def test_a_link_requires_an_email(self, server: MailServer, admin: Browser) -> None:
         answer = admin.post(ADD, self.NEW)
         assert "Enter an email address for the link." in answer.content.decode()
         assert not User.objects.filter(username="maya").exists()
 
-    def test_a_password_or_none_can_be_given_as_before(self, server: MailServer, admin: Browser) -> None:
+    def test_an_account_can_have_a_password_or_none(self, server: MailServer, admin: Browser) -> None:
         given = {"password1": OLD, "password2": OLD, "usable_password": "true"}
         assert admin.post(ADD, self.NEW | given).status_code == 302
         assert admin.post(ADD, self.NEW | {"username": "b", "usable_password": "false"}).status_code == 302
-        found = {one.username: one.has_usable_password() for one in User.objects.exclude(username="admin")}
-        assert found == {"maya": True, "b": False}
+        has_password = {
+            one.username: one.has_usable_password() for one in User.objects.exclude(username="admin")
+        }
+        assert has_password == {"maya": True, "b": False}
         assert not OutgoingMail.objects.exists()
 
-    def test_another_link_is_sent_to_those_who_can_get_one(
+    def test_the_admin_action_sends_links_to_eligible_users(
         self, server: MailServer, admin: Browser, maya: User
     ) -> None:
         gone = existing_user("gone", OLD, email="gone@desk.example", is_active=False)
-        nowhere = existing_user("nowhere", OLD)
-        chosen = {"action": "send_password_links", "_selected_action": [maya.pk, gone.pk, nowhere.pk]}
+        without_email = existing_user("nowhere", OLD)
+        chosen = {"action": "send_password_links", "_selected_action": [maya.pk, gone.pk, without_email.pk]}
         page = admin.post("/admin/accounts/user/", chosen, follow=True).content.decode()
         assert ("1 link will be sent." in page, "2 skipped: inactive or no email" in page) == (
             True,
             True,
         )
         admin.post("/admin/accounts/user/", chosen)
-        work()
+        run_worker()
         assert [mail["To"] for mail in server.received] == ["Maya@desk.example"] * 2
 
-    def test_without_mail_nothing_offers_one(self, admin: Browser, maya: User) -> None:
+    def test_the_admin_offers_no_links_without_mail(self, admin: Browser, maya: User) -> None:
         assert 'value="link"' not in admin.get(ADD).content.decode()
         assert "send_password_links" not in admin.get("/admin/accounts/user/").content.decode()
         assert admin.post(ADD, self.NEW | {"username": "b"}).status_code == 200
         assert not User.objects.filter(username="b").exists()
 
 
-def test_a_link_lives_a_day() -> None:
+def test_links_are_valid_for_24_hours() -> None:
     assert password_links.LINK_HOURS == 24

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that is stopped in the middle: nobody waits for it for long, and a slow query is not cut off."""
+"""Tests of a PostgreSQL server that stops responding: queries fail soon, but slow queries may finish."""
 
 import os
 import signal
@@ -19,14 +19,14 @@ LONGEST_SECONDS = 5
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The address of a server of our own, which may be stopped while other tests use theirs."""
+    """The URL of a separate server, which can be stopped without affecting other tests."""
     with TemporaryDirectory(dir="/tmp") as folder, postgres.server(Path(folder), ["-c", "fsync=off"]) as url:
         yield url
 
 
 @contextmanager
-def frozen(url: str) -> Iterator[None]:
-    """Every process of the server stopped, as in a container that was paused."""
+def freeze_server(url: str) -> Iterator[None]:
+    """Stop every process of the server, as pausing a container does."""
     with psycopg.connect(url) as other:
         data = other.execute("SHOW data_directory").fetchone()
     main = int(Path(*(data or ()), "postmaster.pid").read_text().split()[0])
@@ -39,33 +39,37 @@ def frozen(url: str) -> Iterator[None]:
         yield
     finally:
         for pid in pids:
-            with suppress(ProcessLookupError):  # A connection that was closing.
+            with suppress(ProcessLookupError):  # The process of a closing connection may be gone.
                 os.kill(pid, signal.SIGCONT)
 
 
-def test_a_stopped_server_costs_a_few_seconds_and_frees_the_thread(server: str) -> None:
+def test_queries_on_a_stopped_server_fail_within_seconds(server: str) -> None:
     with WatchedConnection.connect(server) as first, WatchedConnection.connect(server) as second:
         first.execute("SELECT 1")
-        with frozen(server):
+        with freeze_server(server):
             began = time.monotonic()
             with pytest.raises(psycopg.OperationalError, match="stopped answering"):
                 first.execute("SELECT 1")
-            # The second one of a page waits hardly at all.
+            # After the first failure, other connections fail almost at once.
             with pytest.raises(psycopg.OperationalError, match="stopped answering"):
                 second.execute("SELECT 1")
             assert time.monotonic() - began < LONGEST_SECONDS
-    with WatchedConnection.connect(server) as again:
-        assert again.execute("SELECT 1").fetchone() == (1,)
+    with WatchedConnection.connect(server) as third:
+        assert third.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_slow_query_of_a_server_that_is_there_goes_on(server: str) -> None:
-    with WatchedConnection.connect(server) as link:
-        assert link.execute("SELECT 1 FROM pg_sleep(%s)", [2 * SILENCE_SECONDS]).fetchone() == (1,)
+def test_a_slow_query_is_not_interrupted(server: str) -> None:
+    with WatchedConnection.connect(server) as connection:
+        assert connection.execute("SELECT 1 FROM pg_sleep(%s)", [2 * SILENCE_SECONDS]).fetchone() == (1,)
 
 
-def test_a_server_that_was_stopped_for_a_moment_is_waited_for_again(server: str) -> None:
-    with WatchedConnection.connect(server) as link, frozen(server), pytest.raises(psycopg.OperationalError):
-        link.execute("SELECT 1")
+def test_a_resumed_server_runs_slow_queries_again(server: str) -> None:
+    with (
+        WatchedConnection.connect(server) as connection,
+        freeze_server(server),
+        pytest.raises(psycopg.OperationalError),
+    ):
+        connection.execute("SELECT 1")
     time.sleep(STOPPED_SECONDS)
-    with WatchedConnection.connect(server) as link:
-        assert link.execute("SELECT 1 FROM pg_sleep(1)").fetchone() == (1,)
+    with WatchedConnection.connect(server) as connection:
+        assert connection.execute("SELECT 1 FROM pg_sleep(1)").fetchone() == (1,)

@@ -1,4 +1,4 @@
-"""What this desk knows: answers, snapshots, search, lists, and files from a lender's own records."""
+"""Tests of the registry: saved answers, snapshots, search, lists and imported files."""
 
 import re
 from dataclasses import replace
@@ -33,12 +33,12 @@ LINE = "0f0e0d0c-0000-4000-8000-000000000002"
 TODAY = date(2026, 11, 27)
 
 
-def found(text: str) -> list[str]:
+def find_borrowers(text: str) -> list[str]:
     return [record.label for record in filter_by_text(Record.objects.filter(kind=Kind.BORROWER), text)]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")
-def test_the_last_change_of_a_kind_is_a_step_along_an_index(db: None) -> None:
+def test_the_last_change_of_a_kind_is_found_with_an_index(db: None) -> None:
     kinds = [Kind.LINE] * 5 + [Kind.LOAN] * 50 + [Kind.REPAYMENT] * 200
     Record.objects.bulk_create(Record(kind=kind, uuid=f"r-{number}") for number, kind in enumerate(kinds))
     analyze()
@@ -49,22 +49,22 @@ def test_the_last_change_of_a_kind_is_a_step_along_an_index(db: None) -> None:
     assert indexes == {f"{kind.value}s_by_updated_at" for kind in set(kinds)}
 
 
-class TestMemory:
-    def test_a_different_answer_keeps_the_one_before_as_a_snapshot(self, sandbox: Sandbox) -> None:
+class TestStore:
+    def test_a_different_answer_saves_a_snapshot_of_the_last_one(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
         given.save_answer(user)
         record = given.save_answer(user | {"email": "new@northwind.example"})
         assert record.email == "new@northwind.example"
         assert [codec.decode(Borrower, s.answer).email for s in record.snapshots.all()] == [user["email"]]
 
-    def test_an_identical_answer_of_the_service_only_makes_the_copy_younger(self, sandbox: Sandbox) -> None:
+    def test_an_identical_answer_updates_only_its_age(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
         before = given.save_answer(user)
         after = given.save_answer(user)
         assert after.answer_at > before.answer_at
         assert Record.objects.get(pk=after.pk).updated_at == before.updated_at
 
-    def test_an_identifier_or_a_file_that_is_known_moves_nothing(self, sandbox: Sandbox) -> None:
+    def test_importing_known_data_leaves_updated_at_unchanged(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower(key_people=[])
         answer = store.observe(codec.decode(Borrower, dumps(user)))
         loan = store.Observation(kind=Kind.LOAN, uuid=LINE, borrower_uuid=user["uuid"])
@@ -76,16 +76,16 @@ class TestMemory:
         assert Record.objects.get(kind=Kind.BORROWER).answer_at == after
         assert Record.objects.get(kind=Kind.BORROWER).checked_at is None
         store.save([replace(loan, label="Oven")], source=Source.FILE)
-        named = Record.objects.get(kind=Kind.LOAN)
-        assert (named.label, named.updated_at > written[LINE]) == ("Oven", True)
-        assert filter_by_text(Record.objects.all(), "oven").get() == named
+        labeled = Record.objects.get(kind=Kind.LOAN)
+        assert (labeled.label, labeled.updated_at > written[LINE]) == ("Oven", True)
+        assert filter_by_text(Record.objects.all(), "oven").get() == labeled
 
-    def test_an_identical_answer_keeps_no_snapshot(self, sandbox: Sandbox) -> None:
+    def test_an_identical_answer_saves_no_snapshot(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
         given.save_answer(user)
         assert not given.save_answer(user).snapshots.exists()
 
-    def test_an_older_file_does_not_hide_a_newer_answer(self, sandbox: Sandbox) -> None:
+    def test_an_older_file_does_not_replace_a_newer_answer(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower(email="now@northwind.example")
         given.save_answer(user)
         old = codec.decode(Borrower, dumps(user | {"email": "then@northwind.example"}))
@@ -94,7 +94,7 @@ class TestMemory:
         assert store.last_answer(record, Borrower).email == "now@northwind.example"
         assert record.snapshots.get().source == Source.FILE
 
-    def test_key_people_become_records_of_their_own(self, sandbox: Sandbox) -> None:
+    def test_key_people_are_saved_as_records(self, sandbox: Sandbox) -> None:
         owner = given.borrower(sandbox, key_people=[{"first_name": "Elena"}, {"first_name": "Priya"}])
         people = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
         assert sorted(person.label.split()[0] for person in people) == ["Elena", "Priya"]
@@ -109,7 +109,7 @@ class TestMemory:
         assert record.flagged
         assert record.past_due == Decimal("0.1")
 
-    def test_a_loan_tells_its_rate_and_the_first_day_that_is_not_paid(self) -> None:
+    def test_a_loan_has_its_rate_and_first_unpaid_due_date(self) -> None:
         rows = [{"due_date": "2026-10-01", "paid_on": "2026-10-02"}, {"due_date": "2026-12-01"}]
         loan = Loan(uuid="l-1", interest_rate=Decimal("9.1234"), installments=tuple(rows))
         (record,) = store.save(store.observe(loan, borrower_uuid=OWNER), source=Source.SERVICE)
@@ -117,7 +117,7 @@ class TestMemory:
         assert (record.rate, record.key_date) == (Decimal("9.1234"), date(2026, 12, 1))
 
     @pytest.mark.parametrize("told", [None, Decimal(0), Decimal("12.5")])
-    def test_what_a_borrower_owes_is_only_zero_where_that_was_told(
+    def test_past_due_is_zero_only_if_the_service_reports_zero(
         self, sandbox: Sandbox, told: Decimal | None
     ) -> None:
         owner = given.borrower(sandbox)
@@ -126,23 +126,23 @@ class TestMemory:
         owner.refresh_from_db()
         assert owner.past_due == told
 
-    def test_a_list_of_repayments_is_remembered_under_its_account(self) -> None:
+    def test_repayments_are_saved_under_their_account(self) -> None:
         text = b'[{"uuid": "p1", "amount": 310.00, "effective_date": "2026-11-17", "ach_id": "ach-77"}]'
-        told = store.records_in_answer(
+        observed = store.records_in_answer(
             "repayments.of_loan", codec.decode_list(Repayment, text), {"borrower_id": OWNER, "loan_id": LINE}
         )
-        whole, record = store.save(told, source=Source.SERVICE)
+        whole, record = store.save(observed, source=Source.SERVICE)
         assert (record.kind, record.parent_uuid, record.borrower_uuid) == (Kind.REPAYMENT, LINE, OWNER)
         assert [one.ach_id for one in store.last_list(whole, Repayment)] == ["ach-77"]
         assert filter_by_text(Record.objects.all(), "ACH-77").get() == record
 
 
 class TestSpelling:
-    """Another version of the portal saved the values of the interface as the service spelled them."""
+    """An earlier version saved values with the service's spelling instead of the interface's."""
 
     OLD, NEW = ("Loc", "Succeeded", "single_payment"), ("LOC", "SUCCEEDED", "SINGLE_PAYMENT")
 
-    def test_an_equal_answer_respells_them(self) -> None:
+    def test_an_identical_answer_updates_the_spelling(self) -> None:
         sent = {"uuid": "r-1", "product": "Loc", "status": "Succeeded", "payment_type": "single_payment"}
         for _ in "12":
             answer = store.observe(
@@ -153,7 +153,7 @@ class TestSpelling:
             assert (record.category, record.status, record.subtype) == self.NEW
             Record.objects.update(category="Loc", status="Succeeded", subtype="single_payment")
 
-    def test_the_upgrade_respells_known_ones_alone(self) -> None:
+    def test_the_migration_respells_only_known_values(self) -> None:
         for number, (category, status, subtype) in enumerate([self.OLD, self.NEW, ("Odd", "In review", "")]):
             Record.objects.create(
                 kind=Kind.REPAYMENT, uuid=f"r-{number}", category=category, status=status, subtype=subtype
@@ -173,7 +173,7 @@ class TestSpelling:
         columns = Message.objects.order_by("uuid").values_list("product", "status", "payment_status")
         assert list(columns) == [("LOC", "SUCCEEDED", "SUCCEEDED")] * 2 + [("Odd", "In review", "In review")]
 
-    def test_a_link_with_the_old_spelling_still_finds_them(self, viewer: Browser) -> None:
+    def test_a_filter_accepts_the_old_spelling(self, viewer: Browser) -> None:
         Record.objects.create(kind=Kind.REPAYMENT, uuid="r-1", status="SUCCEEDED")
         assert viewer.get("/repayments/?status=Succeeded").context["listing"].total == 1
 
@@ -195,64 +195,64 @@ class TestSearch:
     )
     def test_a_phone_is_found_in_any_notation(self, sandbox: Sandbox, typed: str) -> None:
         given.borrower(sandbox, first_name="Northwind Baking Co LLC", phone="5125550143")
-        assert found(typed) == ["Northwind Baking Co LLC"]
+        assert find_borrowers(typed) == ["Northwind Baking Co LLC"]
 
     @pytest.mark.parametrize("typed", ["northwind", "BAKING co", "ap@north", "eugene", "ortiz"])
-    def test_name_mail_city_and_key_people_are_found(self, sandbox: Sandbox, typed: str) -> None:
+    def test_name_email_city_and_key_people_are_found(self, sandbox: Sandbox, typed: str) -> None:
         given.borrower(
             sandbox,
             first_name="Northwind Baking Co LLC",
             email="ap@northwind.example",
             key_people=[{"first_name": "Elena", "last_name": "Ortiz"}],
         )
-        assert found(typed) == ["Northwind Baking Co LLC"]
+        assert find_borrowers(typed) == ["Northwind Baking Co LLC"]
 
-    def test_a_uuid_is_found_inside_pasted_text(self, sandbox: Sandbox) -> None:
+    def test_a_uuid_in_pasted_text_finds_its_borrower(self, sandbox: Sandbox) -> None:
         owner = given.borrower(sandbox)
-        assert found(f"see https://x.example/users/{owner.uuid.upper()}?x=1 please") == [owner.label]
+        assert find_borrowers(f"see https://x.example/users/{owner.uuid.upper()}?x=1 please") == [owner.label]
 
     @pytest.mark.parametrize("typed", ["%", "_", "\\", "'; --", "x" * 10_000])
-    def test_hostile_text_is_only_text(self, sandbox: Sandbox, typed: str) -> None:
+    def test_hostile_text_matches_nothing(self, sandbox: Sandbox, typed: str) -> None:
         given.borrower(sandbox)
-        assert found(typed) == []
+        assert find_borrowers(typed) == []
 
     @pytest.mark.parametrize("typed", ["\0", "\ud800", " \t"])
-    def test_text_of_which_nothing_can_be_stored_is_no_text(self, sandbox: Sandbox, typed: str) -> None:
+    def test_text_without_storable_characters_filters_nothing(self, sandbox: Sandbox, typed: str) -> None:
         owner = given.borrower(sandbox)
-        assert found(typed) == [owner.label]
+        assert find_borrowers(typed) == [owner.label]
 
 
 class TestLists:
-    def test_an_archived_record_leaves_the_list(self, sandbox: Sandbox) -> None:
+    def test_archived_records_are_not_active(self, sandbox: Sandbox) -> None:
         Record.objects.filter(pk=given.borrower(sandbox).pk).update(archived_at=timezone.now())
         assert not active_records(Kind.BORROWER).exists()
 
-    def test_a_position_counts_accounts_and_adds_what_is_past_due(self, sandbox: Sandbox) -> None:
+    def test_borrower_totals_count_accounts_and_past_due(self, sandbox: Sandbox) -> None:
         owner = given.borrower(sandbox)
         given.account(Kind.LOAN, owner, "loan-1")
         line = given.account(Kind.LINE, owner, "line-1")
         Record.objects.filter(pk=line.pk).update(past_due=Decimal("310.00"))
-        has = totals_of([owner.uuid])[owner.uuid]
-        assert (has.loans, has.lines, has.past_due.known) == (1, 1, Decimal("310"))
-        assert wording.past_due(has.past_due) == "$310.00, plus one loan not known"
+        totals = totals_of([owner.uuid])[owner.uuid]
+        assert (totals.loans, totals.lines, totals.past_due.known) == (1, 1, Decimal("310"))
+        assert wording.past_due(totals.past_due) == "$310.00, plus one loan not known"
 
 
 class TestImport:
     HEAD = "kind,uuid,borrower_uuid,label\n"
 
-    def test_every_refused_line_is_named_with_its_reason(self) -> None:
+    def test_each_rejected_line_has_a_reason(self) -> None:
         text = f"{self.HEAD}borrower,{OWNER},,Acme\nship,x,{OWNER},\nloan,l 1,{OWNER},\nloan,l2,,\nline,l3,{OWNER},"
         report = import_ids(text.splitlines(), by="test")
         assert report.taken == 2
         assert [number for number, _ in report.refused] == [3, 4, 5]
         assert "'ship' is not one of borrower" in report.refused[0][1]
 
-    def test_a_wrong_header_is_said(self) -> None:
+    def test_a_wrong_header_is_reported(self) -> None:
         assert import_ids(["uuid,kind"], by="test").refused == [
             (1, "the first line must be kind,uuid,borrower_uuid,label")
         ]
 
-    def test_a_record_of_another_borrower_is_refused(self) -> None:
+    def test_a_record_of_another_borrower_is_rejected(self) -> None:
         first = f"{self.HEAD}loan,l1,{OWNER},"
         second = f"{self.HEAD}loan,l1,other-owner,"
         import_ids(first.splitlines(), by="test")
@@ -260,7 +260,7 @@ class TestImport:
             (2, "l1 is already on file under another borrower")
         ]
 
-    def test_profiles_become_copies_marked_from_file(self, sandbox: Sandbox) -> None:
+    def test_imported_profiles_have_the_file_source(self, sandbox: Sandbox) -> None:
         line = dumps(sandbox.world.borrower(first_name="Acme Farms LLC")).decode()
         report = import_profiles([line, "", "{", "[]", '{"first_name": "no uuid"}'], by="test")
         assert (report.taken, [number for number, _ in report.refused]) == (1, [3, 4, 5])

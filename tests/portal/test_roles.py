@@ -1,4 +1,4 @@
-"""What a person may not do stands on the page, disabled and with the reason; no link leads to a refusal."""
+"""Tests that pages offer only allowed acts, and show the others disabled."""
 
 import re
 from collections.abc import Iterator
@@ -17,17 +17,20 @@ from tests import given
 from tests.conftest import browser_of, browser_of_superuser
 from tests.portal.pages import page, panel
 
-OFFER = re.compile(r'<(a|form)\b[^>]*?\b(?:href|action)="(/[^"?#]*)[^"]*"[^>]*>(.*?)</\1>', re.DOTALL)
+LINK_OR_FORM = re.compile(r'<(a|form)\b[^>]*?\b(?:href|action)="(/[^"?#]*)[^"]*"[^>]*>(.*?)</\1>', re.DOTALL)
 DISABLED = re.compile(
     r"<(span|button|a)\b[^>]*\b(?:aria-disabled=\"true\"|disabled)[^>]*>(.*?)</\1>", re.DOTALL
 )
-# Where one enters: who may not, does not see the door.
-DOORS = {area.act for areas in AREAS.values() for area in areas} | {"audit.detail", "accounts.staff"}
+# The navigation hides these acts from other roles instead of showing them disabled.
+NAVIGATION_ACTS = {area.act for areas in AREAS.values() for area in areas} | {
+    "audit.detail",
+    "accounts.staff",
+}
 
 
 @pytest.fixture
 def places(portal_service: Sandbox) -> list[str]:
-    """A page of each kind, with something on it that could be done."""
+    """The URLs of one page of each kind, with records that offer actions."""
     borrower = given.borrower(portal_service)
     loan, line = given.loan(portal_service, borrower), given.line(portal_service, borrower)
     submitted = portal_service.world.line_application(borrower.uuid)["uuid"]
@@ -50,39 +53,39 @@ def places(portal_service: Sandbox) -> list[str]:
         "/messages/",
         "/status/",
     ]
-    found = ["/search/?q=5c2d8d0e-9d47-4a60-b1c5-7e8f90a2d364", "/search/?q=zzqqxx"]
-    return [*lists, *found, own, *tabs, *records, f"/registry/loan/{loan.uuid}/"]
+    searches = ["/search/?q=5c2d8d0e-9d47-4a60-b1c5-7e8f90a2d364", "/search/?q=zzqqxx"]
+    return [*lists, *searches, own, *tabs, *records, f"/registry/loan/{loan.uuid}/"]
 
 
-def act_at(address: str) -> str:
-    """The act behind an address; none where everybody who is signed in may."""
+def act_of(address: str) -> str:
+    """Return the act of the view at an address; empty if every signed-in user may open it."""
     try:
         return str(getattr(resolve(address).func, "act", ""))
     except Resolver404:
         return ""
 
 
-def words_of(inner: str) -> str:
-    """What is written on it."""
+def text_of(inner: str) -> str:
+    """Return the visible text of a link or button without small print."""
     return " ".join(strip_tags(re.sub("<small>.*?</small>", "", inner, flags=re.DOTALL)).split())
 
 
-def seen(browser: Browser, address: str) -> str:
-    """The page without what is only said aloud."""
+def visible_page(browser: Browser, address: str) -> str:
+    """Return the page without texts for screen readers."""
     return re.sub(r'<span\s+class="visually-hidden">.*?</span>', "", page(browser, address), flags=re.DOTALL)
 
 
-def offered(shown: str) -> Iterator[tuple[str, str]]:
-    """Each act that a page leads to, with the words on its link or button."""
-    for _, address, inner in OFFER.findall(shown):
-        if act := act_at(address):
-            yield act, words_of(inner)
+def offered_acts(shown: str) -> Iterator[tuple[str, str]]:
+    """Yield each act that a page offers, with the text of its link or button."""
+    for _, address, inner in LINK_OR_FORM.findall(shown):
+        if act := act_of(address):
+            yield act, text_of(inner)
 
 
 @pytest.mark.parametrize("role", Role)
-def test_no_page_leads_where_a_person_may_not_go(places: list[str], role: Role) -> None:
+def test_no_page_offers_an_act_the_role_lacks(places: list[str], role: Role) -> None:
     offers, superuser_offers = (
-        {(place, act) for place in places for act, _ in offered(page(browser, place))}
+        {(place, act) for place in places for act, _ in offered_acts(page(browser, place))}
         for browser in (browser_of(role), browser_of_superuser(role))
     )
     assert len(offers) > 50
@@ -90,25 +93,25 @@ def test_no_page_leads_where_a_person_may_not_go(places: list[str], role: Role) 
     assert superuser_offers == offers
 
 
-def test_what_a_supervisor_may_do_a_viewer_sees_disabled_with_the_reason(places: list[str]) -> None:
+def test_viewers_see_supervisor_acts_disabled(places: list[str]) -> None:
     supervisor, viewer = browser_of(Role.SUPERVISOR), browser_of(Role.VIEWER)
-    missing, compared = [], 0
+    not_disabled, compared = [], 0
     for place in places:
-        disabled = {words_of(inner) for _, inner in DISABLED.findall(seen(viewer, place))}
-        for act, words in set(offered(seen(supervisor, place))):
-            if Role.VIEWER not in ACTS[act].roles and act not in DOORS:
+        disabled = {text_of(inner) for _, inner in DISABLED.findall(visible_page(viewer, place))}
+        for act, words in set(offered_acts(visible_page(supervisor, place))):
+            if Role.VIEWER not in ACTS[act].roles and act not in NAVIGATION_ACTS:
                 compared += 1
-                missing += [] if words in disabled else [(place, act, words)]
+                not_disabled += [] if words in disabled else [(place, act, words)]
     assert compared > 30
-    assert missing == []
+    assert not_disabled == []
 
 
 @pytest.mark.parametrize("role", Role)
-def test_the_navigation_has_the_areas_one_may_enter_and_no_other(portal_service: Sandbox, role: Role) -> None:
+def test_the_navigation_lists_only_allowed_areas(portal_service: Sandbox, role: Role) -> None:
     shown = page(browser_of(role), "/")
     areas = set(re.findall(r'data-go="(.)"', shown))
     assert areas == {area.key for group in AREAS.values() for area in group if role in ACTS[area.act].roles}
 
 
-def test_a_supervisor_finds_what_waits_for_approval(supervisor: Browser) -> None:
+def test_the_home_page_links_supervisors_to_approvals(supervisor: Browser) -> None:
     assert '<a href="/approvals/" data-go="v"' in page(supervisor, "/")

@@ -1,4 +1,4 @@
-"""EIN, SSN, date of birth and the service's secret rest nowhere: not in the database file, the log, or any response."""
+"""Tests that EINs, SSNs, birth dates and the service's secret never reach the database, log or responses."""
 
 import base64
 import io
@@ -34,28 +34,28 @@ DIGITS = [text.replace("-", "") for text in (EIN, SSN, OTHER_SSN)]
 SECRETS = [EIN, SSN, OTHER_SSN, *DIGITS, SECRET, SECRET.replace("-", ""), "1987/04/19"]
 
 
-class Watch:
-    """Everything that left this process, or stayed on its disk."""
+class LeakDetector:
+    """Collects responses and the log, and searches them and the database for secrets."""
 
     def __init__(self, sandbox: Sandbox, log: io.StringIO) -> None:
         self.sandbox = sandbox
         self.log = log
         self.responses: list[str] = []
 
-    def see(self, response: HttpResponse) -> HttpResponse:
+    def record(self, response: HttpResponse) -> HttpResponse:
         cookies = response.cookies.output()
         self.responses.append(f"{response.headers}\n{cookies}\n{response.content.decode()}")
         return response
 
     def ciphertexts(self) -> list[str]:
-        """What stood on the wire for EIN and SSN: of no use here, and so not to be kept either."""
+        """Return the encrypted EINs and SSNs that were sent, which must not be stored either."""
         return [
             text
             for call in self.sandbox.calls
             for text in re.findall(r'"(?:EIN|ssn)": ?"([^"]{20,})"', call.body.decode())
         ]
 
-    def assert_nothing_rests(self) -> None:
+    def assert_no_secrets(self) -> None:
         wire = self.ciphertexts()
         assert wire, "nothing secret was sent: this test would prove nothing"
         sessions = json.dumps([session.get_decoded() for session in Session.objects.all()])
@@ -63,7 +63,7 @@ class Watch:
             "responses": "\n".join(self.responses),
             "log": self.log.getvalue(),
             "sessions": sessions,
-            "database": all_that_rests(),
+            "database": database_text(),
         }
         found = [
             (place, secret)
@@ -74,49 +74,52 @@ class Watch:
         assert found == []
 
 
-def all_that_rests() -> str:
+def database_text() -> str:
     found = databases.everything()
     assert len(found) > 10_000
     return found.decode("latin-1")
 
 
 @pytest.fixture
-def watch(portal_service: Sandbox, caplog: pytest.LogCaptureFixture) -> Iterator[Watch]:
-    """The terminal's own log, at its most talkative."""
+def detector(portal_service: Sandbox, caplog: pytest.LogCaptureFixture) -> Iterator[LeakDetector]:
+    """A detector that reads the terminal log at the DEBUG level."""
     caplog.set_level(logging.DEBUG)
     terminal = next(h for h in logging.getLogger().handlers if type(h) is logging.StreamHandler)
     log = io.StringIO()
     before = terminal.setStream(log)
-    yield Watch(portal_service, log)
+    yield LeakDetector(portal_service, log)
     terminal.setStream(before)
 
 
-def onboarded(watch: Watch, browser: Browser) -> HttpResponse:
-    """A business and its owner, with every secret that onboarding takes; then the pages that tell of it."""
+def onboard_borrower(detector: LeakDetector, browser: Browser) -> HttpResponse:
+    """Onboard a business and its owner with every secret, then open the pages that show them."""
     wizard = Wizard(browser)
     wizard.fill()
     typed = {"ein": EIN, "ein_again": EIN, "ssn_1": SSN, "ssn_1_again": SSN}
-    watch.see(wizard.send(typed | {"ein_again": "84-0917264"}))
-    answer = watch.see(wizard.send(typed))
+    detector.record(wizard.send(typed | {"ein_again": "84-0917264"}))
+    answer = detector.record(wizard.send(typed))
     for intent in WriteIntent.objects.all():
-        watch.see(browser.get(intent.get_absolute_url()))
+        detector.record(browser.get(intent.get_absolute_url()))
     for record in Record.objects.all():
-        watch.see(browser.get(record.get_absolute_url()))
+        detector.record(browser.get(record.get_absolute_url()))
     for address in ("/", "/borrowers/", "/status/", "/search/?q=oneil"):
-        watch.see(browser.get(address))
+        detector.record(browser.get(address))
     auditor = browser_of(Role.AUDITOR)
     for address in ("/audit/", "/admin/audit/remotecall/", "/admin/audit/entry/"):
-        watch.see(auditor.get(address))
+        detector.record(auditor.get(address))
     return answer
 
 
 class TestOnboarding:
-    def test_success(self, watch: Watch, servicer: Browser) -> None:
-        assert onboarded(watch, servicer).status_code == 303
-        (user,) = watch.sandbox.world.users()
-        assert watch.sandbox.world.received_ein(user["uuid"]) == DIGITS[0]
-        assert {watch.sandbox.world.received_ssn(p["uuid"]) for p in user["key_people"]} == {None, DIGITS[1]}
-        watch.assert_nothing_rests()
+    def test_onboarding_stores_no_secrets(self, detector: LeakDetector, servicer: Browser) -> None:
+        assert onboard_borrower(detector, servicer).status_code == 303
+        (user,) = detector.sandbox.world.users()
+        assert detector.sandbox.world.received_ein(user["uuid"]) == DIGITS[0]
+        assert {detector.sandbox.world.received_ssn(p["uuid"]) for p in user["key_people"]} == {
+            None,
+            DIGITS[1],
+        }
+        detector.assert_no_secrets()
 
     @pytest.mark.parametrize(
         "fault",
@@ -133,72 +136,74 @@ class TestOnboarding:
         ],
         ids=["refused", "refused by field", "failed", "cut", "cut short", "repeated"],
     )
-    def test_refusal_unknown_outcome_and_a_service_that_repeats_them(
-        self, watch: Watch, servicer: Browser, fault: dict[str, Any]
+    def test_failed_onboarding_stores_no_secrets(
+        self, detector: LeakDetector, servicer: Browser, fault: dict[str, Any]
     ) -> None:
-        watch.sandbox.fail_next("borrowers.create_commercial", **fault)
-        onboarded(watch, servicer)
+        detector.sandbox.fail_next("borrowers.create_commercial", **fault)
+        onboard_borrower(detector, servicer)
         assert WriteIntent.objects.get().state != "sending"
-        watch.assert_nothing_rests()
+        detector.assert_no_secrets()
 
-    def test_a_draft_keeps_none_of_them(self, watch: Watch, servicer: Browser) -> None:
+    def test_a_draft_stores_no_secrets(self, detector: LeakDetector, servicer: Browser) -> None:
         wizard = Wizard(servicer)
         person = {"first_name": "Elena", "ssn": SSN, "ssn_again": SSN}
-        watch.see(wizard.post("people", people(person) | {"ein": EIN}, act="save"))
-        watch.see(wizard.get("people"))
-        onboarded(watch, servicer)
-        watch.assert_nothing_rests()
+        detector.record(wizard.post("people", people(person) | {"ein": EIN}, act="save"))
+        detector.record(wizard.get("people"))
+        onboard_borrower(detector, servicer)
+        detector.assert_no_secrets()
 
-    def test_a_defect_of_ours_with_the_debug_page(
-        self, watch: Watch, portal_service: Sandbox, settings: LazySettings
+    def test_the_debug_page_shows_no_secrets(
+        self, detector: LeakDetector, portal_service: Sandbox, settings: LazySettings
     ) -> None:
         settings.DEBUG = True
         browser = browser_of(Role.SERVICER, raise_request_exception=False)
         databases.fill_the_disk("audit_entry", "NEW.phase = 'attempt'")
         try:
-            answer = onboarded(watch, browser)
+            answer = onboard_borrower(detector, browser)
         finally:
             databases.free_the_disk("audit_entry")
         assert answer.status_code == 500
         assert "the disk is full" in answer.content.decode()
-        assert "the disk is full" in watch.log.getvalue()
-        given_ssn(watch, browser)
-        watch.assert_nothing_rests()
+        assert "the disk is full" in detector.log.getvalue()
+        send_ssn(detector, browser)
+        detector.assert_no_secrets()
 
 
-def given_ssn(watch: Watch, browser: Browser, **extra: str) -> HttpResponse:
-    person = Record.objects.filter(kind="key_person").first() or given.borrower(watch.sandbox)
+def send_ssn(detector: LeakDetector, browser: Browser, **extra: str) -> HttpResponse:
+    person = Record.objects.filter(kind="key_person").first() or given.borrower(detector.sandbox)
     owner = Record.objects.get(kind="borrower", uuid=person.borrower_uuid)
     key_person = Record.objects.filter(kind="key_person", borrower_uuid=owner.uuid)[0]
     typed = {"submit_id": uuid4().hex, "borrower": owner.uuid, "person": key_person.uuid, "ssn": OTHER_SSN}
-    return watch.see(browser.post("/trial/give-ssn/", typed | extra))
+    return detector.record(browser.post("/trial/give-ssn/", typed | extra))
 
 
 class TestUpdate:
     @pytest.mark.parametrize(
         "fault", [{}, {"status": 400, "message": f"SSN {OTHER_SSN} is taken"}, {"cut_before": True}]
     )
-    def test_an_update_keeps_none_of_them(
-        self, watch: Watch, servicer: Browser, fault: dict[str, Any]
+    def test_an_update_stores_no_secrets(
+        self, detector: LeakDetector, servicer: Browser, fault: dict[str, Any]
     ) -> None:
         if fault:
-            watch.sandbox.fail_next("borrowers.update_key_person", **fault)
-        given_ssn(watch, servicer)
-        watch.see(servicer.get(WriteIntent.objects.get().get_absolute_url()))
-        watch.assert_nothing_rests()
+            detector.sandbox.fail_next("borrowers.update_key_person", **fault)
+        send_ssn(detector, servicer)
+        detector.record(servicer.get(WriteIntent.objects.get().get_absolute_url()))
+        detector.assert_no_secrets()
 
     @pytest.mark.parametrize("debug", [True, False])
-    def test_an_exception_that_names_them(self, watch: Watch, settings: LazySettings, debug: bool) -> None:
+    def test_an_exception_that_contains_an_ssn_is_masked(
+        self, detector: LeakDetector, settings: LazySettings, debug: bool
+    ) -> None:
         settings.DEBUG = debug
         for when, accept in (("before", "text/html"), ("after", "text/html"), ("after", "text/plain")):
             browser = browser_of(Role.SERVICER, raise_request_exception=False, headers={"Accept": accept})
-            answer = given_ssn(watch, browser, **{when: "on"})
+            answer = send_ssn(detector, browser, **{when: "on"})
             assert (answer.status_code, "LookupError" in answer.content.decode()) == (500, debug)
-        assert "the SSN [hidden] was sent" in watch.log.getvalue()
-        watch.assert_nothing_rests()
+        assert "the SSN [hidden] was sent" in detector.log.getvalue()
+        detector.assert_no_secrets()
 
 
-IN_A_PROCESS = """
+POST_SCRIPT = """
 import sys, django
 django.setup()
 from django.conf import settings
@@ -214,8 +219,8 @@ print(browser.post("/trial/give-ssn/", typed).content.decode())
 
 
 @pytest.mark.parametrize("debug", ["on", "off"])
-def test_nothing_reaches_a_real_terminal(servicer: Browser, portal_service: Sandbox, debug: str) -> None:
-    """In a process of its own every handler of every logger writes where it always does."""
+def test_a_real_terminal_shows_no_secrets(servicer: Browser, portal_service: Sandbox, debug: str) -> None:
+    """In a separate process, every logger writes to its real output."""
     environment = {
         "DEBUG": debug,
         "SECRET_KEY": "n" * 64,
@@ -229,8 +234,8 @@ def test_nothing_reaches_a_real_terminal(servicer: Browser, portal_service: Sand
         "SERVICING_SECRET": SECRET,
         "LOG_LEVEL": "DEBUG",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", IN_A_PROCESS],
+    process = subprocess.run(
+        [sys.executable, "-c", POST_SCRIPT],
         input=OTHER_SSN,
         env=os.environ | environment,
         cwd=BASE_DIR,
@@ -239,9 +244,9 @@ def test_nothing_reaches_a_real_terminal(servicer: Browser, portal_service: Sand
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert "LookupError: no person has the SSN [hidden]" in done.stderr
-    assert ("LookupError" in done.stdout) == (debug == "on")
-    printed = done.stdout + done.stderr
+    assert process.returncode == 0, process.stderr
+    assert "LookupError: no person has the SSN [hidden]" in process.stderr
+    assert ("LookupError" in process.stdout) == (debug == "on")
+    printed = process.stdout + process.stderr
     plain = [OTHER_SSN, DIGITS[2], SECRET, base64.b64encode(OTHER_SSN.encode()).decode()]
     assert [secret for secret in plain if secret in printed] == []

@@ -1,4 +1,4 @@
-"""What is missing or wrong among the settings ends a real start, with a sentence for each that names it."""
+"""Tests that the portal refuses to start with missing or wrong settings, and names each of them."""
 
 import ast
 import os
@@ -13,7 +13,7 @@ from docker import settings_reference
 from portal.settings import BASE_DIR
 
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
-# All that a real deployment must give.
+# The settings that every deployment requires.
 NEEDED = {
     "SECRET_KEY": "n" * 64,
     "ALLOWED_HOSTS": "desk.example",
@@ -21,13 +21,13 @@ NEEDED = {
     "SERVICING_CLIENT_ID": "desk",
     "SERVICING_SECRET": SECRET,
 }
-SHOW = "from portal import settings; print(settings.{})"
+SHOW_SCRIPT = "from portal import settings; print(settings.{})"
 BIN = Path(sys.executable).parent
 CHECK = [sys.executable, "manage.py", "check"]
 
 
 def start(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Start the portal in a process that knows only these settings."""
+    """Start the portal in a process with only these settings."""
     system = {
         name: text for name, text in os.environ.items() if name in ("PATH", "HOME") or "COVERAGE" in name
     }
@@ -43,40 +43,40 @@ def start(*command: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def refusals(*command: str, **environment: str) -> list[str]:
-    """The lines with which the start ends."""
-    done = start(*command, **environment)
-    assert (done.returncode, done.stdout) == (4, "")
-    lines = done.stderr.splitlines()
-    assert all(line.startswith("Settings: ") for line in lines), done.stderr
+def settings_errors(*command: str, **environment: str) -> list[str]:
+    """Return the error messages of a start that fails."""
+    process = start(*command, **environment)
+    assert (process.returncode, process.stdout) == (4, "")
+    lines = process.stderr.splitlines()
+    assert all(line.startswith("Settings: ") for line in lines), process.stderr
     return [line.removeprefix("Settings: ") for line in lines]
 
 
 def refusal(*command: str, **environment: str) -> str:
-    """The one line with which the start ends."""
-    (sentence,) = refusals(*command, **environment)
-    return sentence
+    """Return the only error message of a start that fails."""
+    (error,) = settings_errors(*command, **environment)
+    return error
 
 
-def shown(name: str, **environment: str) -> str:
-    """What a setting is once it was read."""
-    done = start(sys.executable, "-c", SHOW.format(name), **environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+def setting_value(name: str, **environment: str) -> str:
+    """Return the value of a setting after the start."""
+    process = start(sys.executable, "-c", SHOW_SCRIPT.format(name), **environment)
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
 
 
-def test_a_deployment_starts_with_what_is_needed() -> None:
-    done = start(**NEEDED)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_a_deployment_starts_with_the_required_settings() -> None:
+    process = start(**NEEDED)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_a_deployment_passes_every_check_of_its_security() -> None:
-    key = {"SECRET_KEY": "a-key-of-more-than-fifty-characters-0123456789-abcdefghijkl"}
-    done = start(*CHECK, "--deploy", "--fail-level", "WARNING", **NEEDED | key)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_a_deployment_passes_djangos_security_checks() -> None:
+    longer_key = {"SECRET_KEY": "a-key-of-more-than-fifty-characters-0123456789-abcdefghijkl"}
+    process = start(*CHECK, "--deploy", "--fail-level", "WARNING", **NEEDED | longer_key)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_a_new_database(tmp_path: Path) -> None:
     database = tmp_path / "portal.sqlite3"
     given = NEEDED | {"DATABASE_URL": f"sqlite:///{database}"}
     assert start(sys.executable, "manage.py", "migrate", "audit", **given).returncode == 0
@@ -85,45 +85,45 @@ def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600}
 
 
-def test_cookies_are_this_hosts_alone() -> None:
-    assert shown("SESSION_COOKIE_NAME", **NEEDED) == "__Host-sessionid"
+def test_session_cookies_are_bound_to_the_host() -> None:
+    assert setting_value("SESSION_COOKIE_NAME", **NEEDED) == "__Host-sessionid"
 
 
-def test_processes_that_share_a_server_share_its_cache() -> None:
+def test_deployments_with_a_database_server_share_a_cache() -> None:
     on_server = NEEDED | {"DATABASE_URL": "postgres://desk@host/desk"}
-    assert "operations_cache" in shown("CACHES", **on_server)
-    named = shown("CACHES", **on_server, CACHE_URL="redis://cache:6379/0")
+    assert "operations_cache" in setting_value("CACHES", **on_server)
+    named = setting_value("CACHES", **on_server, CACHE_URL="redis://cache:6379/0")
     assert ("redis://cache" in named, "portal.runtime.cache.ForgivingCache" in named) == (True, True)
-    assert "LocMemCache" in shown("CACHES", **NEEDED)
+    assert "LocMemCache" in setting_value("CACHES", **NEEDED)
 
 
-def test_local_use_needs_nothing(tmp_path: Path) -> None:
-    done = start(DEBUG="on", DATA_DIR=str(tmp_path / "new" / "data"))
-    assert (done.returncode, done.stderr) == (0, "")
+def test_local_use_requires_no_settings(tmp_path: Path) -> None:
+    process = start(DEBUG="on", DATA_DIR=str(tmp_path / "new" / "data"))
+    assert (process.returncode, process.stderr) == (0, "")
     assert (tmp_path / "new" / "data").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_what_is_missing_is_named(name: str) -> None:
-    rest = {key: value for key, value in NEEDED.items() if key != name}
-    assert refusal(**rest).startswith(f"{name} is missing.")
-    assert refusal(**rest, **{name: ""}).startswith(f"{name} is missing.")
+def test_a_missing_setting_is_reported(name: str) -> None:
+    others = {longer_key: value for longer_key, value in NEEDED.items() if longer_key != name}
+    assert refusal(**others).startswith(f"{name} is missing.")
+    assert refusal(**others, **{name: ""}).startswith(f"{name} is missing.")
 
 
 @pytest.mark.parametrize("command", ["check", "doctor"])
-def test_all_that_is_missing_is_named_at_once(command: str) -> None:
-    sentences = refusals(sys.executable, "manage.py", command)
-    assert sorted(sentence.partition(" is missing.")[0] for sentence in sentences) == sorted(NEEDED)
+def test_all_missing_settings_are_reported_together(command: str) -> None:
+    errors = settings_errors(sys.executable, "manage.py", command)
+    assert sorted(error.partition(" is missing.")[0] for error in errors) == sorted(NEEDED)
 
 
-def test_a_web_process_names_all_that_is_missing() -> None:
-    done = start(sys.executable, "-m", "gunicorn", "portal.wsgi", "--bind", "127.0.0.1:0")
-    assert done.returncode == 4
-    named = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("Settings: ")]
+def test_a_web_process_reports_all_missing_settings() -> None:
+    process = start(sys.executable, "-m", "gunicorn", "portal.wsgi", "--bind", "127.0.0.1:0")
+    assert process.returncode == 4
+    named = [line.split()[1] for line in process.stderr.splitlines() if line.startswith("Settings: ")]
     assert sorted(named) == sorted(NEEDED)
 
 
-def test_what_is_wrong_is_named_beside_what_is_missing_and_nothing_is_made(tmp_path: Path) -> None:
+def test_missing_and_wrong_settings_are_reported_together(tmp_path: Path) -> None:
     wrong = {
         "SERVICING_SECRET": "swordfish",
         "SERVICING_AUTH": "basic",
@@ -145,14 +145,14 @@ def test_what_is_wrong_is_named_beside_what_is_missing_and_nothing_is_made(tmp_p
     }
     given = {"ALLOWED_HOSTS": "desk.example", "SERVICING_CLIENT_ID": "desk"} | wrong
     database = tmp_path / "portal.sqlite3"
-    sentences = refusals(**given, DATABASE_URL=f"sqlite:///{database}")
-    named = [sentence.split()[0] for sentence in sentences]
+    errors = settings_errors(**given, DATABASE_URL=f"sqlite:///{database}")
+    named = [error.split()[0] for error in errors]
     assert sorted(named) == sorted(name.removesuffix("_FILE") for name in [*wrong, "SERVICING_URL"])
     assert not database.exists()
-    assert "swordfish" not in "".join(sentences)
+    assert "swordfish" not in "".join(errors)
 
 
-def test_addresses_that_lead_nowhere_and_empty_values_are_named_at_once() -> None:
+def test_bad_urls_and_empty_values_are_reported_together() -> None:
     wrong = {
         "SERVICING_URL": "https://lender.example:https",
         "SERVICING_PROXY": "http://proxy.example:99999",
@@ -173,9 +173,9 @@ def test_addresses_that_lead_nowhere_and_empty_values_are_named_at_once() -> Non
         "OIDC_ORIGINS": "https://login.example:port",
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:otlp",
     }
-    sentences = refusals(**NEEDED | wrong)
-    assert sorted(sentence.split()[0] for sentence in sentences) == sorted(wrong)
-    assert SECRET not in "".join(sentences)
+    errors = settings_errors(**NEEDED | wrong)
+    assert sorted(error.split()[0] for error in errors) == sorted(wrong)
+    assert SECRET not in "".join(errors)
     assert (
         refusal(**NEEDED, DATA_DIR="") == "DATA_DIR must not be empty. Remove the setting to use its default."
     )
@@ -183,14 +183,14 @@ def test_addresses_that_lead_nowhere_and_empty_values_are_named_at_once() -> Non
 
 
 @pytest.mark.parametrize("name", ["DATA_DIR", "DATABASE_URL"])
-def test_where_nothing_can_be_made_is_named(name: str, tmp_path: Path) -> None:
+def test_an_unwritable_location_is_reported(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     value = str(tmp_path / "file" / "data")
     given = (
         {"DATA_DIR": value} if name == "DATA_DIR" else {"DATABASE_URL": f"sqlite:////proc/{os.getpid()}/x"}
     )
     assert refusal(DEBUG="on", **{"DATA_DIR": str(tmp_path)} | given).startswith(f"{name} points to a ")
-    # The database lies in there unless it is said to lie elsewhere.
+    # The default database is inside the data folder.
     inside = refusal(**NEEDED, DATA_DIR=f"/proc/{os.getpid()}")
     assert inside.startswith("DATA_DIR points to a place where no database can be created")
 
@@ -258,42 +258,42 @@ WRONG_VALUES = [
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:{}@collector.example"),
     ("OTEL_EXPORTER_OTLP_HEADERS", "Bearer {}"),
 ]
-# Read before all others, or only if others are right.
-ALONE = {"DEBUG", "OIDC_CREATE", "TASK_BACKEND", "UTILIZATION_BAD"}
+# These are read before the others, or only if others are right.
+SEPARATE = {"DEBUG", "OIDC_CREATE", "TASK_BACKEND", "UTILIZATION_BAD"}
 
 
-def wrong_at_once() -> list[dict[str, str]]:
-    """The wrong values, in as few starts as possible."""
+def wrong_value_groups() -> list[dict[str, str]]:
+    """Group the wrong values into as few starts as possible."""
     starts: list[dict[str, str]] = []
     for name, value in WRONG_VALUES:
-        start = next((one for one in starts if name not in one and not ALONE & {name, *one}), None)
+        start = next((one for one in starts if name not in one and not SEPARATE & {name, *one}), None)
         if start is None:
             starts.append(start := {})
         start[name] = value.format(SECRET)
     return starts
 
 
-@pytest.mark.parametrize("wrong", wrong_at_once(), ids=lambda wrong: ",".join(wrong)[:60])
-def test_what_is_wrong_is_named(wrong: dict[str, str]) -> None:
-    sentences = refusals(**NEEDED | wrong)
-    assert sorted(sentence.split()[0] for sentence in sentences) == sorted(wrong)
-    assert SECRET not in "".join(sentences)
+@pytest.mark.parametrize("wrong", wrong_value_groups(), ids=lambda wrong: ",".join(wrong)[:60])
+def test_wrong_values_are_reported(wrong: dict[str, str]) -> None:
+    errors = settings_errors(**NEEDED | wrong)
+    assert sorted(error.split()[0] for error in errors) == sorted(wrong)
+    assert SECRET not in "".join(errors)
 
 
 @pytest.mark.parametrize("name", ["SERVICING_SECRET", "SERVICING_FIELD_KEY"])
-def test_a_key_of_the_wrong_length_is_not_repeated(name: str) -> None:
-    sentence = refusal(**NEEDED | {name: "swordfish"})
-    assert sentence.startswith(f"{name} must have 16, 24 or 32 characters")
-    assert "swordfish" not in sentence
+def test_a_key_of_the_wrong_length_is_reported_without_its_value(name: str) -> None:
+    error = refusal(**NEEDED | {name: "swordfish"})
+    assert error.startswith(f"{name} must have 16, 24 or 32 characters")
+    assert "swordfish" not in error
 
 
-def test_a_bearer_token_is_needed_where_it_is_used() -> None:
+def test_bearer_auth_requires_a_token() -> None:
     assert refusal(**NEEDED, SERVICING_AUTH="bearer").startswith("SERVICING_TOKEN is missing")
     assert start(**NEEDED, SERVICING_AUTH="bearer", SERVICING_TOKEN="t").returncode == 0
 
 
 @pytest.mark.parametrize("command", ["-c", "-m"])
-def test_what_only_the_client_can_refuse_stops_the_server_too(command: str) -> None:
+def test_settings_the_client_rejects_stop_the_server(command: str) -> None:
     server = (
         ["gunicorn", "portal.wsgi", "--bind", "127.0.0.1:0"] if command == "-m" else ["import portal.wsgi"]
     )
@@ -301,51 +301,59 @@ def test_what_only_the_client_can_refuse_stops_the_server_too(command: str) -> N
         ("SERVICING_CLIENT_ID", "two\tparts", "The client id can contain only printable ASCII"),
         ("SERVICING_SESSION", "os.path", "SERVICING_SESSION doesn’t name a function"),
     ):
-        done = start(sys.executable, command, *server, **NEEDED | {name: value})
-        assert done.returncode == 4
-        sentences = [line for line in done.stderr.splitlines() if line.startswith("Settings: ")]
-        assert len(sentences) == 1
-        assert "SERVICING_" in sentences[0]
-        assert reason in sentences[0]
-        assert "Traceback" not in done.stderr
+        process = start(sys.executable, command, *server, **NEEDED | {name: value})
+        assert process.returncode == 4
+        errors = [line for line in process.stderr.splitlines() if line.startswith("Settings: ")]
+        assert len(errors) == 1
+        assert "SERVICING_" in errors[0]
+        assert reason in errors[0]
+        assert "Traceback" not in process.stderr
 
 
 class TestFiles:
-    def test_a_secret_comes_from_the_file_that_is_named(self, tmp_path: Path) -> None:
+    def test_a_secret_can_be_read_from_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "secret").write_text(f"{SECRET}\n")
-        rest = {key: value for key, value in NEEDED.items() if key != "SERVICING_SECRET"}
-        given = rest | {"SERVICING_SECRET_FILE": str(tmp_path / "secret")}
-        assert shown("SERVICING_SECRET", **given) == SECRET
+        others = {
+            longer_key: value for longer_key, value in NEEDED.items() if longer_key != "SERVICING_SECRET"
+        }
+        given = others | {"SERVICING_SECRET_FILE": str(tmp_path / "secret")}
+        assert setting_value("SERVICING_SECRET", **given) == SECRET
 
-    def test_the_share_of_traces_is_read_like_any_setting(self, tmp_path: Path) -> None:
+    def test_the_trace_sampler_can_be_read_from_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "sampler").write_text("parentbased_traceidratio\n")
         given = {"OTEL_TRACES_SAMPLER_FILE": str(tmp_path / "sampler"), "OTEL_TRACES_SAMPLER_ARG": "0.25"}
         script = (
             "from portal.runtime.opentelemetry_sdk import tracer; print(tracer().sampler.get_description())"
         )
-        done = start(sys.executable, "-c", script, **NEEDED, **given)
-        assert "root:TraceIdRatioBased{0.25}" in done.stdout, done.stderr
+        process = start(sys.executable, "-c", script, **NEEDED, **given)
+        assert "root:TraceIdRatioBased{0.25}" in process.stdout, process.stderr
 
-    def test_settings_that_were_renamed_keep_their_old_names(self) -> None:
+    def test_old_names_of_renamed_settings_still_work(self) -> None:
         given = NEEDED | {"ORGANISATION": "Acme Lending", "UTILISATION_WARN": "60"}
-        assert (shown("ORGANIZATION", **given), shown("UTILIZATION_WARN", **given)) == ("Acme Lending", "60")
-        bad = refusals(**NEEDED, UTILISATION_BAD="900", ORGANISATION_FILE="/nowhere")
-        assert [one.split()[0] for one in bad] == ["ORGANISATION", "UTILISATION_BAD"]
-        assert "the file in ORGANISATION_FILE" in bad[0]
+        assert (setting_value("ORGANIZATION", **given), setting_value("UTILIZATION_WARN", **given)) == (
+            "Acme Lending",
+            "60",
+        )
+        error_lines = settings_errors(**NEEDED, UTILISATION_BAD="900", ORGANISATION_FILE="/nowhere")
+        assert [one.split()[0] for one in error_lines] == ["ORGANISATION", "UTILISATION_BAD"]
+        assert "the file in ORGANISATION_FILE" in error_lines[0]
 
-    def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
-        sentence = refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "nothing"))
-        assert sentence.startswith("SECRET_KEY can’t be read from the file in SECRET_KEY_FILE")
+    def test_an_unreadable_secret_file_is_reported(self, tmp_path: Path) -> None:
+        error = refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "nothing"))
+        assert error.startswith("SECRET_KEY can’t be read from the file in SECRET_KEY_FILE")
 
-    def test_an_empty_file_holds_no_secret(self, tmp_path: Path) -> None:
+    def test_an_empty_secret_file_counts_as_missing(self, tmp_path: Path) -> None:
         (tmp_path / "empty").touch()
         assert refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "empty")).startswith("SECRET_KEY is missing")
 
-    def test_settings_come_from_the_env_file_and_the_environment_wins(self, tmp_path: Path) -> None:
+    def test_the_environment_overrides_the_env_file(self, tmp_path: Path) -> None:
         lines = [f"{name}={value}" for name, value in NEEDED.items()]
         (tmp_path / "env").write_text("\n".join([*lines, "DRAFT_DAYS=5", "ORGANIZATION=Acme Lending"]))
         given = {"ENV_FILE": str(tmp_path / "env"), "DRAFT_DAYS": "7"}
-        assert (shown("ORGANIZATION", **given), shown("DRAFT_DAYS", **given)) == ("Acme Lending", "7")
+        assert (setting_value("ORGANIZATION", **given), setting_value("DRAFT_DAYS", **given)) == (
+            "Acme Lending",
+            "7",
+        )
 
     @pytest.mark.parametrize(
         ("content", "sentence"),
@@ -355,7 +363,7 @@ class TestFiles:
             (None, "{} can’t be read: Is a directory."),
         ],
     )
-    def test_an_env_file_that_cannot_be_read_is_named(
+    def test_an_unreadable_env_file_is_reported(
         self, content: bytes | None, sentence: str, tmp_path: Path
     ) -> None:
         file = tmp_path / "env" if content else tmp_path
@@ -363,26 +371,28 @@ class TestFiles:
             file.write_bytes(content)
         assert refusal(**NEEDED, ENV_FILE=str(file)).startswith(sentence.format(file))
 
-    def test_an_env_file_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+    def test_a_missing_env_file_is_reported(self, tmp_path: Path) -> None:
         assert refusal(**NEEDED, ENV_FILE=str(tmp_path / "env")).startswith("ENV_FILE")
 
 
-def test_a_choice_is_read_in_any_case() -> None:
-    assert shown("LOG_LEVEL", **NEEDED, LOG_LEVEL="info") == "INFO"
+def test_choices_ignore_case() -> None:
+    assert setting_value("LOG_LEVEL", **NEEDED, LOG_LEVEL="info") == "INFO"
 
 
 @pytest.mark.parametrize("command", [["upgrade"], ["restore", "copy", "--replace"], ["doctor"]])
-def test_a_folder_that_is_not_there_is_named_with_what_makes_it(command: list[str], tmp_path: Path) -> None:
+def test_a_missing_data_folder_is_reported_with_the_fix(command: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "none"
-    done = start(sys.executable, "manage.py", *command, **NEEDED, DATA_DIR=str(folder))
-    assert done.returncode == 1
-    words = done.stdout + done.stderr
+    process = start(sys.executable, "manage.py", *command, **NEEDED, DATA_DIR=str(folder))
+    assert process.returncode == 1
+    words = process.stdout + process.stderr
     assert f"DATA_DIR points to the folder {folder}, where this user can’t write. Type: sudo install" in words
     assert "Traceback" not in words
 
 
-def test_groups_are_read_in_their_order() -> None:
-    given = shown("OIDC_ROLES", **NEEDED, OIDC_ROLES="5f1c=supervisor, Loan Servicing = servicer,a=b=viewer")
+def test_oidc_roles_keep_their_order() -> None:
+    given = setting_value(
+        "OIDC_ROLES", **NEEDED, OIDC_ROLES="5f1c=supervisor, Loan Servicing = servicer,a=b=viewer"
+    )
     assert ast.literal_eval(given) == [
         ("5f1c", "supervisor"),
         ("Loan Servicing", "servicer"),
@@ -390,11 +400,13 @@ def test_groups_are_read_in_their_order() -> None:
     ]
 
 
-def test_a_secret_is_taken_as_it_is() -> None:
-    assert shown("SECRET_KEY", **NEEDED | {"SECRET_KEY": "$HOME#is 'here'" * 5}) == "$HOME#is 'here'" * 5
+def test_a_secret_is_read_literally() -> None:
+    assert (
+        setting_value("SECRET_KEY", **NEEDED | {"SECRET_KEY": "$HOME#is 'here'" * 5}) == "$HOME#is 'here'" * 5
+    )
 
 
-def test_the_operators_guide_holds_the_settings_reference() -> None:
+def test_the_guide_contains_the_settings_reference() -> None:
     guide = (BASE_DIR / "docker/README.md").read_text()
     assert settings_reference.reference() in guide, "Run: python3 docker/settings_reference.py"
 
@@ -420,13 +432,13 @@ def test_every_setting_is_in_the_reference_and_in_the_example() -> None:
         (["-m", "gunicorn", "portal.wsgi", "--bind", "127.0.0.1:0"], "", "manage.py upgrade\n"),
     ],
 )
-def test_a_database_that_nobody_prepared_is_one_sentence(
+def test_an_unprepared_database_is_reported_with_the_fix(
     command: list[str], folder: str, fix: str, tmp_path: Path
 ) -> None:
-    person = {"DJANGO_SUPERUSER_USERNAME": "a", "DJANGO_SUPERUSER_EMAIL": "a@desk.example"}
-    given = NEEDED | person | {"DATA_DIR": str(tmp_path / folder)}
-    done = start(sys.executable, *command, **given)
-    assert (done.returncode, fix in done.stderr, "Traceback" in done.stderr) == (
+    superuser = {"DJANGO_SUPERUSER_USERNAME": "a", "DJANGO_SUPERUSER_EMAIL": "a@desk.example"}
+    given = NEEDED | superuser | {"DATA_DIR": str(tmp_path / folder)}
+    process = start(sys.executable, *command, **given)
+    assert (process.returncode, fix in process.stderr, "Traceback" in process.stderr) == (
         4 if "gunicorn" in command else 1, True, False,
     )  # fmt: skip
 
@@ -434,12 +446,12 @@ def test_a_database_that_nobody_prepared_is_one_sentence(
 @pytest.mark.parametrize(
     "command", [["upgrade"], ["restore", "manage.py", "--check"], ["backup", "/tmp/none.copy"]]
 )
-def test_a_server_that_is_away_is_one_sentence(command: list[str]) -> None:
+def test_an_unreachable_database_server_is_reported(command: list[str]) -> None:
     given = NEEDED | {"DATABASE_URL": "postgres://desk:pass-word-1@127.0.0.1:1/desk"}
-    done = start(sys.executable, "manage.py", *command, **given)
-    assert done.returncode == 1
-    assert "The database isn’t responding. Check DATABASE_URL. connection failed: " in done.stderr
-    assert ("Traceback" in done.stderr, "pass-word-1" in done.stderr) == (False, False)
+    process = start(sys.executable, "manage.py", *command, **given)
+    assert process.returncode == 1
+    assert "The database isn’t responding. Check DATABASE_URL. connection failed: " in process.stderr
+    assert ("Traceback" in process.stderr, "pass-word-1" in process.stderr) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -451,8 +463,8 @@ def test_a_server_that_is_away_is_one_sentence(command: list[str]) -> None:
     ],
     ids=["check", "worker", "web"],
 )
-def test_a_folder_that_cannot_be_written_to_is_one_sentence(command: list[str], tmp_path: Path) -> None:
-    """As in a read-only checkout, where the default folder is."""
+def test_a_read_only_data_folder_is_reported(command: list[str], tmp_path: Path) -> None:
+    """For example, the default folder in a read-only checkout."""
     script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
     inside = ["unshare", "--mount", "sh", "-c", script, str(tmp_path)]
     if subprocess.run([*inside, "true"], capture_output=True).returncode:

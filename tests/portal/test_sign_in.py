@@ -1,4 +1,4 @@
-"""Second factors, single sign-on, sessions that end and what they leave behind, keys that are changed."""
+"""Tests of second factors, single sign-on, sessions, rate limits and the replacement of keys."""
 
 import base64
 import json
@@ -57,8 +57,8 @@ def sign_in(browser: Browser, **extra: str) -> Any:
     return browser.post("/sign-in/", {"login": "maya", "password": PASSWORD} | extra)
 
 
-def post(browser: Browser, url: str, typed: dict[str, str], **extra: Any) -> Any:
-    """Post a form as browsers do."""
+def post_form(browser: Browser, url: str, typed: dict[str, str], **extra: Any) -> Any:
+    """Post a URL-encoded form, as browsers do."""
     return browser.post(url, urlencode(typed), content_type="application/x-www-form-urlencoded", **extra)
 
 
@@ -66,13 +66,13 @@ def html(answer: Any) -> str:
     return unescape(answer.content.decode())
 
 
-def code(secret: str, ago: int = 0) -> str:
-    """What the app shows, or showed some half minutes ago."""
-    return format_hotp_value(hotp_value(secret, int(time.time()) // 30 - ago))
+def code(secret: str, steps_ago: int = 0) -> str:
+    """Return the app's present code, or that of some 30-second steps ago."""
+    return format_hotp_value(hotp_value(secret, int(time.time()) // 30 - steps_ago))
 
 
 def set_up_app(browser: Browser) -> tuple[str, list[str]]:
-    """The app's secret and the recovery codes, after the page has shown them."""
+    """Set up an authenticator app, and return its secret and the recovery codes."""
     browser.post("/accounts/confirm/", {"password": PASSWORD})
     secret = re.findall(r"<code[^>]*>([A-Z2-7]{32})</code>", html(browser.get(f"{PAGES}app/")))[0]
     answer = browser.post(f"{PAGES}app/", {"code": code(secret)}, follow=True)
@@ -85,7 +85,7 @@ def actions() -> list[str]:
 
 
 class TestSecondFactor:
-    def test_an_app_is_asked_for_from_the_next_sign_in_on(self, browser: Browser) -> None:
+    def test_the_app_code_is_required_at_the_next_sign_in(self, browser: Browser) -> None:
         secret, codes = set_up_app(browser)
         assert len(codes) == 10
         other = Browser()
@@ -111,17 +111,17 @@ class TestSecondFactor:
         page = html(browser.get(f"{PAGES}codes/"))
         assert not [one for one in codes if one in page]
 
-    def test_what_it_is_made_from_rests_sealed(self, browser: Browser) -> None:
+    def test_second_factor_secrets_are_encrypted(self, browser: Browser) -> None:
         secret, codes = set_up_app(browser)
         stored = json.dumps(list(Authenticator.objects.values_list("data", flat=True)))
         assert not [one for one in (secret, *codes) if one in stored]
 
-    def test_whoever_has_only_the_session_must_prove_who_they_are(self, browser: Browser) -> None:
+    def test_adding_a_second_factor_requires_confirmation(self, browser: Browser) -> None:
         assert browser.get(f"{PAGES}app/")["Location"].startswith("/accounts/confirm/")
         assert browser.get(f"{PAGES}passkeys/add/")["Location"].startswith("/accounts/confirm/")
 
     @pytest.mark.parametrize("required", [["all"], ["servicer"]])
-    def test_who_must_have_one_does_nothing_before_it_is_set_up(
+    def test_a_required_second_factor_must_be_set_up_first(
         self, browser: Browser, settings: LazySettings, required: list[str]
     ) -> None:
         settings.SECOND_FACTOR_REQUIRED = required
@@ -130,11 +130,11 @@ class TestSecondFactor:
         set_up_app(browser)
         assert browser.get("/borrowers/").status_code == 200
 
-    def test_others_need_none(self, browser: Browser, settings: LazySettings) -> None:
+    def test_other_roles_need_no_second_factor(self, browser: Browser, settings: LazySettings) -> None:
         settings.SECOND_FACTOR_REQUIRED = ["supervisor", "admin"]
         assert browser.get("/borrowers/").status_code == 200
 
-    def test_an_administrator_removes_one_that_was_lost(
+    def test_an_administrator_removes_lost_second_factors(
         self, browser: Browser, admin: Browser, maya: User
     ) -> None:
         set_up_app(browser)
@@ -149,14 +149,14 @@ class TestSecondFactor:
         )
         assert sign_in(Browser())["Location"] == "/"
 
-    def test_an_unreadable_passkey_is_refused(self, browser: Browser, anonymous: Browser) -> None:
+    def test_a_malformed_passkey_is_rejected(self, browser: Browser, anonymous: Browser) -> None:
         browser.post("/accounts/confirm/", {"password": PASSWORD})
         for nonsense in ("{}", "[]", '{"id": "x", "response": {"userHandle": "%%"}}', "null"):
             answer = Browser().post("/sign-in/passkey/", {"credential": nonsense})
             assert answer["Location"] == "/sign-in/"
             assert browser.post(f"{PAGES}passkeys/add/", {"credential": nonsense}).status_code == 200
 
-    def test_an_unreadable_passkey_confirms_nobody(self, browser: Browser, maya: User) -> None:
+    def test_a_malformed_passkey_does_not_confirm_a_session(self, browser: Browser, maya: User) -> None:
         Authenticator.objects.create(
             user=maya, type=Authenticator.Type.WEBAUTHN, data={"name": "Key", "credential": {"id": "x"}}
         )
@@ -165,7 +165,7 @@ class TestSecondFactor:
             assert (answer.status_code, answer["Location"]) == (302, "/sign-in/")
 
     @pytest.mark.parametrize("stored", [{}, {"id": "x"}, {"id": "x", "rawId": "x", "response": {}}, [], None])
-    def test_a_stored_passkey_that_cannot_be_read_is_no_failure(
+    def test_an_unreadable_stored_passkey_shows_an_error_page(
         self, browser: Browser, maya: User, stored: Any
     ) -> None:
         data = {"name": "Key", "credential": stored}
@@ -178,46 +178,48 @@ class TestSecondFactor:
 
 
 class TestSessions:
-    def let_pass(self, **ages: timedelta) -> None:
+    def age_sessions(self, **ages: timedelta) -> None:
         now = timezone.now()
         UserSession.objects.update(**{name: now - age for name, age in ages.items()})
 
-    def test_an_idle_one_ends(self, browser: Browser, settings: LazySettings) -> None:
-        self.let_pass(last_seen_at=timedelta(minutes=settings.SESSION_IDLE_MINUTES, seconds=1))
+    def test_an_idle_session_ends(self, browser: Browser, settings: LazySettings) -> None:
+        self.age_sessions(last_seen_at=timedelta(minutes=settings.SESSION_IDLE_MINUTES, seconds=1))
         assert browser.get("/loans/")["Location"] == "/sign-in/?next=/loans/"
         assert actions() == ["sign_in", "session_ended"]
         assert not UserSession.objects.exists()
 
-    def test_what_a_person_does_keeps_it(self, browser: Browser, settings: LazySettings) -> None:
-        self.let_pass(last_seen_at=timedelta(minutes=settings.SESSION_IDLE_MINUTES - 1))
-        whole = settings.SESSION_IDLE_MINUTES * 60
-        assert int(browser.get("/accounts/profile/")["X-Session-Left"]) > whole - 10
+    def test_user_activity_extends_the_session(self, browser: Browser, settings: LazySettings) -> None:
+        self.age_sessions(last_seen_at=timedelta(minutes=settings.SESSION_IDLE_MINUTES - 1))
+        full_time = settings.SESSION_IDLE_MINUTES * 60
+        assert int(browser.get("/accounts/profile/")["X-Session-Left"]) > full_time - 10
 
-    def test_what_a_page_asks_by_itself_does_not(self, browser: Browser, settings: LazySettings) -> None:
-        self.let_pass(last_seen_at=timedelta(minutes=settings.SESSION_IDLE_MINUTES - 1))
+    def test_background_requests_do_not_extend_the_session(
+        self, browser: Browser, settings: LazySettings
+    ) -> None:
+        self.age_sessions(last_seen_at=timedelta(minutes=settings.SESSION_IDLE_MINUTES - 1))
         answer = browser.get("/accounts/session/", headers={"X-Background": "1"})
         assert 50 < answer.json()["left"] <= 60
         assert browser.post("/accounts/session/").json()["left"] > 60
 
-    def test_the_longest_ends_however_busy(self, browser: Browser, settings: LazySettings) -> None:
-        self.let_pass(created_at=timedelta(hours=settings.SESSION_HOURS, seconds=1))
+    def test_a_session_ends_after_its_maximum_time(self, browser: Browser, settings: LazySettings) -> None:
+        self.age_sessions(created_at=timedelta(hours=settings.SESSION_HOURS, seconds=1))
         assert browser.get("/loans/").status_code == 302
 
-    def test_a_new_password_ends_the_others(self, browser: Browser) -> None:
-        elsewhere = Browser()
-        sign_in(elsewhere)
+    def test_a_new_password_ends_other_sessions(self, browser: Browser) -> None:
+        other_browser = Browser()
+        sign_in(other_browser)
         new = {"oldpassword": PASSWORD, "password1": "gravel-lantern-9", "password2": "gravel-lantern-9"}
         assert browser.post("/accounts/password/", new)["Location"] == "/accounts/profile/"
         assert browser.get("/loans/").status_code == 200
-        assert elsewhere.get("/loans/").status_code == 302
+        assert other_browser.get("/loans/").status_code == 302
         assert actions()[-1] == "password_changed"
 
-    def test_a_short_or_common_password_is_refused(self, browser: Browser) -> None:
+    def test_a_short_or_common_password_is_rejected(self, browser: Browser) -> None:
         for weak in ("short-one-1", "Maya@desk.example", "1qaz2wsx3edc"):
             new = {"oldpassword": PASSWORD, "password1": weak, "password2": weak}
             assert "The password was not changed." in html(browser.post("/accounts/password/", new))
 
-    def test_others_are_listed_and_ended(self, browser: Browser) -> None:
+    def test_other_sessions_can_be_listed_and_ended(self, browser: Browser) -> None:
         first, second = Browser(headers={"User-Agent": "Firefox/140 (Windows NT 10.0)"}), Browser()
         sign_in(first)
         sign_in(second)
@@ -229,7 +231,7 @@ class TestSessions:
         browser.post("/accounts/sessions/end/", {"session": "all"})
         assert [one.get("/loans/").status_code for one in (second, browser)] == [302, 200]
 
-    def test_an_administrator_who_ends_them_is_named(self, browser: Browser, maya: User) -> None:
+    def test_sessions_ended_by_an_administrator_are_recorded(self, browser: Browser, maya: User) -> None:
         chosen = {"action": "end_sessions", "_selected_action": [maya.pk]}
         browser_of(Role.ADMIN).post("/admin/accounts/user/", chosen)
         assert browser.get("/loans/").status_code == 302
@@ -237,20 +239,22 @@ class TestSessions:
         assert (entry.actor_role, entry.subject_label) == ("admin", "maya")
 
     @pytest.mark.parametrize("wanted", ["", "x", "²", "0"])
-    def test_somebody_elses_are_not_touched(self, browser: Browser, servicer: Browser, wanted: str) -> None:
+    def test_sessions_of_other_users_cannot_be_ended(
+        self, browser: Browser, servicer: Browser, wanted: str
+    ) -> None:
         servicer.get("/loans/")
-        theirs = UserSession.objects.exclude(user__username="maya").get()
-        browser.post("/accounts/sessions/end/", {"session": wanted or theirs.pk})
+        other_session = UserSession.objects.exclude(user__username="maya").get()
+        browser.post("/accounts/sessions/end/", {"session": wanted or other_session.pk})
         assert servicer.get("/loans/").status_code == 200
 
-    def test_a_form_that_came_too_late_can_still_be_sent(
+    def test_an_expired_form_can_be_resumed_without_its_secrets(
         self, browser: Browser, maya: User, portal_service: Sandbox
     ) -> None:
         record = given.borrower(portal_service)
         url = f"/borrowers/{record.uuid}/edit/"
-        self.let_pass(last_seen_at=timedelta(days=1))
+        self.age_sessions(last_seen_at=timedelta(days=1))
         typed = {"text": "Called about the\nMay payment", "password": "x", "code": "219-09-9999"}
-        answer = post(browser, url, typed)
+        answer = post_form(browser, url, typed)
         assert answer["Location"] == "/sign-in/?next=/accounts/resume/"
         assert "Called" not in str([one.get_decoded() for one in Session.objects.all()])
         assert sign_in(browser, next="/accounts/resume/")["Location"] == "/accounts/resume/"
@@ -261,126 +265,130 @@ class TestSessions:
         assert 'name="code"' not in page
         assert "Nothing to continue" in html(browser.get("/accounts/resume/"))
 
-    def test_it_waits_for_nobody_else(self, browser: Browser) -> None:
+    def test_an_expired_form_is_not_shown_to_another_user(self, browser: Browser) -> None:
         User.objects.create_user("ravi", password=PASSWORD, role=Role.SERVICER)
-        self.let_pass(last_seen_at=timedelta(days=1))
-        post(browser, "/accounts/profile/", {"first_name": "M"})
+        self.age_sessions(last_seen_at=timedelta(days=1))
+        post_form(browser, "/accounts/profile/", {"first_name": "M"})
         browser.post("/sign-in/", {"login": "ravi", "password": PASSWORD})
         assert "Nothing to continue" in html(browser.get("/accounts/resume/"))
 
-    def test_a_form_made_elsewhere_is_not_kept(self, maya: User, portal_service: Sandbox) -> None:
+    def test_a_forged_form_is_not_saved(self, maya: User, portal_service: Sandbox) -> None:
         browser = Browser(enforce_csrf_checks=True)
         browser.force_login(maya)
         record = given.borrower(portal_service)
         browser.get("/loans/")
-        self.let_pass(last_seen_at=timedelta(days=1))
-        answer = post(browser, f"/borrowers/{record.uuid}/edit/", {"email": "evil@evil.example"})
+        self.age_sessions(last_seen_at=timedelta(days=1))
+        answer = post_form(browser, f"/borrowers/{record.uuid}/edit/", {"email": "evil@evil.example"})
         assert answer.status_code == 403
         assert expired_forms.SESSION_KEY not in browser.session
 
-    def test_a_fragments_form_is_kept_too(self, browser: Browser) -> None:
-        self.let_pass(last_seen_at=timedelta(days=1))
-        answer = post(browser, "/accounts/profile/", {"first_name": "M"}, headers=htmx("x"))
+    def test_an_expired_htmx_form_is_saved(self, browser: Browser) -> None:
+        self.age_sessions(last_seen_at=timedelta(days=1))
+        answer = post_form(browser, "/accounts/profile/", {"first_name": "M"}, headers=htmx("x"))
         assert answer["HX-Redirect"] == "/sign-in/?next=/accounts/resume/"
 
 
 class TestAddresses:
-    def entry_of(self, browser: Browser, **headers: str) -> Entry:
+    def failed_sign_in(self, browser: Browser, **headers: str) -> Entry:
         browser.post("/sign-in/", {"login": "maya", "password": "x"}, headers=headers)
         return Entry.objects.latest("id")
 
-    def test_a_browser_cannot_choose_its_own(self, anonymous: Browser, maya: User) -> None:
-        assert self.entry_of(anonymous, **{"X-Forwarded-For": "203.0.113.9"}).ip == "127.0.0.1"
+    def test_the_forwarded_header_of_a_browser_is_ignored(self, anonymous: Browser, maya: User) -> None:
+        assert self.failed_sign_in(anonymous, **{"X-Forwarded-For": "203.0.113.9"}).ip == "127.0.0.1"
 
-    def test_a_trusted_proxy_tells_it(self, anonymous: Browser, maya: User, settings: LazySettings) -> None:
+    def test_the_forwarded_header_of_a_trusted_proxy_is_used(
+        self, anonymous: Browser, maya: User, settings: LazySettings
+    ) -> None:
         settings.TRUSTED_PROXIES = 1
-        assert self.entry_of(anonymous, **{"X-Forwarded-For": "6.6.6.6, 203.0.113.9"}).ip == "203.0.113.9"
+        assert (
+            self.failed_sign_in(anonymous, **{"X-Forwarded-For": "6.6.6.6, 203.0.113.9"}).ip == "203.0.113.9"
+        )
 
-    def test_one_address_is_slowed_down_over_all_accounts(self, anonymous: Browser, maya: User) -> None:
+    def test_one_ip_address_is_rate_limited_across_accounts(self, anonymous: Browser, maya: User) -> None:
         for number in range(10):
             anonymous.post("/sign-in/", {"login": f"staff-{number}", "password": "x"})
         assert "Too many attempts" in html(sign_in(anonymous))
 
-    def test_right_passwords_slow_no_address_down(self, anonymous: Browser, maya: User) -> None:
+    def test_correct_passwords_are_not_rate_limited(self, anonymous: Browser, maya: User) -> None:
         assert {sign_in(Browser())["Location"] for _ in range(12)} == {"/"}
 
 
 class TestStrangers:
-    """Whoever knows a name and no password keeps its owner out of nothing."""
+    """Wrong passwords from strangers never lock an account's owner out."""
 
     @pytest.fixture(autouse=True)
     def behind_a_proxy(self, settings: LazySettings) -> None:
         settings.TRUSTED_PROXIES = 1
         settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
-    def guess(self, times: int, *, each_from: str = "203.0.113.9") -> None:
+    def guess_passwords(self, times: int, *, each_from: str = "203.0.113.9") -> None:
         for number in range(times):
             headers = {"X-Forwarded-For": each_from.format(number)}
             typed = {"login": "maya", "password": f"guess-{number}"}
             assert Browser().post("/sign-in/", typed, headers=headers).status_code == 200
 
-    def come(self, address: str = "198.51.100.7", **typed: str) -> Any:
+    def sign_in_from(self, address: str = "198.51.100.7", **typed: str) -> Any:
         browser = Browser(headers={"X-Forwarded-For": address})
         return browser, browser.post("/sign-in/", {"login": "maya", "password": PASSWORD} | typed)
 
-    def test_wrong_passwords_from_elsewhere_keep_nobody_out(self, anonymous: Browser, maya: User) -> None:
-        self.guess(5)
-        assert "Too many attempts" in html(self.come("203.0.113.9")[1])
-        assert self.come()[1]["Location"] == "/"
-
-    def test_nor_do_hundreds_from_everywhere_who_has_no_second_factor(
+    def test_wrong_passwords_from_elsewhere_do_not_lock_the_owner_out(
         self, anonymous: Browser, maya: User
     ) -> None:
-        self.guess(110, each_from="203.0.113.{}")
-        assert self.come()[1]["Location"] == "/"
+        self.guess_passwords(5)
+        assert "Too many attempts" in html(self.sign_in_from("203.0.113.9")[1])
+        assert self.sign_in_from()[1]["Location"] == "/"
 
-    def test_the_right_password_with_a_second_factor_is_never_refused(self, browser: Browser) -> None:
+    def test_many_guesses_do_not_lock_out_a_password_only_owner(self, anonymous: Browser, maya: User) -> None:
+        self.guess_passwords(110, each_from="203.0.113.{}")
+        assert self.sign_in_from()[1]["Location"] == "/"
+
+    def test_guesses_do_not_lock_out_a_second_factor_owner(self, browser: Browser) -> None:
         secret, _ = set_up_app(browser)
-        self.guess(12)
-        assert "Too many attempts" in html(self.come("203.0.113.9", password="wrong")[1])
-        other, answer = self.come("203.0.113.9")
+        self.guess_passwords(12)
+        assert "Too many attempts" in html(self.sign_in_from("203.0.113.9", password="wrong")[1])
+        other, answer = self.sign_in_from("203.0.113.9")
         assert answer["Location"] == "/sign-in/second-factor/"
         assert other.post("/sign-in/second-factor/", {"code": code(secret)})["Location"] == "/"
 
-    def test_after_100_in_an_hour_the_second_factor_comes_first(self, browser: Browser) -> None:
+    def test_after_100_guesses_sign_in_asks_for_the_code_first(self, browser: Browser) -> None:
         secret, recovery_codes = set_up_app(browser)
-        self.guess(100, each_from="203.0.113.{}")
-        for password in (PASSWORD, "wrong"):  # Which of them is right is not said.
-            page = html(self.come(password=password)[1])
+        self.guess_passwords(100, each_from="203.0.113.{}")
+        for password in (PASSWORD, "wrong"):  # The response must not reveal which is right.
+            page = html(self.sign_in_from(password=password)[1])
             assert "Enter the code from your app with your password" in page
             assert 'name="code"' in page
         for typed in ({"code": "000000"}, {"code": code(secret), "password": "wrong"}):
-            other, answer = self.come(**typed)
+            other, answer = self.sign_in_from(**typed)
             assert "Incorrect username or password" in html(answer)
             assert other.get("/").status_code == 302
-        other, answer = self.come(code=recovery_codes[0])
+        other, answer = self.sign_in_from(code=recovery_codes[0])
         assert answer["Location"] == "/"
         assert other.get("/").status_code == 200
 
 
 class IdentityProvider:
-    """A provider of single sign-on in a process of its own, with one person."""
+    """The mock identity provider with one user."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.says(email="maya@desk.example", email_verified=True)
+        self.set_claims(email="maya@desk.example", email_verified=True)
 
-    def says(self, sub: str = "s-1", **claims: Any) -> None:
-        """Whom it signs in from now on, and with which claims."""
+    def set_claims(self, sub: str = "s-1", **claims: Any) -> None:
+        """Set the user that the provider signs in, and the claims."""
         self.sub = sub
         requests.put(f"{self.url}/users/{sub}", json=claims, timeout=10).raise_for_status()
 
-    def asked_by(self, browser: Browser, **typed: str) -> str:
-        """The address to which the portal sends a browser."""
+    def authorize_url(self, browser: Browser, **typed: str) -> str:
+        """Return the URL at the provider to which the portal sends a browser."""
         address = str(browser.post("/sign-in/with/sso/", {"next": "/loans/"} | typed)["Location"])
         assert address.startswith(f"{self.url}/oauth2/authorize?")
         return address
 
-    def answer_to(self, asked: str) -> str:
-        """Sign the person in there; the address to which the provider sends the browser back."""
-        query = parse_qs(urlsplit(asked).query)
+    def callback_url(self, url: str) -> str:
+        """Sign in at the provider, and return the path to which it sends the browser back."""
+        query = parse_qs(urlsplit(url).query)
         assert query["code_challenge_method"] == ["S256"]
-        answer = requests.post(asked, data={"sub": self.sub}, allow_redirects=False, timeout=10)
+        answer = requests.post(url, data={"sub": self.sub}, allow_redirects=False, timeout=10)
         back = urlsplit(answer.headers["Location"])
         return f"{back.path}?{back.query}"
 
@@ -391,27 +399,27 @@ def provider(settings: LazySettings, portal_service: Sandbox, provider_url: str)
     return IdentityProvider(provider_url)
 
 
-def come_back(browser: Browser, provider: IdentityProvider) -> Any:
-    """Go to the identity provider and return as it sends one back."""
-    return browser.get(provider.answer_to(provider.asked_by(browser)))
+def sign_in_with_provider(browser: Browser, provider: IdentityProvider) -> Any:
+    """Sign in through the identity provider."""
+    return browser.get(provider.callback_url(provider.authorize_url(browser)))
 
 
 class TestSingleSignOn:
-    def test_a_known_person_is_signed_in_and_found_again(
+    def test_a_known_user_signs_in_and_is_connected(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
         assert "Continue with Acme" in html(anonymous.get("/sign-in/"))
-        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
         assert actions() == ["single_sign_on_connected", "sign_in"]
-        provider.says(email="other@desk.example")  # Known by its ID from now on.
-        assert come_back(Browser(), provider)["Location"] == "/loans/"
+        provider.set_claims(email="other@desk.example")  # From now on the provider's ID finds the account.
+        assert sign_in_with_provider(Browser(), provider)["Location"] == "/loans/"
         assert SocialAccount.objects.get().user == maya
 
-    def test_it_needs_no_second_factor_of_ours(
+    def test_single_sign_on_needs_no_second_factor(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
     ) -> None:
         settings.SECOND_FACTOR_REQUIRED = ["all"]
-        come_back(anonymous, provider)
+        sign_in_with_provider(anonymous, provider)
         assert anonymous.get("/loans/").status_code == 200
 
     @pytest.mark.parametrize(
@@ -428,7 +436,7 @@ class TestSingleSignOn:
         ],
     )
     @pytest.mark.parametrize("trusted", [False, True])
-    def test_nobody_else_gets_in(
+    def test_only_a_verified_or_trusted_email_signs_in(
         self,
         anonymous: Browser,
         provider: IdentityProvider,
@@ -439,8 +447,8 @@ class TestSingleSignOn:
         trusted: bool,
     ) -> None:
         settings.OIDC_TRUST_EMAIL = trusted
-        provider.says(**said)
-        answer = come_back(anonymous, provider)
+        provider.set_claims(**said)
+        answer = sign_in_with_provider(anonymous, provider)
         if trusted and said == {"email": "maya@desk.example"}:
             assert answer["Location"] == "/loans/"
             return
@@ -462,7 +470,7 @@ class TestSingleSignOn:
             ("email", {"email": "maya@desk.example", "email_verified": "true"}),
         ],
     )
-    def test_the_chosen_claim_finds_the_account(
+    def test_the_configured_claim_finds_the_account(
         self,
         anonymous: Browser,
         provider: IdentityProvider,
@@ -471,11 +479,11 @@ class TestSingleSignOn:
         match: str,
         said: dict[str, Any],
     ) -> None:
-        provider.says(**said)
+        provider.set_claims(**said)
         settings.OIDC_MATCH = "sub" if match != "sub" else "upn"
-        assert come_back(Browser(), provider).status_code == 403
+        assert sign_in_with_provider(Browser(), provider).status_code == 403
         settings.OIDC_MATCH = match
-        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
         assert SocialAccount.objects.get().user == maya
 
     @pytest.mark.parametrize(
@@ -489,61 +497,63 @@ class TestSingleSignOn:
             {"preferred_username": "boss\0.elsewhere"},
         ],
     )
-    def test_a_name_that_only_resembles_anothers_opens_nothing(
+    def test_lookalike_names_do_not_match(
         self, anonymous: Browser, provider: IdentityProvider, settings: LazySettings, claims: dict[str, Any]
     ) -> None:
         for name in ("mike", "boss"):
             User.objects.create_user(name, f"{name}@desk.example", PASSWORD)
         settings.OIDC_MATCH = next(iter(claims))
-        provider.says(**claims)
-        assert come_back(anonymous, provider).status_code in (401, 403)
+        provider.set_claims(**claims)
+        assert sign_in_with_provider(anonymous, provider).status_code in (401, 403)
         assert not SocialAccount.objects.exists()
 
-    def test_a_claim_with_a_nul_keeps_nobody_out(
+    def test_a_claim_with_a_nul_does_not_prevent_sign_in(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
-        provider.says(email=maya.email, email_verified=True, name="Maya\0", address={"street": "\0"})
-        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        provider.set_claims(email=maya.email, email_verified=True, name="Maya\0", address={"street": "\0"})
+        assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
         assert SocialAccount.objects.get().user == maya
 
-    def test_two_accounts_with_one_address_are_nobodys(
+    def test_an_email_shared_by_two_accounts_is_rejected(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
         User.objects.create_user("maya2", "maya@desk.example", PASSWORD)
-        assert "No account here" in html(come_back(anonymous, provider))
+        assert "No account here" in html(sign_in_with_provider(anonymous, provider))
 
-    def test_who_was_deactivated_stays_out(
+    def test_a_deactivated_user_cannot_sign_in(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
-        come_back(anonymous, provider)
+        sign_in_with_provider(anonymous, provider)
         User.objects.update(is_active=False)
         other = Browser()
-        assert "not active" in html(other.get(come_back(other, provider)["Location"]))
+        assert "not active" in html(other.get(sign_in_with_provider(other, provider)["Location"]))
         entry = Entry.objects.latest("id")
         assert (entry.action, entry.subject_label) == ("accounts.sign_in_failed", "maya")
         assert entry.detail == {"at": "inactive account"}
 
-    def test_a_state_of_another_browser_is_refused(
+    def test_another_browsers_state_is_rejected(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
-        back = provider.answer_to(provider.asked_by(Browser()))
-        answer = anonymous.get(back)
+        callback = provider.callback_url(provider.authorize_url(Browser()))
+        answer = anonymous.get(callback)
         assert answer.status_code == 401
         assert "Single sign-on failed" in html(answer)
 
-    def test_an_identity_token_of_another_sign_in_is_refused(
+    def test_another_sign_ins_identity_token_is_rejected(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
-        stolen = parse_qs(urlsplit(provider.answer_to(provider.asked_by(Browser()))).query)["code"][0]
-        state = parse_qs(urlsplit(provider.asked_by(anonymous)).query)["state"][0]
-        answer = anonymous.get("/sign-in/with/sso/back/", {"code": stolen, "state": state})
+        foreign_code = parse_qs(urlsplit(provider.callback_url(provider.authorize_url(Browser()))).query)[
+            "code"
+        ][0]
+        state = parse_qs(urlsplit(provider.authorize_url(anonymous)).query)["state"][0]
+        answer = anonymous.get("/sign-in/with/sso/back/", {"code": foreign_code, "state": state})
         assert answer.status_code == 401
         assert anonymous.get("/loans/").status_code == 302
         assert not SocialAccount.objects.exists()
         entry = Entry.objects.latest("id")
         assert (entry.action, entry.subject_label) == ("accounts.sign_in_failed", "s-1")
 
-    def test_a_provider_that_is_away_is_told(
+    def test_an_unreachable_provider_shows_an_error(
         self, anonymous: Browser, provider: IdentityProvider, settings: LazySettings
     ) -> None:
         use_provider(settings, f"http://127.0.0.1:{free_port()}")
@@ -551,22 +561,22 @@ class TestSingleSignOn:
         assert answer.status_code == 401
         assert "You’re not signed in." in html(answer)
 
-    def test_an_identity_is_not_connected_by_whoever_is_signed_in(
+    def test_a_signed_in_user_cannot_connect_an_identity(
         self, browser: Browser, provider: IdentityProvider
     ) -> None:
-        back = provider.answer_to(provider.asked_by(browser, process="connect"))
-        assert browser.get(back).status_code == 401
+        callback = provider.callback_url(provider.authorize_url(browser, process="connect"))
+        assert browser.get(callback).status_code == 401
         assert not SocialAccount.objects.exists()
 
-    def test_without_the_setting_there_is_none(self, anonymous: Browser) -> None:
+    def test_single_sign_on_is_off_by_default(self, anonymous: Browser) -> None:
         assert "Continue with" not in html(anonymous.get("/sign-in/"))
         assert anonymous.post("/sign-in/with/sso/").status_code == 404
         assert anonymous.get("/sign-in/with/sso/back/", {"code": "c", "state": "s"}).status_code == 404
 
-    def test_a_provider_that_somebody_put_into_the_database_is_none(
+    def test_a_provider_in_the_database_is_ignored(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
-        planted = SocialApp.objects.create(
+        provider_app = SocialApp.objects.create(
             provider="openid_connect", provider_id="evil", name="Evil", client_id="desk", secret="s",
             settings={"server_url": provider.url},
         )  # fmt: skip
@@ -574,22 +584,22 @@ class TestSingleSignOn:
         assert "Evil" not in html(anonymous.get("/sign-in/"))
         assert anonymous.post("/sign-in/with/evil/").status_code == 404
         assert anonymous.get("/sign-in/with/evil/back/", {"code": "c", "state": "s"}).status_code == 404
-        planted.provider_id = "sso"
-        planted.save()
-        assert provider.asked_by(anonymous)
+        provider_app.provider_id = "sso"
+        provider_app.save()
+        assert provider.authorize_url(anonymous)
 
-    def test_an_account_without_a_password_has_none_to_change(
+    def test_an_account_without_a_password_cannot_change_it(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
         maya.set_unusable_password()
         maya.save()
-        come_back(anonymous, provider)
+        sign_in_with_provider(anonymous, provider)
         page = html(anonymous.get("/accounts/password/", follow=True))
         assert "This account uses single sign-on" in page
         assert "Change password" not in page
 
     @pytest.mark.parametrize("sign_out", [True, False])
-    def test_signing_out_ends_the_session_at_the_provider_too(
+    def test_signing_out_ends_the_provider_session(
         self,
         anonymous: Browser,
         provider: IdentityProvider,
@@ -598,8 +608,8 @@ class TestSingleSignOn:
         sign_out: bool,
     ) -> None:
         settings.OIDC_SIGN_OUT = sign_out
-        come_back(anonymous, provider)
-        kept = str([one.get_decoded() for one in Session.objects.all()])
+        sign_in_with_provider(anonymous, provider)
+        stored_sessions = str([one.get_decoded() for one in Session.objects.all()])
         left = urlsplit(anonymous.post("/sign-out/")["Location"])
         assert anonymous.get("/loans/").status_code == 302
         if not sign_out:
@@ -610,29 +620,31 @@ class TestSingleSignOn:
         assert query["post_logout_redirect_uri"] == ["http://testserver/sign-in/"]
         token = jwt.decode(query["id_token_hint"][0], options={"verify_signature": False})
         assert token["sub"] == "s-1"
-        assert query["id_token_hint"][0] not in kept
+        assert query["id_token_hint"][0] not in stored_sessions
 
-    def test_signing_out_works_while_the_provider_is_away(
+    def test_signing_out_works_without_the_provider(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
     ) -> None:
-        come_back(anonymous, provider)
+        sign_in_with_provider(anonymous, provider)
         use_provider(settings, f"http://127.0.0.1:{free_port()}")
         assert anonymous.post("/sign-out/")["Location"] == "/sign-in/"
         assert anonymous.get("/loans/").status_code == 302
 
-    def test_a_password_session_ends_here_alone(self, browser: Browser, provider: IdentityProvider) -> None:
+    def test_a_password_session_signs_out_only_here(
+        self, browser: Browser, provider: IdentityProvider
+    ) -> None:
         assert browser.post("/sign-out/")["Location"] == "/sign-in/"
 
 
 class TestGroups:
-    """Groups of the identity provider say who has which role, if the settings map them."""
+    """Groups of the identity provider set the role if the settings map them."""
 
     ROLES = [("Desk Supervisors", "supervisor"), ("5f1c0a52-7c3e", "servicer"), ("Staff", "viewer")]
     MAYA = {"email": "maya@desk.example", "email_verified": True}
     NEW = {"email": "Ravi@desk.example", "email_verified": True, "given_name": "Ravi", "family_name": "Rao"}
 
     @pytest.fixture(autouse=True)
-    def mapped(self, settings: LazySettings) -> None:
+    def map_roles(self, settings: LazySettings) -> None:
         settings.OIDC_ROLES = self.ROLES
 
     @pytest.mark.parametrize(
@@ -643,11 +655,11 @@ class TestGroups:
             ("Staff", "viewer"),
         ],
     )
-    def test_a_group_by_name_or_id_gives_the_role_at_each_sign_in(
+    def test_groups_by_name_or_id_set_the_role(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, groups: Any, role: str
     ) -> None:
-        provider.says(**self.MAYA, groups=groups)
-        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        provider.set_claims(**self.MAYA, groups=groups)
+        assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
         maya.refresh_from_db()
         assert maya.role == role
         changed = Entry.objects.filter(action="accounts.staff_changed")
@@ -657,36 +669,36 @@ class TestGroups:
             assert entry.changes == {"role": ["servicer", role]}
 
     @pytest.mark.parametrize("groups", [[], ["staff"], None, [{"name": "Staff"}], 7])
-    def test_nobody_gets_in_without_a_group(
+    def test_users_without_a_mapped_group_are_rejected(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, groups: Any, settings: LazySettings
     ) -> None:
-        provider.says(**self.MAYA, groups=["Staff"])
-        come_back(Browser(), provider)
-        provider.says(**self.MAYA, groups=groups)
-        answer = come_back(anonymous, provider)
+        provider.set_claims(**self.MAYA, groups=["Staff"])
+        sign_in_with_provider(Browser(), provider)
+        provider.set_claims(**self.MAYA, groups=groups)
+        answer = sign_in_with_provider(anonymous, provider)
         assert "none of your groups has a role here" in html(answer)
         assert anonymous.get("/loans/").status_code == 302
 
-    def test_the_claim_has_a_name_of_its_own(
+    def test_the_groups_claim_is_configurable(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
     ) -> None:
         settings.OIDC_GROUPS_CLAIM = "https://desk.example/groups"
-        provider.says(**self.MAYA, **{"https://desk.example/groups": ["Staff"]})
-        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        provider.set_claims(**self.MAYA, **{"https://desk.example/groups": ["Staff"]})
+        assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
 
     def test_a_missing_account_is_created_with_its_role(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
     ) -> None:
-        provider.says("s-2", **self.NEW, groups=["Staff"])
-        assert come_back(Browser(), provider).status_code == 403
+        provider.set_claims("s-2", **self.NEW, groups=["Staff"])
+        assert sign_in_with_provider(Browser(), provider).status_code == 403
         settings.OIDC_CREATE = True
-        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
         ravi = User.objects.get(username="Ravi@desk.example")
         assert (ravi.role, ravi.email, ravi.get_full_name()) == ("viewer", "Ravi@desk.example", "Ravi Rao")
         assert not ravi.has_usable_password()
         assert actions()[-3:] == ["staff_created", "single_sign_on_connected", "sign_in"]
         assert anonymous.get("/borrowers/new/").status_code == 403
-        assert come_back(Browser(), provider)["Location"] == "/loans/"
+        assert sign_in_with_provider(Browser(), provider)["Location"] == "/loans/"
         assert User.objects.filter(email__iexact="ravi@desk.example").count() == 1
 
     @pytest.mark.parametrize(
@@ -696,28 +708,28 @@ class TestGroups:
             {"username": "RAVI@desk.example", "email": "else@desk.example"},
         ],
     )
-    def test_no_account_is_doubled_or_given_away(
+    def test_existing_accounts_are_not_duplicated_or_taken_over(
         self, provider: IdentityProvider, maya: User, settings: LazySettings, existing: dict[str, Any]
     ) -> None:
         settings.OIDC_CREATE = True
         User.objects.create(**existing)
-        provider.says("s-2", **self.NEW, groups=["Staff"])
-        assert come_back(Browser(), provider).status_code == 403
+        provider.set_claims("s-2", **self.NEW, groups=["Staff"])
+        assert sign_in_with_provider(Browser(), provider).status_code == 403
         assert not SocialAccount.objects.exists()
 
-    def test_a_name_that_no_account_can_have_creates_none(
+    def test_an_invalid_username_creates_no_account(
         self, provider: IdentityProvider, maya: User, settings: LazySettings
     ) -> None:
         settings.OIDC_CREATE, settings.OIDC_MATCH = True, "preferred_username"
-        provider.says("s-2", preferred_username="Ravi|Rao <b>", groups=["Staff"])
-        assert "Ravi|Rao <b> has no account here" in html(come_back(Browser(), provider))
+        provider.set_claims("s-2", preferred_username="Ravi|Rao <b>", groups=["Staff"])
+        assert "Ravi|Rao <b> has no account here" in html(sign_in_with_provider(Browser(), provider))
         assert User.objects.count() == 1
 
 
 class TestKeys:
-    """SECRET_KEY signs sessions and seals second factors; it is changed without signing anybody out."""
+    """SECRET_KEY signs sessions and encrypts second factors; replacing it signs no one out."""
 
-    def test_the_secret_key_is_changed_in_three_steps(
+    def test_the_secret_key_can_be_replaced_in_three_steps(
         self, browser: Browser, settings: LazySettings, maya: User
     ) -> None:
         secret, _ = set_up_app(browser)
@@ -730,10 +742,10 @@ class TestKeys:
         sign_in(other)
         assert other.post("/sign-in/second-factor/", {"code": code(secret)}).status_code == 302
 
-    def test_the_services_secret_is_changed(
+    def test_the_services_secret_can_be_replaced(
         self, servicer: Browser, portal_service: Sandbox, settings: LazySettings, tmp_path: Path
     ) -> None:
-        """The lender changes it first: until the desk follows, nothing is sent that counts."""
+        """The lender changes the secret first; until the portal follows, its writes are rejected."""
         editor = Editor(servicer, given.borrower(portal_service))
         settings.SERVICING_SECRET = "new-" * 8
         gateway.client.cache_clear()
@@ -749,13 +761,13 @@ class TestKeys:
         finally:
             with_new_secret.stop()
 
-    def test_what_was_sealed_does_not_open_under_another_key(
+    def test_secrets_cannot_be_decrypted_with_another_key(
         self, browser: Browser, settings: LazySettings
     ) -> None:
         set_up_app(browser)
-        sealed = Authenticator.objects.get(type="totp").data["secret"]
+        encrypted = Authenticator.objects.get(type="totp").data["secret"]
         settings.SECRET_KEY = "another-" * 8
         with pytest.raises(CannotDecrypt):
-            decrypt(sealed)
+            decrypt(encrypted)
         with pytest.raises(CannotDecrypt):
             decrypt(base64.b64encode(b"nonsense").decode())

@@ -1,4 +1,4 @@
-"""An operation of the client that the registry's table doesn't know."""
+"""Tests of a client operation without a row in the registry's table."""
 
 import pytest
 from django.conf import LazySettings
@@ -16,7 +16,7 @@ from tests import given
 
 
 class NewResource(Resource):
-    """An area of the client that was added without a row in the table."""
+    """A client area that was added without a row in the table."""
 
     def details(self, borrower_id: str, loan_id: str) -> Loan:
         path = "/v1/users/{borrower_id}/loan/{loan_id}"
@@ -34,7 +34,7 @@ def client(portal_service: Sandbox) -> Client:
     return gateway.client_for(Actor.system("test"))
 
 
-def test_its_answer_is_recorded_and_reported_but_never_saved_as_something_else(
+def test_an_unknown_operation_is_recorded_but_not_saved(
     client: Client, portal_service: Sandbox, viewer: Browser, caplog: pytest.LogCaptureFixture
 ) -> None:
     read_details(client, portal_service)
@@ -45,7 +45,7 @@ def test_its_answer_is_recorded_and_reported_but_never_saved_as_something_else(
     assert "loans.details" in viewer.get("/status/?outcome=").content.decode()
 
 
-def test_it_fails_loudly_during_development(
+def test_an_unknown_operation_raises_in_debug_mode(
     client: Client, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     settings.DEBUG = True

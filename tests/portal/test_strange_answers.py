@@ -1,4 +1,4 @@
-"""What the service should never answer: it is remembered as far as it can be, and breaks no page and no write."""
+"""Tests of answers that the service should never send: they break no page and no write."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 
 LONG = "x" * 600
-OWNER = {"borrower_id": "owner-1", "line_id": "line-1"}
+IDS = {"borrower_id": "owner-1", "line_id": "line-1"}
 ADDRESS = {"line_1": LONG, "city": LONG, "state": LONG, "zip": LONG, "country": LONG}
 PERSON = {"first_name": LONG, "last_name": "Nul \0 byte", "phone": LONG, "email": LONG, "address": ADDRESS}
 STRANGE: list[tuple[type[Any], dict[str, Any]]] = [
@@ -44,40 +44,40 @@ STRANGE: list[tuple[type[Any], dict[str, Any]]] = [
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("model", "body"), STRANGE, ids=lambda value: getattr(value, "__name__", "body"))
-def test_it_is_remembered_in_a_form_that_every_database_holds(model: type[Any], body: dict[str, Any]) -> None:
+def test_strange_answers_are_saved_in_valid_columns(model: type[Any], body: dict[str, Any]) -> None:
     answer = codec.decode(model, json.dumps({"uuid": "u-1"} | body))
-    uuid = OWNER["line_id"] if model is Statement else ""
-    known = store.observe(answer, uuid=uuid, borrower_uuid=OWNER["borrower_id"])
-    store.save([item for item in known if item.uuid], source=Source.SERVICE)
+    uuid = IDS["line_id"] if model is Statement else ""
+    observed = store.observe(answer, uuid=uuid, borrower_uuid=IDS["borrower_id"])
+    store.save([item for item in observed if item.uuid], source=Source.SERVICE)
     records = list(Record.objects.all())
     assert records
     for record in records:
         assert not [name for name, value in vars(record).items() if isinstance(value, str) and "\0" in value]
-        assert problems(record) == {}
-        assert type(store.last_answer(record, memory_model(record))) is memory_model(record)
+        assert column_errors(record) == {}
+        assert type(store.last_answer(record, model_of(record))) is model_of(record)
 
 
-def problems(record: Record) -> dict[str, list[str]]:
-    """What its columns could not hold."""
+def column_errors(record: Record) -> dict[str, list[str]]:
+    """Return the validation errors of a record's columns."""
     try:
         record.clean_fields(exclude=[f.name for f in record._meta.fields if getattr(record, f.name) is None])
-    except ValidationError as refused:
-        return refused.message_dict
+    except ValidationError as error:
+        return error.message_dict
     return {}
 
 
-def memory_model(record: Record) -> type[Any]:
+def model_of(record: Record) -> type[Any]:
     return next(model for model, kind in KIND_OF_MODEL.items() if kind == record.kind)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("uuid", ["../x", "a/b", "a b", "é", "x" * 65, "a\0"])
-def test_what_no_address_can_lead_to_is_left_out(uuid: str) -> None:
+def test_records_with_an_unusable_uuid_are_not_saved(uuid: str) -> None:
     borrower = {"uuid": "b-1", "key_people": [{"uuid": uuid}, {"uuid": "p-1"}]}
     answer = codec.decode(Borrower, json.dumps(borrower))
     assert [item.uuid for item in store.records_in_answer("borrowers.update", answer, {})] == ["b-1", "p-1"]
     loan = codec.decode(Loan, json.dumps({"uuid": uuid}))
-    assert store.records_in_answer("loans.get", loan, OWNER) == []
+    assert store.records_in_answer("loans.get", loan, IDS) == []
 
 
 @pytest.mark.urls("tests.portal.trial_urls")
@@ -91,7 +91,7 @@ class TestWrite:
         assert browser.post("/trial/submit/", typed).status_code < 500
         return WriteIntent.objects.get()
 
-    def test_one_that_names_an_unusable_uuid_is_confirmed_all_the_same(
+    def test_a_write_with_an_unusable_uuid_is_confirmed(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next(
@@ -101,7 +101,7 @@ class TestWrite:
         assert (intent.state, intent.subject_uuid) == ("confirmed", "")
         assert servicer.get(intent.get_absolute_url()).status_code == 200
 
-    def test_absurd_values_hide_no_outcome(
+    def test_a_write_with_absurd_values_is_confirmed(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next(
@@ -110,19 +110,19 @@ class TestWrite:
         assert self.submit(servicer, borrower).state == "confirmed"
         assert Record.objects.get(kind=Kind.APPLICATION).amount is None
 
-    def test_words_are_kept_without_what_no_database_holds(
+    def test_nul_characters_are_removed_from_messages(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next(
             "applications.submit", status=400, body={"message": "Nul \0 byte", "\0key": {"ach_id": "\0"}}
         )
         intent = self.submit(servicer, borrower)
-        kept = json.dumps([intent.message, Entry.objects.get(phase="outcome").detail])
+        stored = json.dumps([intent.message, Entry.objects.get(phase="outcome").detail])
         assert intent.state == "rejected"
-        assert "Nul \\ufffd byte" in kept
-        assert "\\u0000" not in kept
+        assert "Nul \\ufffd byte" in stored
+        assert "\\u0000" not in stored
 
-    def test_an_endless_answer_is_kept_as_far_as_any_body(
+    def test_a_huge_answer_is_truncated(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", changes={"purpose": "x" * 1_000_000})

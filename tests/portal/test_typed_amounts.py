@@ -1,4 +1,4 @@
-"""An amount that means nothing is shown back as it was typed, with what to type instead."""
+"""Tests that an invalid amount is shown again as typed, with an error message."""
 
 from html import escape
 from urllib.parse import quote
@@ -23,14 +23,16 @@ STRANGE = {
 
 @pytest.mark.parametrize("path", ["/repayments/", "/messages/"])
 @pytest.mark.parametrize("typed", STRANGE)
-def test_a_filter_shows_it_back(viewer: Browser, path: str, typed: str) -> None:
+def test_a_filter_shows_the_invalid_amount_again(viewer: Browser, path: str, typed: str) -> None:
     page = viewer.get(f"{path}?least={quote(typed)}").content.decode()
     assert f'value="{escape(typed)}"' in page
     assert STRANGE[typed] in words(page)
 
 
 @pytest.mark.parametrize("typed", STRANGE)
-def test_the_application_form_shows_it_back(servicer: Browser, portal_service: Sandbox, typed: str) -> None:
+def test_the_application_form_shows_the_invalid_amount_again(
+    servicer: Browser, portal_service: Sandbox, typed: str
+) -> None:
     owner = given.borrower(portal_service)
     page = servicer.post(f"{owner.get_absolute_url()}applications/new/", {"amount": typed}).content.decode()
     assert f'value="{escape(typed)}"' in page

@@ -1,6 +1,6 @@
-"""An SSN and an EIN, typed into every field of every form of every address, rest nowhere afterwards.
+"""Tests that an SSN or EIN typed into any field of any form is never stored.
 
-No field is left out, so none is named: fields of an EIN or SSN send it, and searches look for it, and neither keeps it.
+This includes the SSN and EIN fields, whose values are sent, and searches, which look for them.
 """
 
 import io
@@ -48,13 +48,13 @@ from tests.portal.documents.test_document import every_address
 SSN, EIN = "517-28-4039", "84-0917263"
 AGENT = f"Mozilla/5.0 ({SSN})"
 PASSWORD = "correct-horse-battery"
-# What ends the session that types, or takes away what others are typed into; no field of these is kept.
-LEFT_OUT = re.compile(
+# These end the session or delete records that the test needs; their fields are not stored.
+EXCLUDED_URLS = re.compile(
     r"sign-out|logout|sessions/end|second-factor/.*remove|/delete/|\.pdf|/pdf/|download|export"
 )
 DECISIONS = re.compile(r"archive|decide|withdraw|discard|finish|unpin|cancel|resolve")
 LATER = timezone.localdate() + timedelta(days=9)
-TYPED = {
+DEFAULTS = {
     "month": str(LATER.month), "day": str(LATER.day), "year": str(LATER.year), "until": LATER.isoformat(),
     "due": LATER.isoformat(),
     "exported_on": timezone.localdate().isoformat(), "password": PASSWORD, "oldpassword": PASSWORD, "amount": "25000",
@@ -63,16 +63,16 @@ TYPED = {
     "last_name": "Lee", "line_1": "418 Harbor Street", "city": "Austin", "state": "Texas", "zip": "78702",
     "citizenship": "United States",
 }  # fmt: skip
-# Free text that is at rest once it was typed: the walk does come that far.
-KEPT = {
+# Free text fields that are stored; the test proves that it reaches them.
+STORED_FIELDS = {
     "text", "title", "reason", "label", "name", "comment", "first_name", "last_name", "line_1", "line_2", "city",
     "email", "ids", "profiles", "username",
 }  # fmt: skip
 
 
 @dataclass
-class Door:
-    """One form of a page, or the query of a link, as a browser would send it."""
+class FormRequest:
+    """A form of a page with the values that a browser would send."""
 
     method: str
     url: str
@@ -81,85 +81,85 @@ class Door:
     files: set[str] = field(default_factory=set)
 
 
-class Forms(HTMLParser):
-    """The forms of a page; of radio buttons the first is pressed."""
+class FormParser(HTMLParser):
+    """Collects the forms of a page, with the first of each set of radio buttons selected."""
 
     def __init__(self, page_url: str) -> None:
         super().__init__()
-        self.page_url, self.found, self.inside = page_url, [], ""
-        self.found: list[Door] = []
-        self.door: Door | None = None
+        self.page_url, self.forms, self.select_name = page_url, [], ""
+        self.forms: list[FormRequest] = []
+        self.form: FormRequest | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         name, kind = given.get("name", ""), given.get("type", "text")
         if tag == "form":
             url = urljoin(self.page_url, given.get("action", ""))
-            self.door = Door(given.get("method", "get").upper(), url)
-            self.found.append(self.door)
-        elif self.door and (name or tag == "option"):
-            self._add(self.door, tag, name, kind, given)
+            self.form = FormRequest(given.get("method", "get").upper(), url)
+            self.forms.append(self.form)
+        elif self.form and (name or tag == "option"):
+            self._add(self.form, tag, name, kind, given)
 
-    def _add(self, door: Door, tag: str, name: str, kind: str, given: dict[str, str]) -> None:
+    def _add(self, form: FormRequest, tag: str, name: str, kind: str, given: dict[str, str]) -> None:
         if tag == "option":
-            if self.inside and (
-                "selected" in given or (given.get("value") and not door.fields.get(self.inside))
+            if self.select_name and (
+                "selected" in given or (given.get("value") and not form.fields.get(self.select_name))
             ):
-                door.fields[self.inside] = given.get("value", "")
+                form.fields[self.select_name] = given.get("value", "")
         elif tag == "select":
-            self.inside = name
-            door.fields.setdefault(name, "")
+            self.select_name = name
+            form.fields.setdefault(name, "")
         elif kind == "file":
-            door.files.add(name)
+            form.files.add(name)
         elif kind in ("radio", "checkbox", "submit", "button") or tag == "button":
-            door.fields.setdefault(name, given.get("value", "on"))
+            form.fields.setdefault(name, given.get("value", "on"))
         elif tag in ("input", "textarea"):
             if kind != "hidden":
-                door.typed.add(name)
-            door.fields[name] = given.get("value", "") or TYPED.get(
+                form.typed.add(name)
+            form.fields[name] = given.get("value", "") or DEFAULTS.get(
                 re.split(r"[-_](?=month|day|year)|-", name)[-1], ""
             )
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
-            self.door = None
+            self.form = None
         if tag == "select":
-            self.inside = ""
+            self.select_name = ""
 
 
 @dataclass
-class Person:
-    """Somebody who signed in, and types."""
+class Visitor:
+    """A user who opens pages and submits forms."""
 
     browser: Browser
 
-    def doors(self, url: str) -> Iterator[Door]:
-        """The forms of a page, and its own query."""
+    def forms_of(self, url: str) -> Iterator[FormRequest]:
+        """Yield the forms of a page."""
         answer = self.browser.get(url)
         if "text/html" in answer.headers.get("Content-Type", "") and answer.status_code == 200:
-            reader = Forms(url)
+            reader = FormParser(url)
             reader.feed(answer.content.decode())
-            yield from reader.found
+            yield from reader.forms
 
-    def send(self, door: Door, name: str, value: str) -> None:
-        """The form as it came, filled in, with one field otherwise."""
-        data: dict[str, Any] = {**door.fields, name: value}
-        if name in door.files:
+    def submit(self, form: FormRequest, name: str, value: str) -> None:
+        """Submit a form with its default values and another value for one field."""
+        data: dict[str, Any] = {**form.fields, name: value}
+        if name in form.files:
             data[name] = SimpleUploadedFile(f"{value}.csv", b"kind,uuid,borrower_uuid,label\n")
-        send = self.browser.get if door.method == "GET" else self.browser.post
-        send(door.url, data)
+        request = self.browser.get if form.method == "GET" else self.browser.post
+        request(form.url, data)
 
 
-def signed_in(role: Role) -> Person:
+def sign_in(role: Role) -> Visitor:
     User.objects.create_user(username=role.value, password=PASSWORD, role=role)
     browser = Browser(headers={"User-Agent": AGENT}, raise_request_exception=False)
     browser.post("/sign-in/", {"login": role.value, "password": PASSWORD})
     assert browser.get("/accounts/profile/").status_code == 200
-    return Person(browser)
+    return Visitor(browser)
 
 
-def arranged(portal_service: Sandbox, person: Person) -> dict[str, Any]:
-    """One of everything that an address may name."""
+def create_records(portal_service: Sandbox, person: Visitor) -> dict[str, Any]:
+    """Create one of each record that a URL may name, and return the values for URLs."""
     every_address(portal_service)
     of = {
         kind: Record.objects.filter(kind=kind)[0]
@@ -208,7 +208,7 @@ def arranged(portal_service: Sandbox, person: Person) -> dict[str, Any]:
 
 
 def addresses(known: dict[str, Any]) -> list[str]:
-    """Every address of the resolver, with what is known in place of its parts; a new part fails at first."""
+    """Return every URL with values for its parameters; a new parameter fails until it has one."""
 
     def urls(patterns: Any, prefix: str) -> Iterator[str]:
         for pattern in patterns:
@@ -223,8 +223,8 @@ def addresses(known: dict[str, Any]) -> list[str]:
     return [*steps, *dict.fromkeys(urls(get_resolver("portal.urls").url_patterns, "/")), of_list]
 
 
-def at_rest(log: str, folder: Path) -> dict[str, str]:
-    """Everything that stayed on a disk or left the process, by where."""
+def stored_texts(log: str, folder: Path) -> dict[str, str]:
+    """Return everything that was stored or logged, by place."""
     call_command("backup", folder / "copy")
     files = [file for file in folder.rglob("*") if file.is_file()]
     return {
@@ -237,7 +237,7 @@ def at_rest(log: str, folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_ssn_and_an_ein_typed_into_every_field_rest_nowhere(
+def test_an_ssn_or_ein_typed_into_any_field_is_never_stored(
     portal_service: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: LazySettings
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -245,50 +245,50 @@ def test_an_ssn_and_an_ein_typed_into_every_field_rest_nowhere(
     terminal = next(h for h in logging.getLogger().handlers if type(h) is logging.StreamHandler)
     log = io.StringIO()
     before = terminal.setStream(log)
-    supervisor, admin = signed_in(Role.SUPERVISOR), signed_in(Role.ADMIN)
-    known = arranged(portal_service, supervisor)
-    urls = [url for url in addresses(known) if not LEFT_OUT.search(url)]
-    stranger = Person(Browser(headers={"User-Agent": AGENT}, raise_request_exception=False))
-    doors: list[tuple[Person, Door]] = []
+    supervisor, admin = sign_in(Role.SUPERVISOR), sign_in(Role.ADMIN)
+    known = create_records(portal_service, supervisor)
+    urls = [url for url in addresses(known) if not EXCLUDED_URLS.search(url)]
+    stranger = Visitor(Browser(headers={"User-Agent": AGENT}, raise_request_exception=False))
+    forms: list[tuple[Visitor, FormRequest]] = []
     for url in urls:
         people = [admin] if url.startswith("/admin/") else [supervisor]
         if url.startswith("/sign-in/"):
             people = [stranger]
-        doors += [(person, door) for person in people for door in person.doors(url)]
-    unlike = {
-        (door.method, urlsplit(door.url).path, *sorted(door.fields)): (person, door)
-        for person, door in doors
-        if not LEFT_OUT.search(door.url)
+        forms += [(person, form) for person in people for form in person.forms_of(url)]
+    unique = {
+        (form.method, urlsplit(form.url).path, *sorted(form.fields)): (person, form)
+        for person, form in forms
+        if not EXCLUDED_URLS.search(form.url)
     }
-    ordered = sorted(unlike.values(), key=lambda one: bool(DECISIONS.search(one[1].url)))
+    ordered = sorted(unique.values(), key=lambda one: bool(DECISIONS.search(one[1].url)))
     assert len(ordered) > 60
-    # Into what people type first: what else is sent may do what the button says.
+    # Typed fields come first, because other fields may carry out an action.
     for value in (SSN, EIN):
-        for person, door in ordered:
-            for name in sorted(door.typed | door.files):
-                person.send(door, name, value)
-    saved: set[str] = set()
+        for person, form in ordered:
+            for name in sorted(form.typed | form.files):
+                person.submit(form, name, value)
+    stored: set[str] = set()
     numbers = itertools.count()
-    for person, door in ordered:
-        for name in sorted(door.typed | door.files) if door.method == "POST" else ():
+    for person, form in ordered:
+        for name in sorted(form.typed | form.files) if form.method == "POST" else ():
             field = name.rpartition("-")[2]
-            if field in KEPT - saved:
+            if field in STORED_FIELDS - stored:
                 mark = "Quokka" + "".join("abcdefghij"[int(digit)] for digit in f"{next(numbers):03}")
-                person.send(door, name, mark)
-                # At once, for the next value may take its place.
+                person.submit(form, name, mark)
+                # Check now, because the next form may overwrite the value.
                 if mark.encode() in databases.everything():
-                    saved.add(field)
-    for person, door in ordered:
-        for name in sorted(door.fields.keys() - door.typed - {"csrfmiddlewaretoken"}):
-            person.send(door, name, SSN)
-    # And under every name at every address: a view may read what its form does not show.
-    names = sorted({name for _, door in ordered for name in door.fields})
+                    stored.add(field)
+    for person, form in ordered:
+        for name in sorted(form.fields.keys() - form.typed - {"csrfmiddlewaretoken"}):
+            person.submit(form, name, SSN)
+    # Views may read parameters that their forms do not show, so send every name to every URL.
+    names = sorted({name for _, form in ordered for name in form.fields})
     for url in urls:
         person = admin if url.startswith("/admin/") else supervisor
         person.browser.get(url, dict.fromkeys(names, EIN))
         person.browser.post(url, dict.fromkeys(names, EIN))
     terminal.setStream(before)
-    places = at_rest(log.getvalue(), tmp_path)
+    places = stored_texts(log.getvalue(), tmp_path)
     secrets = [SSN, EIN, SSN.replace("-", ""), EIN.replace("-", "")]
     found = [
         (place, text[max(text.index(secret) - 90, 0) :][:180].replace("\0", ""))
@@ -297,4 +297,4 @@ def test_an_ssn_and_an_ein_typed_into_every_field_rest_nowhere(
         if secret in text
     ]
     assert found == []
-    assert sorted(KEPT - saved) == []
+    assert sorted(STORED_FIELDS - stored) == []

@@ -1,4 +1,4 @@
-"""A loan is read and statements are flipped by links alone, as a browser without scripts follows them."""
+"""Tests that a browser without scripts can read a loan, statements and import progress with links."""
 
 import html
 import re
@@ -17,23 +17,23 @@ from tests import given
 from tests.portal.pages import plain
 
 
-def link(page: str, words: str) -> str:
-    """Where the first link with these words leads."""
+def link_to(page: str, words: str) -> str:
+    """Return the target of the first link with these words."""
     found = next(one for one in re.findall(r"<a\b.*?</a>", page, re.DOTALL) if words in one)
     return html.unescape(re.search(r'href="([^"#]*)', found)[1])  # type: ignore[index]
 
 
-def test_a_long_schedule_is_opened_and_ordered_by_links(viewer: Browser, portal_service: Sandbox) -> None:
+def test_links_open_a_loan_and_its_full_schedule(viewer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service), installments=360, paid=40)
-    listed = plain(viewer, "/loans/")
-    address = link(listed, loan.uuid[:8])
-    shown = plain(viewer, address)
-    assert "360 installments" in shown
-    whole = plain(viewer, urljoin(address, link(shown, " later<")))
-    assert whole.count('<th scope="row" class="sd-num">') == 360
+    list_page = plain(viewer, "/loans/")
+    address = link_to(list_page, loan.uuid[:8])
+    loan_page = plain(viewer, address)
+    assert "360 installments" in loan_page
+    full_schedule = plain(viewer, urljoin(address, link_to(loan_page, " later<")))
+    assert full_schedule.count('<th scope="row" class="sd-num">') == 360
 
 
-def test_three_statements_are_flipped_by_links(
+def test_links_page_through_statements(
     viewer: Browser, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     settings.DEBUG = True
@@ -43,19 +43,22 @@ def test_three_statements_are_flipped_by_links(
         portal_service.world.statement(line.uuid, f"2026-0{month}-15")
     address = line.get_absolute_url()
     for words, day in (("Newest", "2026-04-15"), ("Earlier", "2026-03-15"), ("Earlier", "2026-02-15")):
-        address = urljoin(address, link(plain(viewer, address), words))
+        address = urljoin(address, link_to(plain(viewer, address), words))
         document = re.search(r'<iframe[^>]* src="([^"]+)"', plain(viewer, address))
         assert document
         assert day in document[1]
         assert b"".join(viewer.get(document[1]).streaming_content).startswith(b"%PDF-")  # type: ignore[attr-defined]
 
 
-def test_how_far_an_import_is_is_loaded_again_by_a_link(supervisor: Browser) -> None:
+def test_a_link_reloads_the_progress_of_an_import(supervisor: Browser) -> None:
     ids = SimpleUploadedFile("ids.csv", b"kind,uuid,borrower_uuid,label\nborrower,b-1,,Northwind\n")
-    sent = {"ids": ids, "exported_on": timezone.localdate().isoformat()}
-    address = supervisor.post("/registry/import/", sent)["Location"]
+    form = {"ids": ids, "exported_on": timezone.localdate().isoformat()}
+    address = supervisor.post("/registry/import/", form)["Location"]
     waiting = plain(supervisor, address)
     assert "Starts when a worker is free" in waiting
     call_command("work", batch=True)
-    ended = plain(supervisor, urljoin(address, link(waiting, "Load again")))
-    assert ("1 line imported, 0 rejected" in " ".join(ended.split()), "Load again" in ended) == (True, False)
+    finished = plain(supervisor, urljoin(address, link_to(waiting, "Load again")))
+    assert ("1 line imported, 0 rejected" in " ".join(finished.split()), "Load again" in finished) == (
+        True,
+        False,
+    )

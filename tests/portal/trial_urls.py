@@ -1,4 +1,4 @@
-"""The portal with a few more views, written as any area writes them: whatever they do not catch is the gateway's."""
+"""The portal's URLs plus views for tests, which leave all errors to the gateway."""
 
 from datetime import date
 from decimal import Decimal
@@ -18,8 +18,8 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 
 
 @requires("borrowers.create")
-def submit(request: StaffRequest) -> HttpResponse:
-    """Sends an application; with ``once`` an equal one is refused while its outcome is open."""
+def submit_application(request: StaffRequest) -> HttpResponse:
+    """Submit an application; with ``once``, reject an identical one while its outcome is open."""
     typed = request.POST
     write = Write(
         submit_id=typed["submit_id"],
@@ -35,13 +35,13 @@ def submit(request: StaffRequest) -> HttpResponse:
 
 
 @requires("borrowers.create")
-def submit_in_a_transaction(request: StaffRequest) -> HttpResponse:
+def submit_in_transaction(request: StaffRequest) -> HttpResponse:
     with transaction.atomic():
-        return submit(request)
+        return submit_application(request)
 
 
 @requires("borrowers.create")
-def submit_without_a_form(request: StaffRequest) -> HttpResponse:
+def submit_without_form(request: StaffRequest) -> HttpResponse:
     application = request.servicing.applications.submit(request.POST["borrower"], amount=Decimal(1200))
     request.servicing.loans.get(request.POST["borrower"], request.POST["loan"])
     return HttpResponse(application.uuid)
@@ -49,7 +49,7 @@ def submit_without_a_form(request: StaffRequest) -> HttpResponse:
 
 @requires("borrowers.create")
 def give_ssn(request: StaffRequest) -> HttpResponse:
-    """Sends what must not be kept, with a defect of ours before or after it."""
+    """Send an SSN, which must not be stored, and raise an error before or after it on request."""
     typed = request.POST
     if "before" in typed:
         raise LookupError(f"no person has the SSN {typed['ssn']}")
@@ -65,27 +65,27 @@ def give_ssn(request: StaffRequest) -> HttpResponse:
 
 
 @requires("loans.index")
-def read(request: StaffRequest, borrower: str, loan: str) -> HttpResponse:
+def read_loan(request: StaffRequest, borrower: str, loan: str) -> HttpResponse:
     return HttpResponse(request.servicing.loans.get(borrower, loan).uuid)
 
 
 @requires("loans.index")
-def zone(request: HttpRequest) -> HttpResponse:
+def show_time_zone(request: HttpRequest) -> HttpResponse:
     return HttpResponse(timezone.get_current_timezone_name())
 
 
 @requires("loans.index")
-def breaks(request: HttpRequest) -> HttpResponse:
+def raise_error(request: HttpRequest) -> HttpResponse:
     raise LookupError("a defect of ours")
 
 
 urlpatterns = [
-    path("trial/submit/", submit),
-    path("trial/submit-in-a-transaction/", submit_in_a_transaction),
-    path("trial/submit-without-a-form/", submit_without_a_form),
+    path("trial/submit/", submit_application),
+    path("trial/submit-in-a-transaction/", submit_in_transaction),
+    path("trial/submit-without-a-form/", submit_without_form),
     path("trial/give-ssn/", give_ssn),
-    path("trial/read/<borrower>/<loan>/", read),
-    path("trial/zone/", zone),
-    path("trial/breaks/", breaks),
+    path("trial/read/<borrower>/<loan>/", read_loan),
+    path("trial/zone/", show_time_zone),
+    path("trial/breaks/", raise_error),
     *portal_urls,
 ]

@@ -1,1 +1,1 @@
-"""A small database made by each released version, which every later one upgrades (``test_copies.py``)."""
+"""A small database of each release, which ``test_copies.py`` upgrades to the current version."""

@@ -1,10 +1,10 @@
-"""Makes the database that a test upgrades from now on: run it once, for the version that is released.
+"""Makes the database of a release, which a test then upgrades. Run it once for each release:
 
     python -m tests.released.make
     python docker/postgres.py -- python -m tests.released.make
 
-It has an audit chain, a created borrower and a draft, accounts with saved answers, an approval and a job that wait, a
-note, and a promise by the owner of a loan, all made as people make them. Released files are never made again.
+It has an audit chain, a created borrower, a draft, accounts with saved copies, a waiting approval, a waiting job, a
+note, a loan with an owner and a promise to pay. All of them come from forms. Never make a released file again.
 """
 
 import gzip
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder))
+        set_up_django(Path(folder))
         from django.conf import settings
         from django.core.management import call_command
         from django.db import connection
@@ -42,8 +42,8 @@ def main() -> None:
         sys.stdout.write(f"{target.name}: {target.stat().st_size:,} bytes\n")
 
 
-def prepare(folder: Path) -> None:
-    """Set up Django with a database of its own, unless ``DATABASE_URL`` names one."""
+def set_up_django(folder: Path) -> None:
+    """Set up Django with a new database, or with the one of ``DATABASE_URL``."""
     os.environ |= {"DEBUG": "1", "DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "portal.settings"}
     import django
 
@@ -56,7 +56,7 @@ def prepare(folder: Path) -> None:
 
 
 def fill(sandbox: object) -> None:
-    """Work a while as a servicer."""
+    """Fill the database as a servicer and a supervisor do."""
     from portal.accounts.roles import Role
     from portal.approvals.models import Approval
     from portal.audit.models import Actor
@@ -89,8 +89,8 @@ def fill(sandbox: object) -> None:
     servicer.post("/collections/take/", {"uuid": [loan.uuid]})
     start_job(refresh_portfolio, rate=4)
     supervisor.get("/messages/")
-    made = (Draft, Approval, Note, Promise, AccountOwner)
-    assert [model.objects.count() for model in made] == [1] * len(made)
+    models = (Draft, Approval, Note, Promise, AccountOwner)
+    assert [model.objects.count() for model in models] == [1] * len(models)
 
 
 if __name__ == "__main__":

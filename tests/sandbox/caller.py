@@ -1,4 +1,4 @@
-"""A caller with its own code for signatures, so that it cannot share a mistake with the service."""
+"""An HTTP caller with its own signing code, so that it cannot share a bug with the sandbox."""
 
 import hashlib
 import hmac
@@ -52,13 +52,13 @@ class Caller:
 def sign_request(
     url: str, body: bytes = b"", *, epoch: str | None = None, secret: str = DEMO_SECRET
 ) -> dict[str, str]:
-    """The headers of a signed request. The only white space in the body may be JSON's spaces."""
+    """Return the headers of a signed request. The only whitespace in the body may be spaces."""
     epoch = epoch or str(int(time.time() * 1000))
     digest = hashlib.md5(body.replace(b" ", b"")).hexdigest() if body else ""
-    made = hmac.new(secret.encode(), f"{url}{digest}{epoch}".encode(), hashlib.sha256).hexdigest()
+    signature = hmac.new(secret.encode(), f"{url}{digest}{epoch}".encode(), hashlib.sha256).hexdigest()
     return {
         "X-Client-Id": DEMO_CLIENT_ID,
-        "X-Signature": made,
+        "X-Signature": signature,
         "Epoch": epoch,
         "Content-MD5": digest,
     }

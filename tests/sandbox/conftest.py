@@ -18,7 +18,7 @@ def session_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbo
 
 @pytest.fixture
 def service(session_service: Sandbox) -> Sandbox:
-    """A service without data."""
+    """An empty sandbox."""
     session_service.reset()
     return session_service
 

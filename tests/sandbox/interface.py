@@ -1,4 +1,4 @@
-"""The fields of the interface's objects (tables 2.1 to 2.10), to compare with the service's answers."""
+"""The fields of the interface's objects (tables 2.1 to 2.10), to compare with the sandbox's answers."""
 
 
 def _fields(names: str) -> set[str]:

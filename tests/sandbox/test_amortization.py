@@ -28,13 +28,13 @@ def test_a_schedule_repays_to_the_cent() -> None:
 
 
 @pytest.mark.parametrize("months", [12, 360])
-def test_the_principal_of_a_schedule_adds_up(months: int) -> None:
+def test_scheduled_principal_adds_up_to_the_amount(months: int) -> None:
     rows = amortization.schedule(Decimal("98765.43"), Decimal("9.875"), months, opened=date(2024, 2, 29))
     assert sum(row.principal for row in rows) == Decimal("98765.43")
     assert len(rows) == months
 
 
-def test_no_months_make_no_schedule() -> None:
+def test_a_term_of_zero_months_has_no_schedule() -> None:
     assert amortization.schedule(Decimal(1000), Decimal(12), 0, opened=date(2026, 1, 1)) == ()
 
 
@@ -51,7 +51,7 @@ def test_apr_with_a_fee_is_higher() -> None:
     assert amortization.apr(Decimal(10_000), Decimal(200), payment, 12) == Decimal("15.855")
 
 
-def test_months_are_added_by_the_calendar() -> None:
+def test_added_months_end_on_valid_days() -> None:
     assert amortization.add_months(date(2024, 1, 31), 1) == date(2024, 2, 29)
     assert amortization.add_months(date(2025, 12, 31), 2) == date(2026, 2, 28)
     assert amortization.add_months(date(2026, 3, 15), -15) == date(2024, 12, 15)
@@ -69,7 +69,7 @@ def test_an_overpayment_goes_to_suspense() -> None:
     assert (split.principal, split.suspense) == (50, 49)
 
 
-def test_days_past_due_count_from_the_oldest_unpaid_day() -> None:
+def test_days_past_due_count_from_the_oldest_due_date() -> None:
     today = date(2026, 3, 1)
     assert amortization.days_past_due([date(2026, 2, 27), date(2026, 1, 30)], today) == 30
     assert amortization.days_past_due([today, date(2026, 4, 1)], today) == 0
@@ -89,7 +89,9 @@ def test_interest_on_a_line_is_simple_and_daily() -> None:
     ("principal", "interest", "minimum"),
     [("5000", "60.10", "160.10"), ("500", "5", "25.00"), ("10", "2", "12"), ("0", "0", "0")],
 )
-def test_the_minimum_payment_is_a_fiftieth_with_a_floor(principal: str, interest: str, minimum: str) -> None:
+def test_the_minimum_payment_is_two_percent_plus_interest_with_a_floor(
+    principal: str, interest: str, minimum: str
+) -> None:
     assert amortization.minimum_payment(Decimal(principal), Decimal(interest)) == Decimal(minimum)
 
 
@@ -119,7 +121,7 @@ def test_only_amounts_above_the_limit_are_rejected() -> None:
     assert len(amortization.rejection_reasons(Decimal("5000000.01"), amortization.MAX_LOAN_DOLLARS)) == 2
 
 
-def test_a_repayment_only_moves_forward() -> None:
+def test_a_repayment_status_only_moves_forward() -> None:
     assert amortization.next_status("SCHEDULED", "succeed") == "SUCCEEDED"
     assert amortization.next_status("SCHEDULED", "fail") == "FAILED"
     assert amortization.next_status("SUCCEEDED", "reverse") == "FAILED_AFTER_SUCCESS"

@@ -1,4 +1,4 @@
-"""Requests to the sandbox over real HTTP: routing, signatures, bodies, connections, records of calls."""
+"""Requests to the sandbox over real HTTP: routing, signatures, bodies, connections, recorded calls."""
 
 import http.client
 import json
@@ -52,7 +52,7 @@ def test_every_operation_of_the_interface_has_a_handler() -> None:
     }
 
 
-def test_every_read_returns_an_answer(caller: Caller, paths: dict[str, str]) -> None:
+def test_every_read_succeeds(caller: Caller, paths: dict[str, str]) -> None:
     assert {name: caller.get(path).status_code for name, path in paths.items()} == dict.fromkeys(paths, 200)
 
 
@@ -78,13 +78,13 @@ def test_a_record_is_not_found_under_another_borrower(
     assert {type(answer.json()["message"]) for answer in answers} == {str}
 
 
-def test_paths_have_the_quirks_of_the_interface(caller: Caller, paths: dict[str, str]) -> None:
+def test_wrong_paths_and_methods_are_rejected(caller: Caller, paths: dict[str, str]) -> None:
     assert caller.get(paths["loans.get"].replace("/loan/", "/loans/")).status_code == 404
     assert caller.get(paths["repayments.of_loan"].replace("/loans/", "/loan/")).status_code == 404
     assert caller.get("/v1/users").status_code == 405
 
 
-def test_a_wrong_signature_is_forbidden_and_nothing_is_done(
+def test_a_wrong_signature_is_forbidden_and_creates_no_user(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
     answer = requests.post(
@@ -106,7 +106,7 @@ def test_headers_with_underscores_are_read(tmp_path: Path) -> None:
         assert requests.get(url, headers=headers, timeout=5).status_code == 200
 
 
-def test_without_authentication_no_signature_is_needed(tmp_path: Path) -> None:
+def test_no_signature_is_needed_without_authentication(tmp_path: Path) -> None:
     with Sandbox(tmp_path / "s.db", auth="none") as service:
         answer = requests.get(service.url + "/v1/webhooks/endpoints/messages", timeout=5)
         assert answer.json() == {"pagination": {"offset": 0, "limit": 25, "total": 0}, "data": []}
@@ -130,12 +130,12 @@ def test_calls_are_recorded_unchanged(service: Sandbox, caller: Caller) -> None:
     assert call.headers["x-request-id"] == "r-1"
 
 
-def test_a_call_to_an_unknown_path_is_recorded_too(service: Sandbox, caller: Caller) -> None:
+def test_a_call_to_an_unknown_path_is_recorded(service: Sandbox, caller: Caller) -> None:
     assert caller.get("/v1/nothing").json() == {"message": "GET /v1/nothing: Not Found"}
     assert (service.calls[-1].operation, service.calls[-1].status) == ("", 404)
 
 
-def test_a_body_that_is_not_json_is_rejected(service: Sandbox, caller: Caller) -> None:
+def test_an_invalid_body_is_rejected(service: Sandbox, caller: Caller) -> None:
     for body in (b"{", b"\xff\xfe", b'{"amount": NaN}', b'{"amount": 1e99999999999999999999}', b"[" * 9999):
         answer = caller.send("POST", "/v1/users", body, JSON_TYPE)
         assert answer.status_code in (400, 403), body
@@ -172,7 +172,7 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n"
         (CHUNKED + b"\r\n2\r\n{}garbage\r\n", 400),
     ],
 )
-def test_bodies_that_are_too_long_or_of_uncertain_length_are_not_read(
+def test_a_body_with_an_invalid_length_is_rejected(
     service: Sandbox, request_tail: bytes, status: int
 ) -> None:
     host, port = service.url.removeprefix("http://").split(":")
@@ -183,7 +183,7 @@ def test_bodies_that_are_too_long_or_of_uncertain_length_are_not_read(
     assert service.calls == []
 
 
-def test_a_body_in_chunks_is_read_to_its_end_and_the_connection_goes_on(
+def test_a_chunked_body_is_read_and_the_connection_stays_open(
     service: Sandbox, business: dict[str, Any]
 ) -> None:
     body = json.dumps(business).encode()
@@ -213,7 +213,7 @@ def test_chunk_extensions_and_trailers_are_ignored(service: Sandbox) -> None:
     assert b'"limit":1' in answer
 
 
-def test_an_incomplete_chunked_body_does_nothing(service: Sandbox) -> None:
+def test_an_incomplete_chunked_body_is_ignored(service: Sandbox) -> None:
     host, port = service.url.removeprefix("http://").split(":")
     for tail in (b"", b"5\r\n{}", b"2\r\n{}\r\n", b"2\r\n{}\r\n0\r\n", b"2" + b";" * 9000):
         with socket.create_connection((host, int(port)), timeout=5) as connection:
@@ -223,7 +223,7 @@ def test_an_incomplete_chunked_body_does_nothing(service: Sandbox) -> None:
     assert service.calls == []
 
 
-def test_a_bug_of_the_sandbox_is_answered_with_500(
+def test_an_internal_error_returns_500(
     service: Sandbox, caller: Caller, paths: dict[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     (paper,) = service.world.store.all("statement")
@@ -234,7 +234,7 @@ def test_a_bug_of_the_sandbox_is_answered_with_500(
     assert "KeyError" in capfd.readouterr().err
 
 
-def test_a_truncated_body_does_nothing(service: Sandbox, business: dict[str, Any]) -> None:
+def test_a_truncated_body_is_ignored(service: Sandbox, business: dict[str, Any]) -> None:
     body = json.dumps(business).encode()
     headers = sign_request(service.url + "/v1/users", body) | JSON_TYPE
     connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
@@ -246,7 +246,7 @@ def test_a_truncated_body_does_nothing(service: Sandbox, business: dict[str, Any
     assert service.calls == []
 
 
-def test_a_stop_ends_open_connections_and_a_start_keeps_the_address(
+def test_a_restart_closes_connections_and_keeps_the_address(
     service: Sandbox, caller: Caller, paths: dict[str, str]
 ) -> None:
     assert caller.get(paths["loans.get"]).status_code == 200
@@ -259,17 +259,17 @@ def test_a_stop_ends_open_connections_and_a_start_keeps_the_address(
     assert caller.get(paths["loans.get"]).status_code == 200
 
 
-def test_a_stop_ends_a_silent_answer(service: Sandbox, caller: Caller) -> None:
+def test_a_stop_sends_a_delayed_answer_at_once(service: Sandbox, caller: Caller) -> None:
     service.fail_next("messages.list", delay=60)
     answers: list[int] = []
     path = "/v1/webhooks/endpoints/messages"
-    waiting = threading.Thread(target=lambda: answers.append(caller.get(path).status_code))
-    waiting.start()
+    thread = threading.Thread(target=lambda: answers.append(caller.get(path).status_code))
+    thread.start()
     while not service.calls:
         time.sleep(0.01)
     service.stop()
     service.start()
-    waiting.join(5)
+    thread.join(5)
     assert answers == [200]
 
 

@@ -1,4 +1,4 @@
-"""The service's own rules, compared with an independent source."""
+"""The sandbox's rules for states, ZIP codes and names, compared with independent sources."""
 
 import itertools
 import re
@@ -12,14 +12,14 @@ from servicing import Address, rules
 from servicing.sandbox.checks import NAME, Invalid, state
 from servicing.sandbox.zip_codes import ZIP_PREFIXES, has_prefix, is_plausible
 
-PRINTED_NAME = re.compile("^([aA-zZ]+[,.]?[ ]?|[aA-zZ]+['’-]?)+$")
+INTERFACE_NAME = re.compile("^([aA-zZ]+[,.]?[ ]?|[aA-zZ]+['’-]?)+$")
 
 
 def prefixes_by_library(code: str) -> set[str]:
-    """The first three digits of the state's ZIP codes according to the address library."""
-    _, own = get_validation_rules({"country_code": "US", "country_area": code}).postal_code_matchers
+    """Return the first three digits of the state's ZIP codes according to the address library."""
+    _, state_pattern = get_validation_rules({"country_code": "US", "country_area": code}).postal_code_matchers
     codes = (f"{number:05}" for number in range(100_000))
-    return {code[:3] for code in codes if own.match(code)}
+    return {code[:3] for code in codes if state_pattern.match(code)}
 
 
 @pytest.mark.parametrize("code", ["CA", "TX", "NY", "DC", "FL", "GA", "AR", "PR", "GU", "AE", "MS"])
@@ -28,22 +28,22 @@ def test_zip_prefixes_agree_with_the_address_library(code: str) -> None:
     assert {prefix for prefix in prefixes if has_prefix(code, prefix)} == prefixes_by_library(code)
 
 
-def test_every_state_and_territory_of_the_address_library_is_known() -> None:
+def test_every_state_and_territory_is_known() -> None:
     choices = get_validation_rules({"country_code": "US"}).country_area_choices
     assert set(ZIP_PREFIXES) == {code for code, _ in choices}
 
 
 def test_client_and_sandbox_accept_the_same_zip_codes() -> None:
-    """Their tables are independent; prefixes that several states share are left out."""
+    """Their tables are independent. Prefixes shared by several states are skipped."""
     address = Address(line_1="401 Congress Ave", zip="", city="Austin", state="", country="UNITED STATES")
-    homes = {
+    states_by_prefix = {
         prefix: [state for state in ZIP_PREFIXES if has_prefix(state, prefix)]
         for prefix in (f"{number:03}" for number in range(1000))
     }
     differing = [
         (state, prefix)
         for state in ZIP_PREFIXES
-        for prefix, states in homes.items()
+        for prefix, states in states_by_prefix.items()
         if len(states) < 2
         and is_plausible(state, f"{prefix}01")
         != (not rules.address_problems(replace(address, state=state, zip=f"{prefix}01")))
@@ -52,13 +52,13 @@ def test_client_and_sandbox_accept_the_same_zip_codes() -> None:
 
 
 @pytest.mark.parametrize("value", [["CA"], {}, 7, None, "", "XX", "ca"])
-def test_no_other_code_is_a_state(value: Any) -> None:
+def test_an_invalid_state_is_rejected(value: Any) -> None:
     with pytest.raises(Invalid):
         state(value)
 
 
-def test_the_name_pattern_accepts_exactly_what_the_interfaces_pattern_accepts() -> None:
+def test_the_name_pattern_matches_the_interfaces_pattern() -> None:
     for length in range(1, 5):
         for letters in itertools.product("aZ^,. '’-1é", repeat=length):
             name = "".join(letters)
-            assert bool(NAME.fullmatch(name)) == bool(PRINTED_NAME.match(name)), name
+            assert bool(NAME.fullmatch(name)) == bool(INTERFACE_NAME.match(name)), name

@@ -1,4 +1,4 @@
-"""Sandboxes that differ in what the interface leaves open."""
+"""Sandbox options for behavior that the interface leaves open."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,11 +18,11 @@ OpenSandbox = Callable[..., tuple[Sandbox, Caller]]
 
 @pytest.fixture
 def open_sandbox(tmp_path: Path) -> Iterator[OpenSandbox]:
-    """A function that starts a sandbox with these choices and returns it with a caller."""
+    """Return a function that starts a sandbox with options and returns it with a caller."""
     running: list[tuple[Sandbox, Caller]] = []
 
-    def start(**choices: Any) -> tuple[Sandbox, Caller]:
-        service = Sandbox(tmp_path / "s.db", **choices).start()
+    def start(**options: Any) -> tuple[Sandbox, Caller]:
+        service = Sandbox(tmp_path / "s.db", **options).start()
         running.append((service, Caller(service.url)))
         return running[-1]
 
@@ -33,7 +33,7 @@ def open_sandbox(tmp_path: Path) -> Iterator[OpenSandbox]:
 
 
 @pytest.mark.parametrize(("filters", "query", "body"), [("both", 1, 2), ("query", 1, 3), ("body", 3, 2)])
-def test_parameters_are_read_in_the_configured_place(
+def test_filters_are_read_from_the_configured_place(
     open_sandbox: OpenSandbox, filters: str, query: int, body: int
 ) -> None:
     service, caller = open_sandbox(filters=filters)
@@ -43,7 +43,7 @@ def test_parameters_are_read_in_the_configured_place(
     assert len(caller.get(MESSAGES, body=b'{"limit":2}').json()["data"]) == body
 
 
-def test_a_larger_page_is_rejected_or_lowered(open_sandbox: OpenSandbox) -> None:
+def test_an_oversized_page_is_rejected_or_capped(open_sandbox: OpenSandbox) -> None:
     _, caller = open_sandbox(page_cap=40)
     assert caller.get(f"{MESSAGES}?limit=40").json()["pagination"]["limit"] == 40
     assert caller.get(f"{MESSAGES}?limit=41").status_code == 400
@@ -67,13 +67,13 @@ def test_the_status_of_an_unknown_path_is_configurable(open_sandbox: OpenSandbox
 
 
 @pytest.mark.parametrize(("skew", "status"), [(-20, 200), (90, 403), (-90, 403)])
-def test_the_clock_can_be_wrong(open_sandbox: OpenSandbox, skew: float, status: int) -> None:
+def test_the_clock_can_be_skewed(open_sandbox: OpenSandbox, skew: float, status: int) -> None:
     _, caller = open_sandbox(clock_skew=skew)
     answer = caller.get(MESSAGES)
     assert answer.status_code == status
     assert abs(parsedate_to_datetime(answer.headers["Date"]).timestamp() - time.time() - skew) < 10
 
 
-def test_an_unknown_choice_is_rejected(tmp_path: Path) -> None:
+def test_an_unknown_option_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         Sandbox(tmp_path / "s.db", offsett="rows")

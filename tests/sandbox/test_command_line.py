@@ -1,4 +1,4 @@
-"""``python -m servicing.sandbox``, in its own processes."""
+"""The command line ``python -m servicing.sandbox``."""
 
 import csv
 import io
@@ -33,20 +33,22 @@ def command_line(*words: str | Path) -> list[str]:
 @pytest.fixture(autouse=True)
 def restore_signals() -> Iterator[None]:
     """Restore the signal handlers that the command line replaces."""
-    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)}
+    handlers = {
+        number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
+    }
     yield
-    for number, handler in kept.items():
+    for number, handler in handlers.items():
         signal.signal(number, handler)
 
 
 def run_command(*words: str | Path) -> str:
-    """The output of a command, or its sentence if it fails."""
+    """Run a command; return its output, or its error message if it fails."""
     out = io.TextIOWrapper(io.BytesIO())
     with redirect_stdout(out):
         try:
             main([*map(str, words)])
-        except SystemExit as end:
-            return str(end.code)
+        except SystemExit as error:
+            return str(error.code)
         out.seek(0)
         return out.read()
 
@@ -69,7 +71,7 @@ def run_service(db: Path, *words: str, **variables: str) -> Iterator[tuple[subpr
         process.communicate()
 
 
-def test_it_serves_a_portfolio_once_the_port_is_open(db: Path) -> None:
+def test_the_portfolio_is_ready_when_the_port_opens(db: Path) -> None:
     with run_service(db, "--seed", "--auth", "none") as (_, url):
         caller = Caller(url)
         answer = caller.get("/v1/webhooks/endpoints/messages?limit=1")
@@ -78,7 +80,7 @@ def test_it_serves_a_portfolio_once_the_port_is_open(db: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_cleanly(db: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_the_service_cleanly(db: Path, number: signal.Signals) -> None:
     with run_service(db) as (process, _):
         process.send_signal(number)
         _, errors = process.communicate(timeout=10)
@@ -92,7 +94,7 @@ def test_the_secret_may_come_from_the_environment(db: Path) -> None:
         caller.session.close()
 
 
-def test_it_survives_kill_9_and_a_restart(db: Path) -> None:
+def test_an_update_survives_kill_9(db: Path) -> None:
     with run_service(db, "--auth", "none") as (process, url):
         caller = Caller(url)
         sandbox = Sandbox(db)
@@ -108,7 +110,7 @@ def test_it_survives_kill_9_and_a_restart(db: Path) -> None:
     sandbox.close()
 
 
-def test_requests_are_logged_only_on_request(db: Path) -> None:
+def test_requests_are_logged_only_with_the_log_option(db: Path) -> None:
     for words, lines in (((), 0), (("--log",), 1)):
         with run_service(db, *words, "--auth", "none") as (process, url):
             caller = Caller(url)
@@ -119,7 +121,7 @@ def test_requests_are_logged_only_on_request(db: Path) -> None:
             assert len(errors.splitlines()) == lines
 
 
-def test_a_port_in_use_is_one_sentence(db: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_sentence(db: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         sentence = run_command("--db", db, "--port", port)
@@ -139,18 +141,18 @@ def test_a_port_in_use_is_one_sentence(db: Path) -> None:
         (("advance", "--db", __file__, "--days", "0"), "--days must be 1 or more."),
     ],
 )
-def test_a_failure_is_one_sentence(db: Path, words: tuple[str, ...], sentence: str) -> None:
-    said = run_command(*words) if "--db" in words else run_command("--db", db, *words)
-    assert said.count("\n") == 0
-    assert sentence in said
+def test_a_failure_is_reported_in_one_sentence(db: Path, words: tuple[str, ...], sentence: str) -> None:
+    output = run_command(*words) if "--db" in words else run_command("--db", db, *words)
+    assert output.count("\n") == 0
+    assert sentence in output
 
 
 def test_a_failure_exits_with_1_and_without_a_traceback(db: Path) -> None:
-    done = subprocess.run(command_line("ids", "--db", db), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{db} doesn’t exist.\n")
+    result = subprocess.run(command_line("ids", "--db", db), capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", f"{db} doesn’t exist.\n")
 
 
-def test_days_pass_while_it_serves(db: Path) -> None:
+def test_advance_works_while_the_service_runs(db: Path) -> None:
     with run_service(db, "--auth", "none") as (_, url):
         sandbox = Sandbox(db)
         user = sandbox.world.borrower()["uuid"]
@@ -166,7 +168,7 @@ def test_days_pass_while_it_serves(db: Path) -> None:
 def test_ids_are_printed_as_csv(db: Path) -> None:
     sandbox = Sandbox(db)
     user = sandbox.world.borrower(first_name='Ñandú, "Ltd"')
-    made = {
+    records = {
         "borrower": user,
         "key_person": user["key_people"][0],
         "application": sandbox.world.line_application(user["uuid"]),
@@ -177,7 +179,7 @@ def test_ids_are_printed_as_csv(db: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(run_command("ids", "--db", db))))
     assert list(rows[0]) == ["kind", "uuid", "borrower_uuid", "label"]
     assert [(row["kind"], row["uuid"]) for row in rows] == [
-        (kind, body["uuid"]) for kind, body in made.items()
+        (kind, body["uuid"]) for kind, body in records.items()
     ]
     assert {row["borrower_uuid"] for row in rows} == {user["uuid"]}
     assert rows[0]["label"] == 'Ñandú, "Ltd"'
@@ -190,7 +192,7 @@ def test_profiles_are_printed_as_json_lines(db: Path) -> None:
     assert [json.loads(line) for line in run_command("profiles", "--db", db).splitlines()] == users
 
 
-def test_a_reset_empties_the_file(db: Path) -> None:
+def test_a_reset_empties_the_database(db: Path) -> None:
     sandbox = Sandbox(db)
     sandbox.world.borrower()
     with run_service(db, "--reset"):

@@ -23,7 +23,7 @@ def call_control(service: Sandbox, name: str, body: object) -> requests.Response
     return requests.post(f"{service.url}/_sandbox/{name}", json=body, timeout=5)
 
 
-def test_control_endpoints_exist_only_on_request(tmp_path: Path) -> None:
+def test_control_endpoints_are_off_by_default(tmp_path: Path) -> None:
     with Sandbox(tmp_path / "s.db", auth="none") as service:
         assert call_control(service, "reset", {}).status_code == 404
 
@@ -46,19 +46,19 @@ def test_a_connection_fault_can_be_added(service: Sandbox) -> None:
         assert connection.makefile("rb").readline() == b"HTTP/1.1 103 Interim\r\n"
 
 
-def test_days_pass(service: Sandbox) -> None:
+def test_advance_moves_the_date(service: Sandbox) -> None:
     today = service.world.clock.today()
     call_control(service, "advance", {"days": 3})
     assert (service.world.clock.today() - today).days == 3
 
 
-def test_a_reset_deletes_everything(service: Sandbox) -> None:
+def test_a_reset_deletes_all_data(service: Sandbox) -> None:
     service.world.borrower()
     call_control(service, "reset", {})
     assert service.world.users() == []
 
 
-def test_calls_are_listed_without_their_contents(service: Sandbox) -> None:
+def test_listed_calls_omit_headers_and_bodies(service: Sandbox) -> None:
     requests.get(f"{service.url}{MESSAGES}?limit=2", timeout=5, headers={"X-Signature": "secret"})
     calls = requests.get(f"{service.url}/_sandbox/calls", timeout=5).json()
     assert calls == [
@@ -85,12 +85,12 @@ def test_calls_are_listed_without_their_contents(service: Sandbox) -> None:
         ("advance", {}),
     ],
 )
-def test_an_invalid_fault_is_rejected(service: Sandbox, name: str, body: Any) -> None:
+def test_invalid_faults_and_days_are_rejected(service: Sandbox, name: str, body: Any) -> None:
     answer = call_control(service, name, body)
     assert (answer.status_code, list(answer.json())) == (400, ["message"])
 
 
-def test_a_web_page_cannot_use_the_control_endpoints(service: Sandbox) -> None:
+def test_an_html_form_cannot_call_a_control_endpoint(service: Sandbox) -> None:
     answer = requests.post(f"{service.url}/_sandbox/reset", data={"a": 1}, timeout=5)
     assert answer.status_code == 415
 

@@ -1,4 +1,4 @@
-"""Statement documents: PDFs of one to three pages with the right figures."""
+"""Statement PDFs: their pages, figures and texts."""
 
 import io
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def service(tmp_path: Path) -> Iterator[Sandbox]:
 
 
 def statement_pdf(service: Sandbox, purchases: int, **borrower: Any) -> pypdf.PdfReader:
-    """The statement of a month with a number of purchases."""
+    """Open the statement of a month with this number of purchases."""
     line = service.world.line(service.world.borrower(**borrower)["uuid"], limit=90_000)["uuid"]
     for number in range(purchases):
         service.world.draw(line, f"{number + 1}.25")
@@ -29,7 +29,7 @@ def statement_pdf(service: Sandbox, purchases: int, **borrower: Any) -> pypdf.Pd
 
 
 @pytest.mark.parametrize(("purchases", "pages"), [(0, 1), (19, 1), (20, 2), (58, 2), (59, 3), (97, 3)])
-def test_a_document_has_the_pages_its_activity_needs(service: Sandbox, purchases: int, pages: int) -> None:
+def test_more_purchases_fill_more_pages(service: Sandbox, purchases: int, pages: int) -> None:
     document = statement_pdf(service, purchases)
     assert len(document.pages) == pages
     assert f"Page {pages} of {pages}" in document.pages[-1].extract_text()
@@ -46,7 +46,7 @@ def test_a_document_shows_borrower_account_and_amounts(service: Sandbox) -> None
     assert "$89,993.25" in text
 
 
-def test_a_month_without_activity_says_so(service: Sandbox) -> None:
+def test_a_month_without_activity_has_a_note(service: Sandbox) -> None:
     assert "No activity in this period." in statement_pdf(service, 0).pages[0].extract_text()
 
 

@@ -1,4 +1,4 @@
-"""Faults on demand, from the caller's point of view."""
+"""Injected faults, as a caller sees them."""
 
 import http.client
 import socket
@@ -23,7 +23,9 @@ def test_a_cut_after_commit_creates_the_borrower(
     assert service.calls[-1].status is None
 
 
-def test_a_cut_before_creates_nothing(service: Sandbox, caller: Caller, business: dict[str, Any]) -> None:
+def test_a_cut_before_the_operation_creates_no_borrower(
+    service: Sandbox, caller: Caller, business: dict[str, Any]
+) -> None:
     service.fail_next("borrowers.create_commercial", cut_before=True)
     with pytest.raises(requests.ConnectionError):
         caller.post("/v1/users", business)
@@ -48,24 +50,24 @@ def test_an_error_after_commit_still_creates_the_borrower(
     assert len(service.world.users()) == 1
 
 
-def test_a_message_alone_has_a_success_status(service: Sandbox, caller: Caller) -> None:
+def test_a_fault_with_only_a_message_returns_200(service: Sandbox, caller: Caller) -> None:
     service.fail_next("messages.list", message="Not now")
     answer = caller.get(MESSAGES)
     assert (answer.status_code, answer.json()) == (200, {"message": "Not now"})
 
 
-def test_a_truncated_answer_announces_more_than_it_sends(service: Sandbox, caller: Caller) -> None:
+def test_a_truncated_answer_is_shorter_than_its_length(service: Sandbox, caller: Caller) -> None:
     service.fail_next("messages.list", truncate=True)
     with pytest.raises((requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
         caller.get(MESSAGES)
 
 
-def test_a_silent_answer_times_out_after_performing_the_operation(
+def test_a_call_that_times_out_still_creates_the_borrower(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
     service.fail_next("borrowers.create_commercial", delay=30)
     send = caller.session.request
-    caller.session.request = lambda *words, **options: send(*words, **options | {"timeout": 1})  # type: ignore[method-assign]
+    caller.session.request = lambda *args, **options: send(*args, **options | {"timeout": 1})  # type: ignore[method-assign]
     with pytest.raises(requests.ReadTimeout):
         caller.post("/v1/users", business)
     assert len(service.world.users()) == 1
@@ -80,7 +82,7 @@ def test_a_silent_answer_times_out_after_performing_the_operation(
         ({"body": [1, None]}, "[1,null]"),
     ],
 )
-def test_any_body_can_be_returned_instead(
+def test_a_fault_can_return_any_body(
     service: Sandbox, caller: Caller, fault: dict[str, Any], text: str
 ) -> None:
     service.fail_next("messages.list", **fault)
@@ -103,7 +105,7 @@ def test_changes_apply_to_objects_lists_and_pages(service: Sandbox, caller: Call
 
 
 def read_answer(service: Sandbox) -> list[bytes]:
-    """The pieces of the answer to one request, as they arrive."""
+    """Send one request; return the pieces of its answer as they arrive."""
     host, port = service.url.removeprefix("http://").split(":")
     head = {**sign_request(service.url + MESSAGES), "Host": f"{host}:{port}", "Connection": "close"}
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
@@ -151,7 +153,7 @@ def test_any_part_of_an_answer_can_drip(service: Sandbox, caller: Caller, part: 
     assert caller.get(MESSAGES).json() == {"pagination": {"offset": 0, "limit": 25, "total": 0}, "data": []}
 
 
-def test_an_answer_can_be_that_of_the_previous_call(service: Sandbox, caller: Caller) -> None:
+def test_a_swapped_answer_is_that_of_the_previous_call(service: Sandbox, caller: Caller) -> None:
     user = service.world.borrower()["uuid"]
     paths = [f"/v1/users/{user}/loan/{service.world.loan(user)['uuid']}" for _ in range(2)]
     first = caller.get(paths[0]).json()
@@ -176,14 +178,14 @@ def test_a_loan_can_have_another_owner(service: Sandbox, caller: Caller) -> None
     assert (answer["uuid"], answer["user_uuid"]) == (loan, other)
 
 
-def test_a_fault_applies_to_its_operation_and_number_of_times(service: Sandbox, caller: Caller) -> None:
+def test_a_fault_applies_to_its_operation_for_its_number_of_calls(service: Sandbox, caller: Caller) -> None:
     service.fail_next("loans.get", status=502)
     service.fail_next("messages.list", status=503, times=2)
     service.fail_next("messages.list", status=504)
     assert [caller.get(MESSAGES).status_code for _ in range(4)] == [503, 503, 504, 200]
 
 
-def test_a_fault_without_a_number_lasts_until_healed(service: Sandbox, caller: Caller) -> None:
+def test_a_fault_without_a_limit_lasts_until_healed(service: Sandbox, caller: Caller) -> None:
     service.fail_next("*", status=503, times=None)
     assert [caller.get(MESSAGES).status_code for _ in range(3)] == [503] * 3
     service.heal()

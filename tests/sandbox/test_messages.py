@@ -1,4 +1,4 @@
-"""The message list: envelope, filters, and what offset counts."""
+"""The message list: its envelope, filters, pages and totals."""
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -15,13 +15,13 @@ PATH = "/v1/webhooks/endpoints/messages"
 
 @pytest.fixture
 def ten_messages(service: Sandbox) -> list[str]:
-    """The uuids of ten messages, newest first."""
+    """The IDs of ten messages, newest first."""
     start = datetime(2026, 4, 10, 12, tzinfo=UTC)
-    made = [
+    created = [
         service.world.message("payment.succeeded", {"n": n}, at=start + timedelta(minutes=n))
         for n in range(10)
     ]
-    return [message["uuid"] for message in reversed(made)]
+    return [message["uuid"] for message in reversed(created)]
 
 
 def uuids(answer: Any) -> list[str]:
@@ -50,11 +50,13 @@ def test_messages_are_newest_first_in_an_envelope(caller: Caller, ten_messages: 
         ("rows", 1_000_000_000, slice(0, 0)),
     ],
 )
-def test_offset_counts_what_is_configured(tmp_path: Path, reading: str, offset: int, expected: slice) -> None:
+def test_offset_counts_pages_or_rows_as_configured(
+    tmp_path: Path, reading: str, offset: int, expected: slice
+) -> None:
     with Sandbox(tmp_path / "s.db", offset=reading) as service:
-        made = [service.world.message("a", {})["uuid"] for _ in range(10)][::-1]
+        created = [service.world.message("a", {})["uuid"] for _ in range(10)][::-1]
         caller = Caller(service.url)
-        assert uuids(caller.get(f"{PATH}?limit=4&offset={offset}")) == made[expected]
+        assert uuids(caller.get(f"{PATH}?limit=4&offset={offset}")) == created[expected]
         caller.session.close()
 
 
@@ -70,7 +72,7 @@ def test_messages_can_be_filtered_by_event(service: Sandbox, caller: Caller, ten
     assert uuids(caller.get(f"{PATH}?event=never.heard")) == []
 
 
-def test_both_dates_are_inclusive_days_of_the_services_zone(service: Sandbox, caller: Caller) -> None:
+def test_date_filters_are_inclusive_and_use_the_services_time_zone(service: Sandbox, caller: Caller) -> None:
     def message(moment: str) -> str:
         return str(service.world.message("a", {}, at=datetime.fromisoformat(moment))["uuid"])
 
@@ -110,7 +112,7 @@ def test_all_invalid_filters_are_reported_at_once(caller: Caller) -> None:
     assert caller.get(PATH, body=b"[]").json() == {"message": "body must be an object"}
 
 
-def test_a_full_page_of_a_thousand_is_allowed(service: Sandbox, caller: Caller) -> None:
+def test_a_page_can_hold_1000_messages(service: Sandbox, caller: Caller) -> None:
     with service.world.store.write_transaction():
         for _ in range(1001):
             service.world.message("a", {})
@@ -127,7 +129,7 @@ def test_a_full_page_of_a_thousand_is_allowed(service: Sandbox, caller: Caller) 
         ("", "2026-01-05 10:00:00"),
     ],
 )
-def test_times_are_written_in_the_zone_they_name(service: Sandbox, zone: str, written: str) -> None:
+def test_times_are_written_in_their_time_zone(service: Sandbox, zone: str, written: str) -> None:
     moment = datetime(2026, 1, 5, 18, tzinfo=UTC)
     assert service.world.message("a", {}, at=moment, zone=zone)["created_at"] == written
 
@@ -168,7 +170,7 @@ def test_totals_follow_added_and_removed_messages(
         assert (answer.json()["pagination"]["total"], len(uuids(answer))) == (total, total)
 
 
-def test_a_file_of_an_earlier_version_is_counted_when_it_is_opened(tmp_path: Path) -> None:
+def test_opening_an_older_database_counts_its_messages(tmp_path: Path) -> None:
     with Sandbox(tmp_path / "s.db") as service:
         for _ in range(3):
             service.world.message("a", {})

@@ -19,7 +19,7 @@ from servicing.sandbox.seed import seed
 from servicing.sandbox.wire import dumps
 from tests.sandbox import interface
 
-# One process makes the portfolio.
+# Only one process builds the portfolio.
 pytestmark = pytest.mark.xdist_group("portfolio")
 TODAY = date(2026, 5, 20)
 KINDS = (
@@ -43,7 +43,7 @@ def seed_sandbox(path: Path, today: date) -> Sandbox:
 
 @pytest.fixture(scope="module")
 def portfolio(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of the portfolio of TODAY."""
+    """The database file of the portfolio of TODAY."""
     path = tmp_path_factory.mktemp("seed") / "s.db"
     seed_sandbox(path, TODAY).close()
     return path
@@ -57,8 +57,8 @@ def world(portfolio: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def next_days(portfolio: Path, tmp_path: Path) -> Iterator[World]:
-    """A copy, in which days can pass."""
+def world_copy(portfolio: Path, tmp_path: Path) -> Iterator[World]:
+    """A copy of the portfolio whose date can be advanced."""
     sandbox = Sandbox(Path(copy(portfolio, tmp_path)), today=TODAY)
     yield sandbox.world
     sandbox.close()
@@ -115,16 +115,16 @@ def test_some_names_and_cities_are_hard_to_display(world: World) -> None:
     assert {"Española", "Cañon City", "Bayamón"} <= {user["address"]["city"] for user in world.users()}
 
 
-def test_the_service_itself_would_accept_every_user(world: World) -> None:
+def test_every_user_passes_the_services_checks(world: World) -> None:
     for user in world.users():
-        for who in (user, *user.get("key_people", ())):
-            checks.address(who["address"])
-            checks.email(who["email"])
-            number = phonenumbers.parse("+1" + checks.phone(who["phone"]))
+        for person in (user, *user.get("key_people", ())):
+            checks.address(person["address"])
+            checks.email(person["email"])
+            number = phonenumbers.parse("+1" + checks.phone(person["phone"]))
             assert phonenumbers.is_valid_number(number)
 
 
-def test_every_object_has_exactly_the_fields_of_the_interface(world: World) -> None:
+def test_every_object_has_exactly_the_interfaces_fields(world: World) -> None:
     kinds = {
         "loan": interface.LOAN,
         "line": interface.STATEMENT,
@@ -151,7 +151,9 @@ def test_every_object_has_exactly_the_fields_of_the_interface(world: World) -> N
         ("key_person", "middle_name"),
     ],
 )
-def test_nullable_fields_are_sometimes_null_and_sometimes_not(world: World, kind: str, fields: str) -> None:
+def test_nullable_fields_are_null_in_some_records_and_set_in_others(
+    world: World, kind: str, fields: str
+) -> None:
     for name in fields.split():
         values = [body[name] for body in bodies(world, kind)]
         assert None in values, name
@@ -168,7 +170,7 @@ def test_loans_are_new_current_and_delinquent_in_every_shape(world: World) -> No
 
 
 def loan_payment(loan: dict[str, Any]) -> Decimal:
-    """The amount of a loan's first installment."""
+    """Return the amount of a loan's first installment."""
     first = loan["installments"][0]
     return Decimal(first.get("total") or first["PaymentAmount"])
 
@@ -200,7 +202,7 @@ def test_some_accounts_are_unusual(world: World) -> None:
         if row.get("paid_on") and row["paid_on"] > row["due_date"] and not loan.body["delinquent"]
     ]
     assert late
-    parts = [
+    partial_payments = [
         payment
         for loan in loans
         for payment in world.store.all("repayment", owner=loan.uuid)
@@ -208,7 +210,7 @@ def test_some_accounts_are_unusual(world: World) -> None:
         and loan.body["delinquent"]
         and payment.body["amount"] * 2 < loan_payment(loan.body)
     ]
-    assert parts
+    assert partial_payments
     yesterday = TODAY - timedelta(days=1)
     returns = [one for one in world.messages() if one["event"] == "payment.failed_after_success"]
     assert any(one["created_at"][:10] == yesterday.isoformat() for one in returns)
@@ -226,10 +228,10 @@ def test_some_accounts_are_unusual(world: World) -> None:
     assert any(loan.body["delinquent"] for loan in contradictory)
 
 
-def test_a_delinquent_loan_is_cured_by_its_next_payment(next_days: World) -> None:
-    late = {loan.uuid for loan in next_days.store.all("loan") if loan.body["delinquent"]}
-    next_days.advance(1)
-    assert [uuid for uuid in late if not next_days.account(uuid).body["delinquent"]]
+def test_a_delinquent_loan_is_cured_by_its_next_payment(world_copy: World) -> None:
+    late = {loan.uuid for loan in world_copy.store.all("loan") if loan.body["delinquent"]}
+    world_copy.advance(1)
+    assert [uuid for uuid in late if not world_copy.account(uuid).body["delinquent"]]
 
 
 def test_lines_range_from_unused_to_past_due(world: World) -> None:
@@ -243,7 +245,7 @@ def test_lines_range_from_unused_to_past_due(world: World) -> None:
     assert any(line.body["suspense_balance"] > 0 for line in lines)
 
 
-def test_balances_of_lines_are_consistent(world: World) -> None:
+def test_line_balances_are_consistent(world: World) -> None:
     for line in bodies(world, "line"):
         owed = line["principal_balance"] + line["interest_balance"]
         assert line["payoff_balance"] == owed - line["suspense_balance"] or line["suspense_balance"] > owed
@@ -296,7 +298,7 @@ def test_statements_open_as_documents_of_one_to_three_pages(world: World, tmp_pa
     assert {1, 3} <= pages <= {1, 2, 3}
 
 
-def test_days_can_pass_for_the_portfolio(next_days: World) -> None:
-    before = len(next_days.messages())
-    next_days.advance(14)
-    assert len(next_days.messages()) > before
+def test_advancing_days_adds_messages(world_copy: World) -> None:
+    before = len(world_copy.messages())
+    world_copy.advance(14)
+    assert len(world_copy.messages()) > before

@@ -23,12 +23,12 @@ def problem(body: bytes = BODY, **changed: str) -> str | None:
 
 
 @time_machine.travel(NEW_YEAR, tick=False)
-def test_the_known_signature_is_accepted() -> None:
+def test_a_correct_signature_is_accepted() -> None:
     assert problem() is None
 
 
 @time_machine.travel(NEW_YEAR, tick=False)
-def test_the_known_signature_without_a_body_in_seconds_is_accepted() -> None:
+def test_an_epoch_in_seconds_is_accepted() -> None:
     headers = HEADERS | {
         "X-Signature": "b7ce7d36459f11eccc3e4377aedef4ade9a2c747039d98169319b93a7d13c2d0",
         "Epoch": "1767225600",
@@ -39,7 +39,7 @@ def test_the_known_signature_without_a_body_in_seconds_is_accepted() -> None:
 
 
 @time_machine.travel(NEW_YEAR, tick=False)
-def test_every_signed_part_matters() -> None:
+def test_a_change_to_any_signed_part_is_rejected() -> None:
     assert problem(BODY.replace(b"1", b"3")) == "The digest does not match the body"
     assert problem(Content_MD5="") == "The digest does not match the body"
     assert problem(X_Client_Id="somebody") == "The client is not known"
@@ -54,7 +54,7 @@ def test_a_signature_is_valid_for_60_seconds() -> None:
 
 
 @time_machine.travel("2026-01-01T00:01:00.002Z", tick=False)
-def test_an_older_signature_is_rejected() -> None:
+def test_an_expired_signature_is_rejected() -> None:
     assert problem() == "The signature has expired"
 
 
@@ -76,11 +76,14 @@ def test_header_names_are_configurable() -> None:
         assert signatures.problem(URL, BODY, headers) is None
 
 
-def test_the_digest_ignores_white_space() -> None:
+def test_the_digest_ignores_whitespace() -> None:
     white = "\t\n\v\f\r \u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
     assert body_digest(f"a{white}b".encode()) == body_digest(b"ab")
 
 
-def test_the_digest_keeps_characters_that_only_look_like_white_space() -> None:
-    black = "\x1c\x1d\x1e\x1f\x85\u180e\u200b\u2060"
-    assert len({body_digest(f"a{sign}b".encode()) for sign in black} | {body_digest(b"ab")}) == len(black) + 1
+def test_the_digest_keeps_other_invisible_characters() -> None:
+    invisible = "\x1c\x1d\x1e\x1f\x85\u180e\u200b\u2060"
+    assert (
+        len({body_digest(f"a{sign}b".encode()) for sign in invisible} | {body_digest(b"ab")})
+        == len(invisible) + 1
+    )

@@ -34,7 +34,7 @@ def record(uuid: str) -> Record:
     return Record(kind="user", uuid=uuid, owner="", body={"uuid": uuid})
 
 
-def test_no_acknowledged_write_is_lost_by_kill_9(path: Path) -> None:
+def test_kill_9_loses_no_acknowledged_write(path: Path) -> None:
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     acknowledged = [int(writer.stdout.readline()) for _ in range(40)]
@@ -43,9 +43,9 @@ def test_no_acknowledged_write_is_lost_by_kill_9(path: Path) -> None:
     writer.stdout.close()
     writer.wait()
     store = Store(path)
-    kept = {int(record.uuid) for record in store.all("user")}
-    assert kept >= set(acknowledged)
-    assert len(store.all("key_person")) == len(kept)
+    stored = {int(record.uuid) for record in store.all("user")}
+    assert stored >= set(acknowledged)
+    assert len(store.all("key_person")) == len(stored)
     store.close()
 
 
@@ -57,7 +57,7 @@ def test_only_the_owner_can_read_the_file_and_its_journal(path: Path) -> None:
     store.close()
 
 
-def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
+def test_a_failed_transaction_is_rolled_back(path: Path) -> None:
     store = Store(path)
 
     def fail() -> None:
@@ -73,7 +73,7 @@ def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
     store.close()
 
 
-def test_a_read_transaction_sees_one_state(path: Path) -> None:
+def test_a_read_transaction_ignores_later_writes(path: Path) -> None:
     reader, writer = Store(path), Store(path)
     with reader.read_transaction():
         assert reader.all("user") == []
@@ -111,7 +111,7 @@ def test_records_are_found_by_kind_and_owner(path: Path) -> None:
     store.close()
 
 
-def test_a_database_of_another_program_is_not_touched(path: Path) -> None:
+def test_another_programs_database_is_not_changed(path: Path) -> None:
     other = sqlite3.connect(path)
     other.execute("CREATE TABLE theirs (x)")
     other.close()

@@ -20,7 +20,7 @@ def user(service: Sandbox) -> dict[str, Any]:
 
 
 def rejection_message(caller: Caller, business: dict[str, Any], **changes: Any) -> str:
-    """The only message for a body with these changes; the value ``...`` removes a field."""
+    """Return the error message for a body with these changes; the value ``...`` removes a field."""
     body = {name: value for name, value in (business | changes).items() if value is not ...}
     answer = caller.post("/v1/users", body)
     assert answer.status_code == 400, answer.text
@@ -30,7 +30,7 @@ def rejection_message(caller: Caller, business: dict[str, Any], **changes: Any) 
 # Creating
 
 
-def test_a_new_business_is_returned_with_every_field_but_its_ein(
+def test_a_new_business_is_returned_without_its_ein(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
     user = caller.post("/v1/users", business).json()
@@ -40,7 +40,7 @@ def test_a_new_business_is_returned_with_every_field_but_its_ein(
     assert service.world.user(user["uuid"]) == user
 
 
-def test_key_people_are_created_with_it(
+def test_key_people_are_created_with_the_business(
     service: Sandbox, caller: Caller, business: dict[str, Any], cipher: FieldCipher
 ) -> None:
     business["key_people"][0] |= {"dob": "1990/02/28", "ssn": cipher.encrypt("987654321")}
@@ -57,9 +57,7 @@ def test_all_missing_fields_are_reported_at_once(caller: Caller) -> None:
     assert message == "; ".join(f"{name} is required" for name in names)
 
 
-def test_all_problems_of_key_people_and_address_are_reported(
-    caller: Caller, business: dict[str, Any]
-) -> None:
+def test_all_address_and_key_person_problems_are_reported(caller: Caller, business: dict[str, Any]) -> None:
     address = business["address"] | {"zip": "90210", "line_2": 4}
     person = {"first_name": "Ana", "phone": "1", "title": "BOSS"}
     message = rejection_message(
@@ -138,7 +136,7 @@ def test_a_zip_of_a_bordering_state_is_accepted(caller: Caller, business: dict[s
         ("DC", "20005", "8005550112"),
     ],
 )
-def test_territories_count_as_the_united_states(
+def test_territories_and_military_addresses_are_accepted(
     caller: Caller, business: dict[str, Any], state: str, zip_code: str, phone: str
 ) -> None:
     place = business["address"] | {"state": state, "zip": zip_code, "country": "United States", "line_2": ""}
@@ -196,7 +194,7 @@ def test_a_report_that_is_not_base64_of_gzip_is_rejected(
     assert message.startswith("asset_report_json_gzip must be")
 
 
-def test_a_report_that_is_too_large_unpacked_is_rejected(caller: Caller, business: dict[str, Any]) -> None:
+def test_a_report_that_unpacks_too_large_is_rejected(caller: Caller, business: dict[str, Any]) -> None:
     bomb = gzip_base64(bytes(65 * 1024 * 1024))
     assert len(bomb) < 100_000
     message = rejection_message(caller, business, asset_report_json_gzip=bomb)
@@ -267,7 +265,7 @@ def test_an_invalid_update_is_rejected_and_changes_nothing(
         (date(2028, 2, 29), "2010/03/01", 400),
     ],
 )
-def test_the_18th_birthday_is_exact(tmp_path: Path, today: date, born: str, status: int) -> None:
+def test_a_user_must_be_at_least_18(tmp_path: Path, today: date, born: str, status: int) -> None:
     with Sandbox(tmp_path / "s.db", today=today) as service:
         caller = Caller(service.url)
         user = service.world.individual()
@@ -284,7 +282,7 @@ def test_a_very_long_name_is_checked_quickly(caller: Caller, user: dict[str, Any
 # Updating a key person
 
 
-def test_updating_a_key_person_changes_no_other(
+def test_an_update_of_a_key_person_is_stored(
     service: Sandbox, caller: Caller, user: dict[str, Any], cipher: FieldCipher
 ) -> None:
     (person,) = user["key_people"]
@@ -302,7 +300,9 @@ def test_the_last_name_of_a_key_person_cannot_be_cleared(caller: Caller, user: d
     assert caller.put(path, {"last_name": None, "title": "CHIEF"}).status_code == 400
 
 
-def test_a_key_person_belongs_to_one_user(service: Sandbox, caller: Caller, user: dict[str, Any]) -> None:
+def test_a_key_person_is_not_found_under_another_user(
+    service: Sandbox, caller: Caller, user: dict[str, Any]
+) -> None:
     other = service.world.borrower()
     path = f"/v1/users/{other['uuid']}/key_people/{user['key_people'][0]['uuid']}"
     answer = caller.put(path, {"title": "OWNER"})

@@ -1,4 +1,4 @@
-"""What the service does on its own: accounts change, payments succeed and bounce, days pass."""
+"""The sandbox's world: its builders, payments that succeed or are returned, and passing days."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -34,7 +34,7 @@ def events(world: World) -> list[str]:
     return [message["event"] for message in world.messages()][::-1]
 
 
-def test_a_frozen_line_has_nothing_available_until_its_end(world: World, user: str) -> None:
+def test_a_frozen_line_keeps_zero_available_credit(world: World, user: str) -> None:
     line = world.line(user, limit="1000.00", drawn="300.00")["uuid"]
     world.freeze(line)
     world.advance(40)
@@ -42,7 +42,7 @@ def test_a_frozen_line_has_nothing_available_until_its_end(world: World, user: s
     assert (body["available_credit"], body["current_credit"] > 0) == (0, True)
 
 
-def test_due_dates_stay_hidden_while_installments_are_paid(world: World, user: str) -> None:
+def test_hidden_due_dates_stay_hidden_as_days_pass(world: World, user: str) -> None:
     for shape, field in (("snake", "due_date"), ("pascal", "PaymentDate")):
         loan = world.loan(user, shape=shape, installments=3, opened=TODAY)["uuid"]
         world.hide_due_dates(loan, start=2)
@@ -53,7 +53,7 @@ def test_due_dates_stay_hidden_while_installments_are_paid(world: World, user: s
 # Builders
 
 
-def test_builders_return_the_fields_of_the_interface(world: World, user: str) -> None:
+def test_builders_return_the_interfaces_fields(world: World, user: str) -> None:
     assert set(world.user(user)) == interface.BUSINESS
     assert set(world.user(user)["key_people"][0]) == interface.KEY_PERSON
     assert set(world.individual()) == interface.PERSON
@@ -69,7 +69,7 @@ def test_overrides_replace_and_add_fields(world: World) -> None:
     assert world.received_ein(user["uuid"]) == "111111111"
 
 
-def test_any_field_of_any_record_can_be_amended(world: World, user: str) -> None:
+def test_any_field_of_a_loan_can_be_amended(world: World, user: str) -> None:
     loan = world.loan(user)["uuid"]
     world.amend(loan, installments=[{"Unheard": Decimal("1.50")}], status="PAID_OFF")
     body = world.account(loan).body
@@ -113,7 +113,7 @@ def test_a_completed_payment_pays_the_next_installment(world: World, user: str) 
     assert payment["initiation_date"] is None
 
 
-def test_a_returned_payment_is_owed_again(world: World, user: str) -> None:
+def test_a_returned_payment_reopens_its_installment(world: World, user: str) -> None:
     loan = world.loan(user, amount="1000.00", interest_rate=12, installments=3)["uuid"]
     payment = world.repayment(loan, amount="340.02", status="SCHEDULED")["uuid"]
     world.settle_payment(payment)
@@ -138,7 +138,7 @@ def test_a_payment_on_a_loan_without_a_schedule_goes_to_suspense(world: World, u
     assert (payment["principal"], payment["suspense"], payment["ending_balance"]) == (0, 75, 12000)
 
 
-def test_a_failed_payment_pays_nothing(world: World, user: str) -> None:
+def test_a_failed_payment_leaves_the_balance_unchanged(world: World, user: str) -> None:
     line = world.line(user, drawn="500.00")["uuid"]
     failed = world.bounce_payment(world.repayment(line, status="SCHEDULED")["uuid"])
     assert (failed["status"], failed["payment_type"]) == ("FAILED", "SINGLE_PAYMENT")
@@ -180,7 +180,7 @@ def test_a_payment_can_be_completed_only_once(world: World, user: str) -> None:
 # Days
 
 
-def test_advancing_days_changes_only_the_services_date(world: World) -> None:
+def test_advancing_days_moves_the_services_date(world: World) -> None:
     world.advance(30)
     assert world.clock.today() == TODAY + timedelta(days=30)
     assert world.message("a", {})["created_at"].startswith("2026-06-19 ")
@@ -218,7 +218,7 @@ def test_a_line_with_autopay_is_billed_and_paid_each_month(world: World, user: s
     ]
 
 
-def test_an_unpaid_line_becomes_past_due_and_loses_its_credit(world: World, user: str) -> None:
+def test_an_unpaid_line_becomes_past_due_and_loses_available_credit(world: World, user: str) -> None:
     line = world.line(user, drawn="2000.00", autopay=False)["uuid"]
     world.advance(31 + 10 + 31)
     body = line_body(world, line)
@@ -227,7 +227,7 @@ def test_an_unpaid_line_becomes_past_due_and_loses_its_credit(world: World, user
     assert (body["available_credit"], body["current_credit"]) == (0, 8000)
 
 
-def test_an_unused_line_is_billed_nothing(world: World, user: str) -> None:
+def test_an_unused_line_has_no_payment_due(world: World, user: str) -> None:
     line = world.line(user)["uuid"]
     world.advance(65)
     assert line_body(world, line)["payment_due_date"] is None
@@ -249,7 +249,7 @@ def test_some_payments_fail_or_are_returned_and_are_retried(world: World, user: 
     }
 
 
-def test_statements_follow_each_other_without_a_gap(world: World, user: str) -> None:
+def test_each_statement_opens_where_the_last_one_closed(world: World, user: str) -> None:
     line = world.line(user, drawn="2000.00")["uuid"]
     world.advance(45)
     world.draw(line, "150.00")

@@ -1,4 +1,4 @@
-"""Links to documents: parsing, allowed hosts, resolved addresses, and certificates."""
+"""Document links: parsing, allowed hosts, resolved addresses, and certificates."""
 
 import socket
 import ssl
@@ -32,7 +32,7 @@ from tests.servicing.wire import Wire, answered, closing, trickling, unending
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
-STRANGERS = """
+UNLISTED_HOSTS = """
     lender.example.attacker.example  files.lender.example.  www.files.lender.example  files-lender.example
     files.lender.example%00.attacker.example  metadata.google.internal  xn--fles-lender-x0a.example
     attacker.example#@files.lender.example  attacker.example?@files.lender.example
@@ -60,10 +60,10 @@ INTERNAL = """
     2002:7f00:1::  2002:a9fe:a9fe::1  2002:5db8:d822::1  2001:0:4136:e378:8000:63bf:3fff:fdd2
 """
 
-NO_ADDRESSES = "127.1  2130706433  0x7f.0.0.1  0177.0.0.1  [::1]  127.0.0.1:80  files.lender.example"
+INVALID_ADDRESSES = "127.1  2130706433  0x7f.0.0.1  0177.0.0.1  [::1]  127.0.0.1:80  files.lender.example"
 
 
-# Which links are followed
+# Accepted and rejected links
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ NO_ADDRESSES = "127.1  2130706433  0x7f.0.0.1  0177.0.0.1  [::1]  127.0.0.1:80  
         f"https://files.lender.example/{'a' * 8000}",
     ],
 )
-def test_an_ambiguous_link_is_rejected(url: str) -> None:
+def test_a_malformed_link_is_rejected(url: str) -> None:
     assert refusal_message(remote_fetcher(), url) in (
         "The document link isn’t valid.",
         "The document link doesn’t use https.",
@@ -103,16 +103,16 @@ def test_a_link_must_use_https(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("user", ["me", "me:secret", ":secret", "lender.example:443", "%40"])
-def test_a_link_must_not_contain_a_user(user: str) -> None:
+def test_a_link_must_not_contain_a_username(user: str) -> None:
     assert "username" in refusal_message(remote_fetcher(), f"https://{user}@{FILES}/a.pdf")
 
 
 @pytest.mark.parametrize("port", [22, 80, 8443, 65535])
-def test_a_link_must_use_the_usual_port(port: int) -> None:
+def test_a_link_must_use_the_default_port(port: int) -> None:
     assert f"port {port} of {FILES}" in refusal_message(remote_fetcher(), f"https://{FILES}:{port}/a.pdf")
 
 
-@pytest.mark.parametrize("host", STRANGERS.split())
+@pytest.mark.parametrize("host", UNLISTED_HOSTS.split())
 def test_only_allowed_hosts_are_contacted(host: str) -> None:
     message = refusal_message(remote_fetcher(), f"https://{host}/a.pdf")
 
@@ -132,7 +132,7 @@ def test_only_allowed_hosts_are_contacted(host: str) -> None:
         "https://xn--bcher-kva.example/a.pdf",
     ],
 )
-def test_a_host_is_recognized_in_every_spelling(url: str) -> None:
+def test_an_allowed_host_matches_in_any_spelling(url: str) -> None:
     fetcher = remote_fetcher(
         hosts=["Files.lender.example", "B\u00fccher.example"], resolve=resolve_to("10.0.0.1")
     )
@@ -140,7 +140,7 @@ def test_a_host_is_recognized_in_every_spelling(url: str) -> None:
     assert "points to an internal address" in refusal_message(fetcher, url)
 
 
-def test_the_services_port_is_allowed_on_its_own_host_only() -> None:
+def test_the_service_port_is_allowed_only_on_the_service_host() -> None:
     fetcher = remote_fetcher(service_url="https://lender.example:8443/v1", resolve=resolve_to("10.0.0.1"))
 
     assert "internal address" in refusal_message(fetcher, "https://lender.example:8443/a.pdf")
@@ -148,20 +148,20 @@ def test_the_services_port_is_allowed_on_its_own_host_only() -> None:
     assert "port 8443" in refusal_message(fetcher, f"https://{FILES}:8443/a.pdf")
 
 
-NOWHERE = remote_fetcher(hosts=[])
+FETCHER_WITHOUT_HOSTS = remote_fetcher(hosts=[])
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60) | st.from_regex(r"https?://[!-~]{1,30}", fullmatch=True))
-def test_any_other_link_contacts_no_host(url: str) -> None:
-    assert refusal_message(NOWHERE, url)
+def test_random_links_contact_no_host(url: str) -> None:
+    assert refusal_message(FETCHER_WITHOUT_HOSTS, url)
 
 
 # Resolved addresses
 
 
 @pytest.mark.parametrize("address", PUBLIC.split())
-def test_most_addresses_are_public(address: str) -> None:
+def test_public_addresses_are_recognized(address: str) -> None:
     assert address_scope(address) == "public"
 
 
@@ -170,14 +170,14 @@ def test_loopback_addresses_are_recognized(address: str) -> None:
     assert address_scope(address) == "loopback"
 
 
-@pytest.mark.parametrize("address", ["", *INTERNAL.split(), *NO_ADDRESSES.split()])
-def test_everything_else_is_internal(address: str) -> None:
+@pytest.mark.parametrize("address", ["", *INTERNAL.split(), *INVALID_ADDRESSES.split()])
+def test_other_addresses_are_internal(address: str) -> None:
     assert address_scope(address) == "internal"
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "127.0.0.1", "::1", "169.254.169.254", "::ffff:10.0.0.1"])
 @pytest.mark.parametrize("among", [[], ["93.184.216.34"]])
-def test_one_internal_address_is_enough_to_reject_a_host(address: str, among: list[str]) -> None:
+def test_a_host_with_an_internal_address_is_rejected(address: str, among: list[str]) -> None:
     fetcher = remote_fetcher(resolve=resolve_to(*among, address))
 
     assert refusal_message(fetcher, f"https://{FILES}/a.pdf") == (
@@ -186,13 +186,13 @@ def test_one_internal_address_is_enough_to_reject_a_host(address: str, among: li
 
 
 @pytest.mark.parametrize("name", ["2130706433", "0x7f.1", "0177.0.0.1", "127.1", "localhost"])
-def test_an_allowed_host_must_not_resolve_to_this_machine(name: str) -> None:
+def test_an_allowed_host_must_not_resolve_to_localhost(name: str) -> None:
     fetcher = DocumentFetcher(hosts=[name], service_url=SERVICE)
 
     assert "points to an internal address" in refusal_message(fetcher, f"https://{name}/a.pdf")
 
 
-def test_the_service_may_run_on_this_machine_only_in_development(wire: Wire) -> None:
+def test_a_local_service_is_rejected_outside_development(wire: Wire) -> None:
     fetcher = DocumentFetcher(hosts=[], service_url=wire.url)
 
     assert "https" in refusal_message(fetcher, wire.url)
@@ -204,7 +204,7 @@ def test_the_service_may_run_on_this_machine_only_in_development(wire: Wire) -> 
     ("address", "why"),
     [("93.184.216.34", "doesn’t use https"), ("10.0.0.1", "points to an internal address")],
 )
-def test_development_allows_only_this_machine(address: str, why: str) -> None:
+def test_development_mode_allows_only_loopback(address: str, why: str) -> None:
     fetcher = remote_fetcher(allow_loopback_http=True, resolve=resolve_to(address))
 
     assert why in refusal_message(fetcher, f"http://{FILES}/a.pdf")
@@ -219,14 +219,14 @@ def test_an_unknown_host_is_unavailable() -> None:
     assert unavailable_message(remote_fetcher(resolve=resolve_to()), f"https://{FILES}/") == sentence
 
 
-def test_a_host_that_cannot_be_looked_up_is_unavailable() -> None:
+def test_a_hostname_with_an_overlong_label_is_unavailable() -> None:
     name = f"{'a' * 64}.lender.example"
     fetcher = DocumentFetcher(hosts=[name], service_url=SERVICE)
 
     assert unavailable_message(fetcher, f"https://{name}/").endswith("the host name is unknown.")
 
 
-def test_the_next_address_is_tried_if_one_does_not_answer(wire: Wire) -> None:
+def test_the_next_address_is_tried_after_a_failed_connection(wire: Wire) -> None:
     wire.answer(answered(PDF))
 
     assert (
@@ -260,7 +260,7 @@ def write_certificate(folder: Path, name: str) -> Path:
 
 @pytest.fixture
 def requested_names() -> list[str | None]:
-    """The server names that clients requested (SNI)."""
+    """The server names that clients sent (SNI)."""
     return []
 
 
@@ -270,13 +270,13 @@ def tls_server(tmp_path: Path, requested_names: list[str | None]) -> Iterator[tu
     path = write_certificate(tmp_path, FILES)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
-    context.sni_callback = lambda sock, name, with_time_limit: requested_names.append(name)
+    context.sni_callback = lambda sock, name, tls_context: requested_names.append(name)
     with Wire(context) as server:
         server.answer(answered(PDF))
         yield server, str(path)
 
 
-def test_the_connection_goes_to_the_checked_address_and_the_certificate_is_for_the_name(
+def test_the_host_is_resolved_once_and_sent_as_sni(
     tls_server: tuple[Wire, str], requested_names: list[str | None]
 ) -> None:
     server, path = tls_server
@@ -292,7 +292,7 @@ def test_the_connection_goes_to_the_checked_address_and_the_certificate_is_for_t
     assert f"host: {FILES}:{server.port}" in server.heads[0]
 
 
-def test_a_certificate_for_another_name_is_rejected(tls_server: tuple[Wire, str]) -> None:
+def test_a_certificate_for_another_host_is_rejected(tls_server: tuple[Wire, str]) -> None:
     server, path = tls_server
     url = f"https://lender.example:{server.port}/a.pdf"
     fetcher = local_fetcher(url, ca_bundle=path, resolve=resolve_to("127.0.0.1"), auth=BearerAuth("token"))
@@ -302,7 +302,7 @@ def test_a_certificate_for_another_name_is_rejected(tls_server: tuple[Wire, str]
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_a_certificate_for_a_name_does_not_prove_an_address(tls_server: tuple[Wire, str], name: str) -> None:
+def test_a_certificate_for_a_domain_is_rejected_on_loopback(tls_server: tuple[Wire, str], name: str) -> None:
     server, path = tls_server
 
     assert "isn’t valid" in refusal_message(
@@ -317,7 +317,7 @@ def test_a_self_signed_certificate_is_rejected(tls_server: tuple[Wire, str]) -> 
     assert "isn’t valid" in refusal_message(local_fetcher(url, resolve=resolve_to("127.0.0.1")), url)
 
 
-def test_an_encrypted_document_is_limited_like_any_other(tls_server: tuple[Wire, str]) -> None:
+def test_size_and_time_limits_apply_over_tls(tls_server: tuple[Wire, str]) -> None:
     server, path = tls_server
     url = f"https://{FILES}:{server.port}/a.pdf"
     choices = {"ca_bundle": path, "resolve": resolve_to("127.0.0.1")}
@@ -361,6 +361,6 @@ def test_the_service_url_must_be_valid(url: str) -> None:
         DocumentFetcher(hosts=[], service_url=url)
 
 
-def test_a_missing_file_of_certificates_is_named(tmp_path: Path) -> None:
+def test_a_missing_ca_bundle_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"missing\.pem"):
         DocumentFetcher(hosts=[], service_url=SERVICE, ca_bundle=str(tmp_path / "missing.pem"))

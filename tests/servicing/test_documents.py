@@ -1,4 +1,4 @@
-"""Fetching statement documents: accepted and refused documents, requests, redirects, and messages."""
+"""Fetching statement documents: accepted and refused files, requests, redirects, and error messages."""
 
 import gzip
 import hashlib
@@ -53,14 +53,14 @@ def test_a_statement_is_downloaded_with_its_metadata(sandbox: Sandbox, link: str
     assert document.content_type == "application/pdf"
 
 
-def test_the_hash_is_known_only_at_the_end(wire: Wire) -> None:
+def test_hash_and_size_are_none_until_the_end(wire: Wire) -> None:
     wire.answer(answered(PDF))
     with local_fetcher(wire.url).fetch(wire.url) as document:
         next(iter(document))
         assert (document.sha256, document.size) == (None, None)
 
 
-def test_a_document_is_read_once_in_pieces(wire: Wire) -> None:
+def test_a_document_is_streamed_once_in_chunks(wire: Wire) -> None:
     wire.answer(answered(PDF))
     with local_fetcher(wire.url).fetch(wire.url) as document:
         pieces = list(document)
@@ -80,20 +80,20 @@ def test_a_document_is_read_once_in_pieces(wire: Wire) -> None:
         b"HTTP/1.1 100 Continue\r\n\r\n" + answered(PDF),
     ],
 )
-def test_a_pdf_is_recognized_however_it_is_sent(wire: Wire, reply: Reply) -> None:
+def test_a_pdf_is_accepted_regardless_of_framing_and_headers(wire: Wire, reply: Reply) -> None:
     wire.answer(reply)
 
     assert read_document(local_fetcher(wire.url), wire.url) == PDF
 
 
-def test_a_document_without_length_ends_with_its_connection(wire: Wire) -> None:
+def test_a_document_without_a_length_ends_when_the_connection_closes(wire: Wire) -> None:
     wire.answer(closing(b"HTTP/1.0 200 OK\r\n\r\n" + PDF))
     with local_fetcher(wire.url).fetch(wire.url) as document:
         assert document.length is None
         assert b"".join(document) == PDF
 
 
-def test_the_content_type_stays_on_one_line(wire: Wire) -> None:
+def test_a_folded_content_type_is_joined_into_one_line(wire: Wire) -> None:
     wire.answer(answered(PDF, headers={"Content-Type": "application/pdf;\r\n\tname=a"}))
     with local_fetcher(wire.url).fetch(wire.url) as document:
         assert document.content_type == "application/pdf; name=a"
@@ -115,13 +115,15 @@ def test_the_content_type_stays_on_one_line(wire: Wire) -> None:
         ),
     ],
 )
-def test_only_a_pdf_is_accepted(sandbox: Sandbox, link: str, fault: dict[str, Any], why: str) -> None:
+def test_a_refused_document_has_a_reason(
+    sandbox: Sandbox, link: str, fault: dict[str, Any], why: str
+) -> None:
     sandbox.fail_next("documents.fetch", **fault)
 
     assert refusal_message(local_fetcher(sandbox.url), link) == why
 
 
-def test_a_dripping_document_is_refused(sandbox: Sandbox, link: str) -> None:
+def test_a_document_that_arrives_too_slowly_is_refused(sandbox: Sandbox, link: str) -> None:
     sandbox.fail_next("documents.fetch", drip=0.01)
     with local_fetcher(sandbox.url, time_limit=2).fetch(link) as document:
         with pytest.raises(DocumentRefused, match="took too long to arrive"):
@@ -130,7 +132,9 @@ def test_a_dripping_document_is_refused(sandbox: Sandbox, link: str) -> None:
 
 
 @pytest.mark.parametrize("fault", [{"truncate": True}, {"cut_before": True}])
-def test_a_broken_connection_is_unavailable(sandbox: Sandbox, link: str, fault: dict[str, Any]) -> None:
+def test_a_document_is_unavailable_if_the_connection_is_cut(
+    sandbox: Sandbox, link: str, fault: dict[str, Any]
+) -> None:
     sandbox.fail_next("documents.fetch", **fault)
 
     assert (
@@ -184,20 +188,20 @@ def test_a_redirect_without_a_location_is_not_a_document(wire: Wire, status: int
         OK + b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n%PDF-1.7",
     ],
 )
-def test_an_endless_document_is_cut_off_whatever_length_it_announces(wire: Wire, start: bytes) -> None:
+def test_an_endless_document_is_refused_for_any_declared_length(wire: Wire, start: bytes) -> None:
     wire.answer(unending(start))
 
     assert "too large" in refusal_message(local_fetcher(wire.url, max_bytes=1_000_000), wire.url)
 
 
-def test_bytes_beyond_the_announced_length_are_not_read(wire: Wire) -> None:
+def test_bytes_beyond_the_content_length_are_ignored(wire: Wire) -> None:
     wire.answer(answered(PDF, headers={"Content-Length": "9"}))
 
     assert read_document(local_fetcher(wire.url), wire.url) == PDF[:9]
 
 
 @pytest.mark.parametrize("length", [b"-5", b"-", b"?", b""])
-def test_a_chunk_with_an_invalid_length_breaks_the_connection(wire: Wire, length: bytes) -> None:
+def test_an_invalid_chunk_length_is_reported_as_a_cut_connection(wire: Wire, length: bytes) -> None:
     wire.answer(OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\n%PDF-1.7\n\r\n" + length + b"\r\n\r\n")
 
     assert unavailable_message(local_fetcher(wire.url), wire.url).endswith("the connection was cut.")
@@ -219,7 +223,7 @@ def test_a_document_may_have_exactly_the_maximum_size(wire: Wire) -> None:
         trickling(b"HTTP/1.1 100 Continue\r\n\r\n"),
     ],
 )
-def test_an_answer_that_does_not_start_in_time_is_unavailable(wire: Wire, reply: Reply) -> None:
+def test_a_response_that_starts_too_late_is_unavailable(wire: Wire, reply: Reply) -> None:
     wire.answer(reply)
 
     sentence = "No document from 127.0.0.1: it took too long."
@@ -229,7 +233,7 @@ def test_an_answer_that_does_not_start_in_time_is_unavailable(wire: Wire, reply:
 @pytest.mark.parametrize(
     "reply", [b"220 mail.lender.example ESMTP\r\n\r\n", OK + b"X: 1\r\n" * 200 + b"\r\n"]
 )
-def test_an_answer_that_is_not_http_is_unavailable(wire: Wire, reply: Reply) -> None:
+def test_a_response_that_is_not_http_is_unavailable(wire: Wire, reply: Reply) -> None:
     wire.answer(reply)
 
     assert unavailable_message(local_fetcher(wire.url), wire.url).endswith("the response can’t be read.")
@@ -241,7 +245,7 @@ def test_an_endless_trickle_of_chunks_is_refused(wire: Wire) -> None:
     assert "took too long" in refusal_message(local_fetcher(wire.url, time_limit=2), wire.url)
 
 
-def test_a_closed_port_is_a_refused_connection(wire: Wire) -> None:
+def test_a_closed_port_is_reported_as_a_refused_connection(wire: Wire) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
 
@@ -281,7 +285,7 @@ def test_the_request_has_only_necessary_headers(wire: Wire, monkeypatch: pytest.
     ]
 
 
-def test_every_redirect_has_the_right_host_header(wire: Wire) -> None:
+def test_each_redirect_is_signed_for_its_own_url(wire: Wire) -> None:
     wire.answer(redirect("/second?x=1"), answered(PDF))
     read_document(
         local_fetcher(wire.url, auth=HmacAuth("desk", "secret", clock=lambda: 1.5)), f"{wire.url}/first#top"
@@ -292,7 +296,7 @@ def test_every_redirect_has_the_right_host_header(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_no_other_host_gets_the_credentials(wire: Wire, name: str) -> None:
+def test_other_hosts_get_no_credentials(wire: Wire, name: str) -> None:
     wire.answer(answered(PDF))
     with Wire() as service:
         service.answer(redirect(f"http://{name}:{wire.port}/"), redirect(f"http://{name}:{wire.port}/"))
@@ -305,17 +309,17 @@ def test_no_other_host_gets_the_credentials(wire: Wire, name: str) -> None:
     assert not [head for head in wire.heads if "authorization" in head]
 
 
-def test_the_service_gets_its_credentials_after_a_redirect_too(wire: Wire) -> None:
+def test_the_service_gets_credentials_after_a_redirect(wire: Wire) -> None:
     wire.answer(answered(PDF))
-    with Wire() as elsewhere:
-        elsewhere.answer(redirect(wire.url))
-        read_document(local_fetcher(wire.url, auth=BearerAuth("token")), elsewhere.url)
+    with Wire() as other_host:
+        other_host.answer(redirect(wire.url))
+        read_document(local_fetcher(wire.url, auth=BearerAuth("token")), other_host.url)
 
-        assert "authorization" not in elsewhere.heads[0]
+        assert "authorization" not in other_host.heads[0]
     assert "authorization: bearer token" in wire.heads[0]
 
 
-def test_cookies_are_not_kept(wire: Wire) -> None:
+def test_cookies_are_not_sent_back(wire: Wire) -> None:
     wire.answer(redirect("/next", **{"Set-Cookie": "session=1"}), answered(PDF))
     read_document(local_fetcher(wire.url), wire.url)
 
@@ -353,7 +357,7 @@ def test_three_redirects_are_followed_but_not_a_fourth(wire: Wire) -> None:
         ("http://127.0.0.1:99999/", "isn’t valid"),
     ],
 )
-def test_every_redirect_is_checked_like_the_first_link(wire: Wire, onward: str, why: str) -> None:
+def test_redirects_are_checked_like_the_original_link(wire: Wire, onward: str, why: str) -> None:
     wire.answer(redirect(onward), answered(PDF))
 
     assert why in refusal_message(local_fetcher(wire.url), wire.url)
@@ -370,7 +374,7 @@ def test_a_host_is_resolved_again_for_every_redirect(wire: Wire) -> None:
     assert (len(wire.requests), answers) == (1, [])
 
 
-# Messages
+# Error messages
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The public names of the library, their documentation, and imports that it must not have."""
+"""The library's public names, their documentation, and its forbidden imports."""
 
 import inspect
 import re
@@ -29,7 +29,7 @@ OPERATIONS = {
 }
 
 
-def methods() -> dict[str, object]:
+def find_methods() -> dict[str, object]:
     with Client("https://lender.example", auth="none") as client:
         return {
             f"{area}.{name}": method
@@ -39,13 +39,13 @@ def methods() -> dict[str, object]:
         }
 
 
-def test_the_client_has_every_operation_of_the_interface_and_no_other() -> None:
-    assert set(methods()) == OPERATIONS
+def test_the_client_has_exactly_the_interface_operations() -> None:
+    assert set(find_methods()) == OPERATIONS
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 def test_every_operation_documents_its_section_and_errors(name: str) -> None:
-    documentation = inspect.getdoc(methods()[name]) or ""
+    documentation = inspect.getdoc(find_methods()[name]) or ""
 
     assert "Raises" in documentation
     assert "section" in documentation or name == "messages.iterate"
@@ -57,26 +57,28 @@ def test_every_exported_name_exists() -> None:
 
 
 def test_every_exported_name_has_a_docstring() -> None:
-    """Models name their section of the interface; methods of protocols say when they are called."""
-    offered = {
+    """Models must name their section of the interface, and protocol methods need docstrings as well."""
+    exported = {
         name: getattr(servicing, name) for name in servicing.__all__ if name not in ("UNSET", "__version__")
     }
-    of_interface = {name for name, kind in offered.items() if issubclass(kind, Struct)}
+    models = {name for name, kind in exported.items() if issubclass(kind, Struct)}
     methods = {
         f"{name}.{attribute}": member
-        for name, kind in offered.items()
+        for name, kind in exported.items()
         for attribute, member in vars(kind).items()
         if inspect.isfunction(member) and not attribute.startswith("_")
     }
 
     assert [
-        name for name, what in (offered | methods).items() if not vars(what).get("__doc__", what.__doc__)
+        name
+        for name, member in (exported | methods).items()
+        if not vars(member).get("__doc__", member.__doc__)
     ] == []
-    assert [name for name in of_interface if "section" not in offered[name].__doc__] == []
+    assert [name for name in models if "section" not in exported[name].__doc__] == []
     assert {"Watcher.before", "Watcher.after", "Gate.allows_request", "Gate.record_result"} <= set(methods)
 
 
-def test_the_version_is_that_of_the_project() -> None:
+def test_the_project_takes_its_version_from_the_library() -> None:
     project = tomllib.loads((Path(servicing.__file__).parents[1] / "pyproject.toml").read_text())
 
     assert project["project"]["dynamic"] == ["version"]
@@ -84,19 +86,19 @@ def test_the_version_is_that_of_the_project() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", servicing.__version__)
 
 
-def test_every_error_is_exported_and_has_one_base() -> None:
+def test_every_error_is_exported_and_extends_servicing_error() -> None:
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, Exception)]
 
     assert all(issubclass(kind, servicing.ServicingError) for kind in kinds)
     assert {kind.__name__ for kind in kinds} <= set(servicing.__all__)
 
 
-def test_the_documented_error_tree_is_correct() -> None:
-    drawn = errors.__doc__ or ""
+def test_the_documented_error_tree_lists_every_rejection() -> None:
+    tree = errors.__doc__ or ""
 
     for name, kind in vars(errors).items():
         if inspect.isclass(kind) and issubclass(kind, errors.Rejected) and kind is not errors.Rejected:
-            assert f"│   ├── {name}" in drawn or f"│   └── {name}" in drawn
+            assert f"│   ├── {name}" in tree or f"│   └── {name}" in tree
 
 
 def test_the_library_imports_neither_django_nor_the_sandbox() -> None:

@@ -1,4 +1,4 @@
-"""What is owed, worked by hand: each definition, each case in which a figure is not known, and days that pass."""
+"""Amounts owed on loans and lines of credit, checked against figures worked out by hand."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -30,12 +30,12 @@ CLOSED = frozenset({"CLOSED", "PAID_OFF", "CHARGED_OFF"})
 
 
 def row(due: str | None, total: str | None = "100.10", **values: Any) -> dict[str, Any]:
-    """An installment that is not paid."""
+    """Return an unpaid installment."""
     amount = None if total is None else Decimal(total)
     return {"due_date": due, "total": amount, "status": "SCHEDULED", "paid_on": None} | values
 
 
-def paid(due: str, balance: str | None = "900.00") -> dict[str, Any]:
+def paid_row(due: str, balance: str | None = "900.00") -> dict[str, Any]:
     return row(due, status="PAID", paid_on=due, balance=None if balance is None else Decimal(balance))
 
 
@@ -49,9 +49,9 @@ def figures(*rows: Any, today: date = TODAY, **values: Any) -> Figures:
 
 
 class TestLoan:
-    def test_a_loan_that_is_two_installments_behind(self) -> None:
+    def test_two_unpaid_installments_are_past_due(self) -> None:
         found = figures(
-            paid("2026-09-10", "900.50"),
+            paid_row("2026-09-10", "900.50"),
             row("2026-10-10", "100.10"),
             row("2026-11-10", "100.15"),
             row("2026-12-10", "100.20"),
@@ -77,8 +77,8 @@ class TestLoan:
             1,
         )
 
-    def test_all_paid_is_nothing_owed(self) -> None:
-        found = figures(paid("2026-09-10"), paid("2026-10-10", "0.00"))
+    def test_a_fully_paid_loan_has_no_balance(self) -> None:
+        found = figures(paid_row("2026-09-10"), paid_row("2026-10-10", "0.00"))
         assert (found.past_due, found.remaining, found.principal, found.due_next) == (0, 0, 0, None)
         assert (found.aging(TODAY), found.good_through) == (Aging.CURRENT, FOREVER)
 
@@ -96,7 +96,7 @@ class TestLoan:
             ([], {"repayments_start_date": date(2027, 1, 1), "delinquent": True}, NotKnown.DELINQUENT),
         ],
     )
-    def test_what_is_past_due_is_not_known(
+    def test_an_unknown_past_due_amount_has_a_reason(
         self, rows: list[Any], values: dict[str, Any], why: NotKnown
     ) -> None:
         found = figures(*rows, **values)
@@ -113,17 +113,17 @@ class TestLoan:
             ([], {"repayments_start_date": TODAY + timedelta(days=1)}),
         ],
     )
-    def test_nothing_is_past_due(self, rows: list[Any], values: dict[str, Any]) -> None:
+    def test_past_due_is_zero(self, rows: list[Any], values: dict[str, Any]) -> None:
         assert figures(*rows, **values).past_due == Decimal(0)
 
-    def test_a_missing_amount_leaves_the_days_known(self) -> None:
+    def test_days_past_due_are_known_without_an_amount(self) -> None:
         unknown = figures(row("2026-10-10", None))
         assert (unknown.days_past_due(TODAY), unknown.is_late) == (41, True)
         assert not figures(row("2026-10-10", None), status="CLOSED").is_late
         assert figures(row("2026-10-10", status="WAIVED")).days_past_due(TODAY) is None
         assert figures(row("2026-12-10"), delinquent=True).days_past_due(TODAY) is None
 
-    def test_paid_after_today_is_not_paid(self) -> None:
+    def test_an_installment_paid_after_today_counts_as_unpaid(self) -> None:
         future = row("2026-11-10", status="PAID", paid_on="2026-11-25", balance=Decimal("5.00"))
         found = figures(future)
         assert (found.past_due, found.remaining, found.principal) == (
@@ -135,12 +135,12 @@ class TestLoan:
         assert figures(future, today=date(2026, 11, 25)).past_due == 0
 
     @pytest.mark.parametrize("status", [None, "SCHEDULED"])
-    def test_a_day_of_payment_that_cannot_be_read_may_mean_paid(self, status: str | None) -> None:
+    def test_an_unreadable_payment_date_makes_past_due_unknown(self, status: str | None) -> None:
         found = figures(row("2026-10-10", status=status, paid_on="10/12/2026"))
         assert (found.past_due, found.why_not_known) == (None, NotKnown.UNKNOWN_STATUS)
         assert figures(row("2026-12-10", status=status, paid_on="10/12/2026")).past_due == 0
 
-    def test_the_older_ledger_says_paid_by_history(self) -> None:
+    def test_is_history_marks_an_installment_as_paid(self) -> None:
         rows = [
             {"PaymentDate": "2026-09-10", "PaymentAmount": 100, "BalanceAmount": 900, "IsHistory": True},
             {"PaymentDate": "2026-10-10", "PaymentAmount": 100, "BalanceAmount": 800, "IsHistory": False},
@@ -152,54 +152,57 @@ class TestLoan:
         ("rows", "principal"),
         [
             ([row("2026-12-10")], "1000.00"),
-            ([paid("2026-09-10", "900.00"), paid("2026-10-10", "800.00"), row("2026-11-10")], "800.00"),
-            ([row("2026-11-10"), paid("2026-10-10", "800.00")], "800.00"),
-            ([paid("2026-09-10", None), row("2026-11-10")], None),
-            ([paid("2026-09-10"), row("2026-10-10"), paid("2026-11-10")], None),
-            ([paid("2026-09-10"), row(None)], None),
-            ([row("2026-09-10", "0"), paid("2026-10-10", "850.00"), row("2026-12-10")], "850.00"),
+            (
+                [paid_row("2026-09-10", "900.00"), paid_row("2026-10-10", "800.00"), row("2026-11-10")],
+                "800.00",
+            ),
+            ([row("2026-11-10"), paid_row("2026-10-10", "800.00")], "800.00"),
+            ([paid_row("2026-09-10", None), row("2026-11-10")], None),
+            ([paid_row("2026-09-10"), row("2026-10-10"), paid_row("2026-11-10")], None),
+            ([paid_row("2026-09-10"), row(None)], None),
+            ([row("2026-09-10", "0"), paid_row("2026-10-10", "850.00"), row("2026-12-10")], "850.00"),
             ([], None),
         ],
     )
-    def test_principal_is_the_balance_after_the_unbroken_run(
+    def test_principal_is_the_balance_after_consecutive_payments(
         self, rows: list[Any], principal: str | None
     ) -> None:
         assert figures(*rows).principal == (principal and Decimal(principal))
 
-    def test_principal_of_a_loan_that_begins_later_is_its_amount(self) -> None:
+    def test_principal_before_repayments_start_is_the_loan_amount(self) -> None:
         assert figures(repayments_start_date=date(2027, 1, 1)).principal == Decimal("1000.00")
         assert figures(row("2026-12-10"), amount=None).principal is None
 
-    def test_remaining_payments_need_every_amount(self) -> None:
+    def test_remaining_is_unknown_if_an_amount_is_missing(self) -> None:
         assert figures(row("2026-12-10"), row("2027-01-10", None)).remaining is None
         assert figures(row("2026-10-10", status="WAIVED")).remaining is None
         assert figures(row("2026-12-10"), row("2027-01-10", "-5")).remaining == Decimal("100.10")
         assert figures().remaining is None
 
-    def test_the_next_one_due_may_have_no_amount(self) -> None:
+    def test_the_next_installment_may_have_no_amount(self) -> None:
         assert figures(row("2027-01-10"), row("2026-12-10", None)).due_next == Due(date(2026, 12, 10), None)
 
     @pytest.mark.parametrize("status", ["closed", "Paid off", "CHARGED-OFF"])
-    def test_a_closed_loan_keeps_its_figures_but_is_not_late(self, status: str) -> None:
+    def test_a_closed_loan_has_figures_but_is_not_late(self, status: str) -> None:
         found = figures(row("2026-10-10"), status=status, delinquent=True)
         assert (found.past_due, found.is_closed, found.is_late) == (Decimal("100.10"), True, False)
 
     @pytest.mark.parametrize("status", [None, "", "ACTIVE", "FROZEN", "CLOSED_SOON"])
-    def test_any_other_status_counts(self, status: str | None) -> None:
+    def test_other_statuses_are_not_closed(self, status: str | None) -> None:
         assert not is_closed_status(status, CLOSED)
 
-    def test_a_repayment_after_the_oldest_unpaid_date_may_be_a_part(self) -> None:
-        def repaid(day: date, status: str = "SUCCEEDED") -> Repayment:
+    def test_a_repayment_after_the_oldest_unpaid_date_is_partial(self) -> None:
+        def repayment_on(day: date, status: str = "SUCCEEDED") -> Repayment:
             return Repayment(uuid="r-1", effective_date=day, status=status)
 
         oldest = date(2026, 10, 10)
-        assert is_partly_paid(oldest, [repaid(date(2026, 10, 11))])
-        assert not is_partly_paid(oldest, [repaid(oldest), repaid(date(2026, 10, 11), "FAILED")])
-        assert not is_partly_paid(None, [repaid(date(2026, 10, 11))])
+        assert is_partly_paid(oldest, [repayment_on(date(2026, 10, 11))])
+        assert not is_partly_paid(oldest, [repayment_on(oldest), repayment_on(date(2026, 10, 11), "FAILED")])
+        assert not is_partly_paid(None, [repayment_on(date(2026, 10, 11))])
 
 
 class TestLine:
-    def test_its_figures_are_the_services_own(self) -> None:
+    def test_figures_come_from_the_statement(self) -> None:
         line = Statement(
             principal_balance=Decimal("62162.32"),
             payoff_balance=Decimal("62500.00"),
@@ -256,7 +259,7 @@ class TestLine:
         ("amount", "day"),
         [(None, TODAY), ("0", TODAY), ("-5", TODAY), ("5", None), ("5", TODAY - timedelta(days=1))],
     )
-    def test_nothing_is_due_next(self, amount: str | None, day: date | None) -> None:
+    def test_no_payment_is_due_next(self, amount: str | None, day: date | None) -> None:
         line = Statement(payment_amount_due=None if amount is None else Decimal(amount), payment_due_date=day)
         assert line_figures(line, TODAY).due_next is None
 
@@ -264,7 +267,7 @@ class TestLine:
         ("principal", "limit", "percent"),
         [("50", "200", 25), ("300", "200", 150), ("50", "0", None), ("50", None, None), (None, "200", None)],
     )
-    def test_the_share_of_the_limit(
+    def test_principal_is_shown_as_a_percent_of_the_limit(
         self, principal: str | None, limit: str | None, percent: int | None
     ) -> None:
         assert percent_of_limit(principal and Decimal(principal), limit and Decimal(limit)) == percent
@@ -281,7 +284,7 @@ class TestLine:
         (90, "90+ days"),
     ],
 )
-def test_the_buckets_of_aging(days: int, bucket: str) -> None:
+def test_days_past_due_select_the_aging_bucket(days: int, bucket: str) -> None:
     assert aging(Decimal(1), days) == bucket
 
 
@@ -289,18 +292,18 @@ class TestTotal:
     LOAN = Part(is_line=False, past_due=Decimal("18478.50"), days=40, is_late=True, is_closed=False)
     LINE = Part(is_line=True, past_due=Decimal("188.56"), days=12, is_late=True, is_closed=False)
     UNKNOWN = Part(is_line=False, past_due=None, days=None, is_late=False, is_closed=False)
-    NOTHING = Part(is_line=True, past_due=Decimal(0), days=0, is_late=False, is_closed=False)
+    CURRENT_LINE = Part(is_line=True, past_due=Decimal(0), days=0, is_late=False, is_closed=False)
 
     def test_loans_and_lines_are_added(self) -> None:
         found = add_past_due([self.LOAN, self.LINE])
         assert (found.amount, found.days, found.is_late) == (Decimal("18667.06"), 40, True)
 
-    def test_what_is_not_known_is_named_and_never_zero(self) -> None:
+    def test_unknown_amounts_are_counted_but_never_zero(self) -> None:
         found = add_past_due([self.LOAN, self.UNKNOWN])
         assert (found.amount, found.unknown_loans, found.unknown_lines) == (Decimal("18478.50"), 1, 0)
-        assert add_past_due([self.NOTHING, self.UNKNOWN]).amount is None
+        assert add_past_due([self.CURRENT_LINE, self.UNKNOWN]).amount is None
         assert add_past_due([]).amount is None
-        assert add_past_due([self.NOTHING]).amount == 0
+        assert add_past_due([self.CURRENT_LINE]).amount == 0
 
     def test_closed_accounts_and_credits_are_left_out(self) -> None:
         closed = self.LOAN._replace(is_closed=True, is_late=False)
@@ -329,16 +332,16 @@ ROWS = st.fixed_dictionaries(
     st.sampled_from([TODAY, date(2028, 2, 28), date(2026, 12, 31)]),
 )
 @example([{"total": Decimal(0), "status": "SCHEDULED"}], None, date(2027, 1, 1), date(2026, 12, 31))
-def test_figures_hold_through_the_day_they_say_and_no_figure_is_invented(
+def test_figures_are_stable_through_their_good_through_date(
     rows: list[Any], delinquent: bool | None, starts: date | None, today: date
 ) -> None:
-    one = loan(*rows, delinquent=delinquent, repayments_start_date=starts)
-    found = loan_figures(one, today)
+    any_loan = loan(*rows, delinquent=delinquent, repayments_start_date=starts)
+    found = loan_figures(any_loan, today)
     assert found.good_through >= today
     for number in range(40):
         day = today + timedelta(days=number)
         if day <= found.good_through:
-            assert loan_figures(one, day) == found
+            assert loan_figures(any_loan, day) == found
     if found.past_due == 0:
         assert not delinquent
     assert (found.past_due is None) == (found.why_not_known is not None)

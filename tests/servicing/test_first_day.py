@@ -1,4 +1,4 @@
-"""The check of a new service, with sandboxes that differ in what the interface leaves open."""
+"""`Client.check`, run against sandboxes that differ where the interface is ambiguous."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ OpenSandbox = Callable[..., Sandbox]
 
 @pytest.fixture
 def open_sandbox(tmp_path: Path) -> Iterator[OpenSandbox]:
-    """A function that starts a sandbox with some messages."""
+    """Return a function that starts a sandbox with some messages."""
     running: list[Sandbox] = []
 
     def start(messages: int = 3, **choices: Any) -> Sandbox:
@@ -40,18 +40,18 @@ def run_findings(service: Sandbox, *, known: dict[str, str] | None = None, **set
 
 
 def merge_settings(found: list[Finding]) -> dict[str, Any]:
-    return {name: value for one in found for name, value in one.settings.items()}
+    return {name: value for finding in found for name, value in finding.settings.items()}
 
 
 def bad_sentences(found: list[Finding]) -> list[str]:
-    return [one.words for one in found if one.grade != "ok"]
+    return [finding.words for finding in found if finding.grade != "ok"]
 
 
 def all_sentences(found: list[Finding]) -> str:
-    return "\n".join(one.words for one in found)
+    return "\n".join(finding.words for finding in found)
 
 
-def test_it_only_reads_and_decides_every_point(open_sandbox: OpenSandbox) -> None:
+def test_the_check_only_reads_and_finds_every_setting(open_sandbox: OpenSandbox) -> None:
     service = open_sandbox()
     found = run_findings(service)
     assert bad_sentences(found) == []
@@ -62,7 +62,7 @@ def test_it_only_reads_and_decides_every_point(open_sandbox: OpenSandbox) -> Non
 
 @pytest.mark.parametrize("ours", ["query", "body"])
 @pytest.mark.parametrize("filters", ["query", "body", "both"])
-def test_it_finds_where_filters_are_read_whatever_the_settings(
+def test_the_filter_location_is_detected_under_any_setting(
     open_sandbox: OpenSandbox, filters: str, ours: str
 ) -> None:
     found = merge_settings(run_findings(open_sandbox(filters=filters), message_filters=ours))
@@ -75,7 +75,7 @@ def test_it_finds_where_filters_are_read_whatever_the_settings(
 )
 @pytest.mark.parametrize("filters", ["query", "body"])
 @pytest.mark.parametrize("messages", [3, 4, 60])
-def test_it_finds_what_offset_counts(
+def test_the_offset_unit_is_detected(
     open_sandbox: OpenSandbox, offset: str, counts: str, filters: str, messages: int
 ) -> None:
     found = run_findings(open_sandbox(messages, offset=offset, filters=filters))
@@ -83,7 +83,7 @@ def test_it_finds_what_offset_counts(
 
 
 @pytest.mark.parametrize("messages", [0, 1])
-def test_too_few_messages_leave_the_offset_open(open_sandbox: OpenSandbox, messages: int) -> None:
+def test_the_offset_unit_is_unknown_with_too_few_messages(open_sandbox: OpenSandbox, messages: int) -> None:
     found = run_findings(open_sandbox(messages, offset="rows"))
     assert merge_settings(found) == {"message_filters": "query"}
     assert "What offset counts isn’t known" in all_sentences(found)
@@ -109,13 +109,13 @@ def test_an_ignored_offset_is_reported(open_sandbox: OpenSandbox) -> None:
         (20_000, True, "10,000 messages or more.", "ok"),
     ],
 )
-def test_it_finds_the_page_cap(
+def test_the_page_cap_is_detected(
     open_sandbox: OpenSandbox, cap: int, is_refused: bool, sentence: str, grade: str
 ) -> None:
     (found,) = (
-        one
-        for one in run_findings(open_sandbox(page_cap=cap, refuses_larger_pages=is_refused))
-        if one.words.startswith("A page")
+        finding
+        for finding in run_findings(open_sandbox(page_cap=cap, refuses_larger_pages=is_refused))
+        if finding.words.startswith("A page")
     )
     assert sentence in found.words
     assert found.grade == grade
@@ -136,20 +136,22 @@ def test_ignored_filters_are_reported(open_sandbox: OpenSandbox) -> None:
 
 
 @pytest.mark.parametrize(("skew", "grade"), [(2, "ok"), (-20, "warn"), (20, "warn"), (45, "bad")])
-def test_it_compares_the_clocks(open_sandbox: OpenSandbox, skew: float, grade: str) -> None:
-    (clock,) = (one for one in run_findings(open_sandbox(clock_skew=skew)) if "clock" in one.words)
+def test_clock_skew_is_graded(open_sandbox: OpenSandbox, skew: float, grade: str) -> None:
+    (clock,) = (
+        finding for finding in run_findings(open_sandbox(clock_skew=skew)) if "clock" in finding.words
+    )
     assert clock.grade == grade
     if grade != "ok":
         assert ("behind" if skew > 0 else "ahead of") in clock.words
 
 
-def test_a_rejected_signature_ends_the_check_after_the_clock(open_sandbox: OpenSandbox) -> None:
+def test_a_rejected_signature_stops_the_check_after_the_clock(open_sandbox: OpenSandbox) -> None:
     found = run_findings(open_sandbox(clock_skew=300))
-    assert [one.grade for one in found] == ["bad", "bad"]
+    assert [finding.grade for finding in found] == ["bad", "bad"]
     assert "rejects these credentials" in found[0].words
     assert "300 seconds behind" in found[1].words or "299 seconds behind" in found[1].words
     found = run_findings(open_sandbox(secret="3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"), auth="none")
-    assert [one.grade for one in found] == ["bad", "ok"]
+    assert [finding.grade for finding in found] == ["bad", "ok"]
 
 
 @pytest.mark.parametrize("status", [401, 403, 200])
@@ -158,7 +160,7 @@ def test_an_unusual_status_for_an_unknown_path_is_reported(open_sandbox: OpenSan
     assert f"returns {status}, not 404" in problem
 
 
-def test_a_harmless_json_type_is_certain_only_with_existing_records(open_sandbox: OpenSandbox) -> None:
+def test_the_json_type_check_needs_existing_records(open_sandbox: OpenSandbox) -> None:
     service = open_sandbox(json_type_breaks_reads=False)
     world = service.world
     borrower = world.borrower()["uuid"]
@@ -176,18 +178,18 @@ def test_a_harmless_json_type_is_certain_only_with_existing_records(open_sandbox
     )
 
 
-def test_an_unreachable_service_ends_the_check(open_sandbox: OpenSandbox) -> None:
+def test_an_unreachable_service_stops_the_check(open_sandbox: OpenSandbox) -> None:
     service = open_sandbox()
     found = []
     with Client(service.url, client_id=service.client_id, secret=service.secret, max_tries=1) as client:
-        for one in client.check():
-            found.append(one)
+        for finding in client.check():
+            found.append(finding)
             service.stop()
     assert found[-1].grade == "bad"
     assert found[-1].words.startswith("The check stopped: ")
 
 
-def test_answers_of_another_program_become_findings(wire: Wire) -> None:
+def test_unexpected_responses_become_findings(wire: Wire) -> None:
     for body, status in (
         ("<html>", 200),
         ("[]", 200),
@@ -200,14 +202,14 @@ def test_answers_of_another_program_become_findings(wire: Wire) -> None:
         with Client(wire.url, auth="none", max_tries=1, sleep=lambda seconds: None) as client:
             found = list(client.check())
         assert found[0].words
-        assert any(one.grade != "ok" for one in found)
-        assert not [one for one in found if one.words.startswith("The check stopped")]
+        assert any(finding.grade != "ok" for finding in found)
+        assert not [finding for finding in found if finding.words.startswith("The check stopped")]
 
 
-def run_check(service: Sandbox, *all_sentences: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_check(service: Sandbox, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "servicing", "check", "--base-url", service.url]
     return subprocess.run(
-        [*command, "--client-id", service.client_id, *all_sentences],
+        [*command, "--client-id", service.client_id, *options],
         env=os.environ | {"SERVICING_SECRET": service.secret} | environment,
         capture_output=True,
         text=True,
@@ -215,31 +217,31 @@ def run_check(service: Sandbox, *all_sentences: str, **environment: str) -> subp
 
 
 def test_the_command_line_prints_the_settings_to_use(open_sandbox: OpenSandbox) -> None:
-    done = run_check(open_sandbox(offset="rows", filters="body"))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "ok     Offset counts messages." in done.stdout
-    assert "  message_filters='body'    SERVICING_MESSAGE_FILTERS=body\n" in done.stdout
-    assert "  offset_counts='rows'      SERVICING_OFFSET_COUNTS=rows\n" in done.stdout
+    result = run_check(open_sandbox(offset="rows", filters="body"))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "ok     Offset counts messages." in result.stdout
+    assert "  message_filters='body'    SERVICING_MESSAGE_FILTERS=body\n" in result.stdout
+    assert "  offset_counts='rows'      SERVICING_OFFSET_COUNTS=rows\n" in result.stdout
 
 
-def test_the_command_line_exits_with_1_if_something_is_wrong(open_sandbox: OpenSandbox) -> None:
+def test_the_command_line_exits_with_1_on_a_problem(open_sandbox: OpenSandbox) -> None:
     service = open_sandbox()
-    done = run_check(service, SERVICING_SECRET="0123456789abcdef")
-    assert done.returncode == 1
-    assert "WRONG  The service rejects these credentials: The signature is not valid.\n" in done.stdout
-    assert service.secret not in done.stdout + done.stderr
-    done = run_check(service, SERVICING_SECRET="")
-    assert (done.returncode, done.stderr) == (
+    result = run_check(service, SERVICING_SECRET="0123456789abcdef")
+    assert result.returncode == 1
+    assert "WRONG  The service rejects these credentials: The signature is not valid.\n" in result.stdout
+    assert service.secret not in result.stdout + result.stderr
+    result = run_check(service, SERVICING_SECRET="")
+    assert (result.returncode, result.stderr) == (
         1,
         "The secret is missing; requests cannot be signed without it.\n",
     )
 
 
-def test_the_command_line_takes_certificates_and_a_proxy(open_sandbox: OpenSandbox, tmp_path: Path) -> None:
+def test_the_command_line_accepts_certificates_and_a_proxy(open_sandbox: OpenSandbox, tmp_path: Path) -> None:
     service = open_sandbox()
     for option in ("--verify", "--cert"):
-        done = run_check(service, option, str(tmp_path / "missing.pem"))
-        assert (done.returncode, done.stdout) == (1, "")
-        assert "cannot be read." in done.stderr
+        result = run_check(service, option, str(tmp_path / "missing.pem"))
+        assert (result.returncode, result.stdout) == (1, "")
+        assert "cannot be read." in result.stderr
     run_check(service, "--base-url", "http://lender.invalid", "--proxy", service.url)
     assert {call.headers["Host"] for call in service.calls} == {"lender.invalid"}

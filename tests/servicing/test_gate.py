@@ -1,4 +1,4 @@
-"""Gates: a blocked call is not sent, and the gate learns the result of every try."""
+"""Gates, which block calls and record whether the service answered."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -57,22 +57,22 @@ def write(client: Client) -> Application:
 def test_a_blocked_read_fails_at_once_and_is_not_recorded(
     wire: Wire, client: Client, gate: RecordingGate, pauses: list[float]
 ) -> None:
-    notes, gate.is_open = RecordingWatcher(), False
+    watcher, gate.is_open = RecordingWatcher(), False
     with pytest.raises(Unavailable, match="left alone for a moment"):
-        read(client.with_watcher(notes))
+        read(client.with_watcher(watcher))
 
-    assert (wire.requests, pauses, notes.outcomes) == ([], [], [])
+    assert (wire.requests, pauses, watcher.outcomes) == ([], [], [])
 
 
-def test_a_blocked_write_is_not_sent_and_recorded_once(
+def test_a_blocked_write_is_recorded_once_without_being_sent(
     wire: Wire, client: Client, gate: RecordingGate
 ) -> None:
-    notes, gate.is_open = RecordingWatcher(), False
+    watcher, gate.is_open = RecordingWatcher(), False
     with pytest.raises(NotSent, match="left alone for a moment"):
-        write(client.with_watcher(notes))
+        write(client.with_watcher(watcher))
 
-    ((_, outcome),) = notes.outcomes
-    assert (outcome.tries, len(notes.before_calls), wire.requests) == (0, 1, [])
+    ((_, outcome),) = watcher.outcomes
+    assert (outcome.tries, len(watcher.before_calls), wire.requests) == (0, 1, [])
 
 
 @pytest.mark.parametrize("reply", [cut, answered(status=503), answered(status=429)])
@@ -96,7 +96,7 @@ def test_any_final_status_counts_as_an_answer(wire: Wire, client: Client, gate: 
     assert gate.results == [True, True, True]
 
 
-def test_a_gate_that_cannot_record_results_does_not_hide_the_answer(
+def test_a_gate_that_cannot_record_does_not_hide_the_answer(
     wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
     wire.answer(answered(APPLICATION))
@@ -111,12 +111,12 @@ def test_each_call_can_have_its_own_time_limit(wire: Wire, client: Client) -> No
         read(client.with_time_limit(0.1))
 
 
-def test_a_failing_gate_blocks_no_call(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(RecordingGate):
+def test_a_failing_gate_does_not_block_calls(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+    class BrokenGate(RecordingGate):
         def allows_request(self) -> bool:
             raise OSError("database away")
 
     wire.answer(answered(APPLICATION))
-    with Client(wire.url, auth="none", gate=Broken()) as client:
+    with Client(wire.url, auth="none", gate=BrokenGate()) as client:
         assert write(client).uuid == "a-1"
     assert "could not find out whether the service may be called" in caplog.text

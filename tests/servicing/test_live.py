@@ -1,7 +1,7 @@
-"""The reads of the interface against a real service, to notice when the sandbox differs from it.
+"""Reads from a real service, to catch differences between it and the sandbox.
 
-`SERVICING_LIVE_URL`, `LIVE_CLIENT_ID` and `LIVE_SECRET` say where and who; `LIVE_IDS` names what to read, as
-`borrower=…,loan=…,line=…,application=…`. Run with `pytest -m live tests/servicing`.
+Set `SERVICING_LIVE_URL`, `LIVE_CLIENT_ID` and `LIVE_SECRET` to connect, and list the records to read in
+`LIVE_IDS` as `borrower=…,loan=…,line=…,application=…`. Run with `pytest -m live tests/servicing`.
 """
 
 import os
@@ -34,29 +34,29 @@ def ids() -> dict[str, str]:
     return dict(pair.split("=") for pair in os.environ["LIVE_IDS"].split(","))
 
 
-def assert_as_described(*models: Model) -> None:
+def assert_matches_interface(*models: Model) -> None:
     """Check that every value can be read and every field is in the interface."""
     for model in models:
         assert model.issues == ()
         assert model.extra == {}
 
 
-def test_loan(client: Client, ids: dict[str, str]) -> None:
-    assert_as_described(client.loans.get(ids["borrower"], ids["loan"]))
+def test_a_loan_matches_the_interface(client: Client, ids: dict[str, str]) -> None:
+    assert_matches_interface(client.loans.get(ids["borrower"], ids["loan"]))
 
 
-def test_statement(client: Client, ids: dict[str, str]) -> None:
-    assert_as_described(client.credit_lines.statement(ids["borrower"], ids["line"]))
+def test_a_statement_matches_the_interface(client: Client, ids: dict[str, str]) -> None:
+    assert_matches_interface(client.credit_lines.statement(ids["borrower"], ids["line"]))
 
 
-def test_application_for_a_line(client: Client, ids: dict[str, str]) -> None:
-    assert_as_described(client.applications.get_for_line(ids["borrower"], ids["application"]))
+def test_an_application_for_a_line_matches_the_interface(client: Client, ids: dict[str, str]) -> None:
+    assert_matches_interface(client.applications.get_for_line(ids["borrower"], ids["application"]))
 
 
-def test_repayments(client: Client, ids: dict[str, str]) -> None:
-    assert_as_described(*client.repayments.of_loan(ids["borrower"], ids["loan"]))
-    assert_as_described(*client.repayments.of_line(ids["borrower"], ids["line"]))
+def test_repayments_match_the_interface(client: Client, ids: dict[str, str]) -> None:
+    assert_matches_interface(*client.repayments.of_loan(ids["borrower"], ids["loan"]))
+    assert_matches_interface(*client.repayments.of_line(ids["borrower"], ids["line"]))
 
 
-def test_messages(client: Client) -> None:
-    assert_as_described(*islice(client.messages.iterate(), 250))
+def test_messages_match_the_interface(client: Client) -> None:
+    assert_matches_interface(*islice(client.messages.iterate(), 250))

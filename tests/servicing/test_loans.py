@@ -27,7 +27,7 @@ def test_a_loan_is_read_with_its_terms(service_client: Client, sandbox: Sandbox,
 
 @pytest.mark.parametrize(("shape", "number"), [("snake", "number"), ("pascal", "PaymentNumber")])
 @pytest.mark.parametrize("installments", [0, 12, 360])
-def test_installments_are_unchanged(
+def test_installments_are_returned_unchanged(
     service_client: Client, sandbox: Sandbox, borrower_id: str, shape: str, number: str, installments: int
 ) -> None:
     known = sandbox.world.loan(borrower_id, installments=installments, shape=shape)
@@ -57,7 +57,7 @@ def test_wrong_types_and_unknown_values_affect_only_their_field(
     assert loan.extra == {"branch": 7}
 
 
-def test_a_read_succeeds_once_the_service_recovers(
+def test_a_read_succeeds_after_the_service_recovers(
     service_client: Client, sandbox: Sandbox, borrower_id: str, pauses: list[float]
 ) -> None:
     known = sandbox.world.loan(borrower_id)
@@ -67,7 +67,7 @@ def test_a_read_succeeds_once_the_service_recovers(
     assert len(pauses) == 2
 
 
-def test_a_service_that_does_not_recover_is_unavailable(service_client: Client, sandbox: Sandbox) -> None:
+def test_a_read_fails_if_the_service_does_not_recover(service_client: Client, sandbox: Sandbox) -> None:
     sandbox.fail_next("loans.get", cut_before=True, times=3)
 
     with pytest.raises(Unavailable):

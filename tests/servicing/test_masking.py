@@ -1,4 +1,4 @@
-"""Masking of EIN, SSN, dates of birth, credentials and reports in everything recorded, previewed or printed."""
+"""Masking of EINs, SSNs, dates of birth, credentials and reports in records, previews and logs."""
 
 import json
 from datetime import date
@@ -51,9 +51,9 @@ from servicing.masking import HIDDEN, Sensitive, masked, masked_text, scrub, tax
     ],
 )
 def test_a_sensitive_field_is_hidden_at_any_depth(name: str) -> None:
-    told = {"people": [{name: "123"}, {"x": 1, name: ["4"]}]}
-    assert masked(told) == {"people": [{name: HIDDEN}, {"x": 1, name: HIDDEN}]}
-    assert codec.parse(json.dumps(told)) == masked(told)
+    answer = {"people": [{name: "123"}, {"x": 1, name: ["4"]}]}
+    assert masked(answer) == {"people": [{name: HIDDEN}, {"x": 1, name: HIDDEN}]}
+    assert codec.parse(json.dumps(answer)) == masked(answer)
     assert json.loads(masked_text(json.dumps({name: "Ab/9="}))) == {name: HIDDEN}
 
 
@@ -79,7 +79,7 @@ def test_other_fields_are_shown(name: str) -> None:
     assert masked({name: "123"}) == codec.parse(json.dumps({name: "123"})) == {name: "123"}
 
 
-def test_whether_a_number_was_given_is_shown() -> None:
+def test_the_ssn_given_flag_is_shown() -> None:
     assert masked({"ssn_given": True}) == {"ssn_given": True}
 
 
@@ -87,14 +87,14 @@ def test_null_stays_null() -> None:
     assert masked({"ssn": None}) == {"ssn": None}
 
 
-def test_a_report_is_shown_by_its_size() -> None:
+def test_a_report_is_replaced_by_its_size() -> None:
     assert masked({"asset_report_json_gzip": "H4sI" * 300}) == {
         "asset_report_json_gzip": "[1,200 characters]"
     }
     assert masked({"credit_report_xml_gzip": {"odd": "shape"}}) == {"credit_report_xml_gzip": HIDDEN}
 
 
-def test_masking_twice_changes_nothing() -> None:
+def test_masking_is_idempotent() -> None:
     once = masked({"asset_report_json_gzip": "H4sI" * 300, "ssn": "219099999", "note": "219-09-9999"})
     assert masked(once) == once
 
@@ -121,7 +121,7 @@ SSN_OR_EIN = [
     *("219\u316409\u31649999", "219\u280009\u034f9999", "2\u200b1\u200b9-0\u200b9-9\u200b9\u200b9\u200b9"),
     "-".join(("2\ufe0f\u20e31\ufe0f\u20e39\ufe0f\u20e3", "0\ufe0f\u20e39\ufe0f\u20e3", "9\ufe0f\u20e3" * 4)),
 ]
-NEAR_A_WORD = [
+NEAR_A_KEYWORD = [
     *("SSN 219099999", "ssn:219099999", "SSN219099999", "ssn_219 099 999", "social security 219099999"),
     *("219099999 is the EIN", "TIN #021000021", "tax id: 21909 9999", "Taxpayer 2 1 9 0 9 9 9 9 9"),
     *("SSN 21 90 99 99 9", "SSN 2190-99-999", "SSN: 219099 999", "social 219/099/999", "EIN 8409-17263"),
@@ -136,7 +136,7 @@ NEAR_A_WORD = [
     ),
     *("Soc. Sec. 219099999", "F.E.I.N. 840917263"),
 ]
-MAYBE = [
+AMBIGUOUS = [
     "219099999",
     "219 099 999",
     "219\u00ad099999",
@@ -148,20 +148,20 @@ MAYBE = [
 ]
 
 
-@pytest.mark.parametrize("text", [*SSN_OR_EIN, *NEAR_A_WORD, *MAYBE])
+@pytest.mark.parametrize("text", [*SSN_OR_EIN, *NEAR_A_KEYWORD, *AMBIGUOUS])
 def test_possible_tax_numbers_in_text_are_hidden(text: str) -> None:
     shown = masked({"message": f"It is {text}, they say."})["message"]
     assert HIDDEN in shown
     assert not any(digit.isdecimal() for digit in shown)
 
 
-@pytest.mark.parametrize("text", [*SSN_OR_EIN, *NEAR_A_WORD, "ssn $312,099,949.00"])
-def test_grouping_and_nearby_words_make_a_tax_number_certain(text: str) -> None:
+@pytest.mark.parametrize("text", [*SSN_OR_EIN, *NEAR_A_KEYWORD, "ssn $312,099,949.00"])
+def test_grouping_or_a_nearby_keyword_makes_a_tax_number_certain(text: str) -> None:
     assert [number.is_certain for number in tax_numbers(text)] == [True]
 
 
-@pytest.mark.parametrize("text", MAYBE)
-def test_other_nine_digits_are_possible_tax_numbers(text: str) -> None:
+@pytest.mark.parametrize("text", AMBIGUOUS)
+def test_other_nine_digit_numbers_are_possible_tax_numbers(text: str) -> None:
     assert [number.is_certain for number in tax_numbers(text)] == [False]
 
 
@@ -255,7 +255,7 @@ GAPS = [
     st.sampled_from(GAPS),
     st.sampled_from([(3, 5), (2, 2)]),
 )
-def test_usual_groups_are_certain_however_they_are_written(
+def test_standard_groups_are_certain_with_any_separators(
     digits: str, one: str, other: str, cuts: tuple[int, int]
 ) -> None:
     first, second = cuts
@@ -271,7 +271,7 @@ def test_usual_groups_are_certain_however_they_are_written(
     st.sampled_from(["SSN", "ssn:", "social security", "EIN #", "FEIN", "ITIN", "tax id", "Taxpayer number"]),
     st.sampled_from([" ", "*", "\u200b", "<i>", "&nbsp;", "%20", "\n"]),
 )
-def test_any_groups_beside_a_word_are_certain(digits: str, cuts: set[int], word: str, gap: str) -> None:
+def test_any_grouping_next_to_a_keyword_is_certain(digits: str, cuts: set[int], word: str, gap: str) -> None:
     text = "".join(gap * (index in cuts) + digit for index, digit in enumerate(digits))
     found = list(tax_numbers(f"{word} {text}"))
     assert [(each.is_certain, each.digits) for each in found] == [(True, digits)]
@@ -288,23 +288,23 @@ def test_any_groups_beside_a_word_are_certain(digits: str, cuts: set[int], word:
     | st.uuids().map(str),
     st.sampled_from(["", "Paid ", "tax of ", "Room 7, "]),
 )
-def test_amounts_phones_zip_codes_days_and_ids_are_nothing_else(text: str, before: str) -> None:
+def test_amounts_phones_zip_codes_dates_and_ids_are_not_tax_numbers(text: str, before: str) -> None:
     assert list(tax_numbers(f"{before}{text}")) == []
 
 
 @given(st.uuids())
-def test_ids_of_the_service_are_not_masked(uuid: UUID) -> None:
+def test_uuids_are_not_masked(uuid: UUID) -> None:
     assert masked_text(f"EIN of {uuid}, tax of {uuid.hex}") == f"EIN of {uuid}, tax of {uuid.hex}"
 
 
 def test_a_nine_digit_json_number_is_hidden_unless_it_is_money() -> None:
-    told = {
+    answer = {
         "note": 219099999,
         "rows": [Decimal(219099999)],
         "amount": 219099999,
         "fee": Decimal("219099999.00"),
     }
-    assert masked(told) == told | {"note": HIDDEN, "rows": [HIDDEN]}
+    assert masked(answer) == answer | {"note": HIDDEN, "rows": [HIDDEN]}
 
 
 @pytest.mark.parametrize(
@@ -322,8 +322,8 @@ def test_json_inside_text_is_masked_by_field(text: str) -> None:
     assert not any(secret in shown for secret in ("AbC", "1987", "9999", "840917263"))
 
 
-def test_texts_of_an_answer_are_scrubbed_but_not_references() -> None:
-    kept = {
+def test_scrubbing_hides_text_but_not_references() -> None:
+    unchanged = {
         "ach_id": "219099999",
         "borrower_bank_account_uuid": "84-0917263",
         "phone": "5125550142",
@@ -331,9 +331,12 @@ def test_texts_of_an_answer_are_scrubbed_but_not_references() -> None:
         "routing": "021000021",
         "address": {"zip": "787011234", "line_1": "Routing 021000021"},
     }
-    told = kept | {"error_description": "SSN 219-09-9999", "details": ["of 219099999", {"219-09-9999": 1}]}
+    answer = unchanged | {
+        "error_description": "SSN 219-09-9999",
+        "details": ["of 219099999", {"219-09-9999": 1}],
+    }
     hidden = {"error_description": f"SSN {HIDDEN}", "details": [f"of {HIDDEN}", {HIDDEN: 1}]}
-    assert codec.parse(json.dumps([told, {"x": 1}])) == [kept | hidden, {"x": 1}]
+    assert codec.parse(json.dumps([answer, {"x": 1}])) == [unchanged | hidden, {"x": 1}]
 
 
 @pytest.mark.parametrize(
@@ -345,17 +348,17 @@ def test_texts_of_an_answer_are_scrubbed_but_not_references() -> None:
         ("rate", "-0.123456789"),
     ],
 )
-def test_numbers_of_an_answer_that_are_written_as_text_are_kept(name: str, value: str) -> None:
+def test_numeric_strings_in_number_fields_are_not_scrubbed(name: str, value: str) -> None:
     answer = {name: value, "note": "219099999", "rows": [{name: value}]}
     scrub(answer)
     assert answer == {name: value, "note": HIDDEN, "rows": [{name: value}]}
 
 
-def test_an_escaped_field_name_is_scrubbed() -> None:
+def test_a_field_with_an_escaped_name_is_scrubbed() -> None:
     assert codec.parse(r'{"\u0073\u0073n": "219-09-9999", "x": 1}') == {"ssn": HIDDEN, "x": 1}
 
 
-def test_a_bank_reference_with_nine_digits_is_not_masked() -> None:
+def test_a_nine_digit_bank_reference_is_not_masked() -> None:
     assert masked({"ach_id": "123456789"}) == {"ach_id": "123456789"}
     assert masked({"id": "123456789"}) == {"id": HIDDEN}, "staff type into a field of this name"
 

@@ -12,13 +12,13 @@ from servicing.sandbox import Sandbox
 
 
 def add_messages(sandbox: Sandbox, count: int, event: str = "payment.succeeded", **choices: Any) -> list[str]:
-    """Add messages; return their uuids, newest first."""
+    """Add messages and return their UUIDs, newest first."""
     start = datetime(2026, 5, 1, 12, tzinfo=UTC)
-    made = [
+    messages = [
         sandbox.world.message(event, {"number": number}, at=start + timedelta(minutes=number), **choices)
         for number in range(count)
     ]
-    return [message["uuid"] for message in reversed(made)]
+    return [message["uuid"] for message in reversed(messages)]
 
 
 def test_a_page_has_messages_and_pagination(service_client: Client, sandbox: Sandbox) -> None:
@@ -50,10 +50,10 @@ def test_the_service_filters_by_day_and_event(sandbox: Sandbox, filters: Any) ->
     ) as client:
         day = date(2026, 5, 1)
         found = client.messages.list(start_date=day, end_date=day, event="payment.failed", limit=5)
-        nothing = client.messages.list(start_date=day + timedelta(days=1))
+        later = client.messages.list(start_date=day + timedelta(days=1))
 
     assert [message.uuid for message in found] == [wanted]
-    assert nothing.data == []
+    assert later.data == []
 
 
 WITHOUT_FILTERS = {"ignored_parameters": ["start_date", "end_date", "event"]}
@@ -84,9 +84,9 @@ def test_iterating_applies_filters_that_the_service_ignores(
     assert len(list(service_client.messages.iterate(**filters, limit=3))) == found
 
 
-def test_days_are_in_the_services_time_zone(sandbox: Sandbox) -> None:
-    late = datetime(2026, 5, 2, 3, tzinfo=UTC)
-    sandbox.world.message("payment.failed", {}, at=late)  # The evening of May 1 in California.
+def test_date_filters_use_the_service_time_zone(sandbox: Sandbox) -> None:
+    evening = datetime(2026, 5, 2, 3, tzinfo=UTC)
+    sandbox.world.message("payment.failed", {}, at=evening)  # The evening of May 1 in California.
     for zone, is_ignored in {"US/Pacific": False, "UTC": True}.items():
         with Client(
             sandbox.url, client_id=sandbox.client_id, secret=sandbox.secret, time_zone=zone
@@ -97,7 +97,7 @@ def test_days_are_in_the_services_time_zone(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     "fault", [{"ignored_parameters": ["offset"]}, {"ignored_parameters": ["offset", "limit"]}, {"total": 99}]
 )
-def test_an_incomplete_list_never_ends_silently(service: Sandbox, fault: dict[str, Any]) -> None:
+def test_an_incomplete_list_raises_an_error(service: Sandbox, fault: dict[str, Any]) -> None:
     add_messages(service, 90)
     service.fail_next("messages.list", times=None, **fault)
     with Client(service.url, auth="none") as client, pytest.raises(IncompleteList, match=r"of 9\d records"):
@@ -105,7 +105,7 @@ def test_an_incomplete_list_never_ends_silently(service: Sandbox, fault: dict[st
 
 
 @pytest.mark.parametrize("total", [1, 20, 25, 50, 89])
-def test_a_total_that_is_too_small_loses_no_message(service: Sandbox, total: int) -> None:
+def test_a_total_that_is_too_low_drops_no_messages(service: Sandbox, total: int) -> None:
     uuids = add_messages(service, 90)
     service.fail_next("messages.list", times=None, total=total)
     with Client(service.url, auth="none") as client:
@@ -138,12 +138,12 @@ def test_an_invalid_filter_is_rejected(
 
 @pytest.fixture(params=["pages", "pages-from-1", "rows"])
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sandbox]:
-    """A service for each of the three ways to count offsets."""
+    """A service for each of the three offset units."""
     with Sandbox(tmp_path / "messages.sqlite3", auth="none", offset=request.param) as sandbox:
         yield sandbox
 
 
-def test_iterating_yields_every_message_once_whatever_offsets_count(service: Sandbox) -> None:
+def test_iterating_yields_every_message_once_for_any_offset_unit(service: Sandbox) -> None:
     uuids = add_messages(service, 23)
     with Client(service.url, auth="none") as client:
         found = [message.uuid for message in client.messages.iterate(limit=5)]
@@ -151,7 +151,7 @@ def test_iterating_yields_every_message_once_whatever_offsets_count(service: San
     assert found == uuids
 
 
-def test_messages_that_arrive_while_iterating_lose_no_older_one(service: Sandbox) -> None:
+def test_iterating_finds_older_messages_while_new_ones_arrive(service: Sandbox) -> None:
     uuids = add_messages(service, 23)
     found = []
     with Client(service.url, auth="none") as client:
@@ -165,7 +165,7 @@ def test_messages_that_arrive_while_iterating_lose_no_older_one(service: Sandbox
 
 
 @pytest.mark.parametrize("page", [{"pagination": {"total": "7"}, "data": []}, {"data": []}, []])
-def test_a_page_without_proper_pagination_can_be_read(
+def test_a_page_without_valid_pagination_can_be_read(
     service_client: Client, sandbox: Sandbox, page: Any
 ) -> None:
     sandbox.fail_next("messages.list", body=page)

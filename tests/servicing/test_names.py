@@ -1,6 +1,6 @@
 """The names that the lending service accepts, and the messages for invalid ones."""
 
-# ruff: noqa: E501 - tables of examples hold one whole sentence a line.
+# ruff: noqa: E501 - the example tables keep each sentence on one line.
 
 import re
 from itertools import product
@@ -11,32 +11,32 @@ from hypothesis import strategies as st
 
 from servicing import rules
 
-PRINTED_NAME = re.compile(r"^([aA-zZ]+[,.]?[ ]?|[aA-zZ]+['’-]?)+$")
-"""The pattern from the interface. It takes exponential time, so it is only for short texts."""
+NAME_PATTERN = re.compile(r"^([aA-zZ]+[,.]?[ ]?|[aA-zZ]+['’-]?)+$")
+"""The pattern from the interface. It backtracks exponentially, so use it only on short text."""
 
 
-def test_short_names_are_accepted_exactly_if_they_match_the_interfaces_pattern() -> None:
+def test_short_names_follow_the_interface_pattern() -> None:
     for length in range(6):
         for characters in product("a, '1", repeat=length):  # One character of each class in the pattern.
             text = "".join(characters)
-            assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text)), text
+            assert (not rules.name_problems(text)) == bool(NAME_PATTERN.fullmatch(text)), text
 
 
-def test_every_character_is_accepted_exactly_if_it_matches_the_interfaces_pattern() -> None:
+def test_every_character_follows_the_interface_pattern() -> None:
     for character in map(chr, range(0x3000)):
         for text in (character, f"{character}a", f"a{character}", f"a{character}a", f"a {character}"):
-            assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text)), text
+            assert (not rules.name_problems(text)) == bool(NAME_PATTERN.fullmatch(text)), text
 
 
 @given(st.text(max_size=6))
-def test_any_name_is_accepted_exactly_if_it_matches_the_interfaces_pattern(text: str) -> None:
-    assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text))
+def test_random_names_follow_the_interface_pattern(text: str) -> None:
+    assert (not rules.name_problems(text)) == bool(NAME_PATTERN.fullmatch(text))
 
 
 @pytest.mark.parametrize(
     "name", ["Ann", "O'Neil", "D’Arcy", "Smith-Jones", "Sammy Davis, Jr.", "J. R. Tolkien", "Ann "]
 )
-def test_usual_names_are_accepted(name: str) -> None:
+def test_common_names_are_accepted(name: str) -> None:
     assert rules.name_problems(name) == []
 
 
@@ -67,7 +67,7 @@ def test_usual_names_are_accepted(name: str) -> None:
         ("Ann@Lee", "“@” at position 4 isn’t allowed; delete it or write it in words."),
     ],
 )  # fmt: skip
-def test_an_invalid_name_is_explained_by_character_position_and_fix(name: str, reason: str) -> None:
+def test_a_name_problem_gives_character_position_and_fix(name: str, reason: str) -> None:
     assert rules.name_problems(name) == [reason]
 
 
@@ -79,7 +79,7 @@ def test_all_problems_of_a_name_are_reported() -> None:
     ]
 
 
-def test_a_name_with_many_problems_lists_only_a_few() -> None:
+def test_a_long_list_of_name_problems_is_shortened() -> None:
     reasons = rules.name_problems("é" * 1000)
     assert len(reasons) == 6
     assert reasons[-1] == "There are more problems. Fix these first."
@@ -119,5 +119,5 @@ def test_a_legal_name_that_matches_or_is_missing_has_no_warning(name: str) -> No
         ("N" * 1256, "The legal business name has 1,256 characters; at most 255 are accepted."),
     ],
 )
-def test_a_legal_name_must_not_be_missing_too_long_or_unprintable(name: str, reason: str) -> None:
+def test_an_invalid_legal_name_is_explained(name: str, reason: str) -> None:
     assert rules.legal_name_problems(name) == [reason]

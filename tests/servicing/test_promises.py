@@ -1,4 +1,4 @@
-"""Promises to pay: repayments decide them, each of them once, and business days decide when."""
+"""Promises to pay: which repayments count, when a promise is kept or broken, and business days."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -83,11 +83,11 @@ KEPT, BROKEN, OPEN = PromiseState.KEPT, PromiseState.BROKEN, PromiseState.OPEN
         (repayment(day=LOGGED - timedelta(days=1)), BROKEN),
     ],
 )
-def test_which_repayments_count(paid: SeenRepayment, state: PromiseState) -> None:
+def test_only_qualifying_repayments_keep_a_promise(paid: SeenRepayment, state: PromiseState) -> None:
     assert states([promise()], paid) == [state]
 
 
-def test_a_promise_breaks_only_by_an_answer_from_after_its_deadline() -> None:
+def test_a_promise_is_broken_only_by_data_read_after_its_deadline() -> None:
     late = DEADLINE + timedelta(days=1)
     assert states([promise()], today=DEADLINE, read_on=DEADLINE) == [OPEN]
     assert states([promise()], today=late, read_on=DEADLINE) == [PromiseState.WAITING]
@@ -96,14 +96,14 @@ def test_a_promise_breaks_only_by_an_answer_from_after_its_deadline() -> None:
     assert states([promise()], repayment(), today=late, read_on=DEADLINE) == [KEPT]
 
 
-def test_a_scheduled_payment_in_time_makes_it_pending() -> None:
+def test_a_payment_scheduled_by_the_deadline_makes_a_promise_pending() -> None:
     scheduled = repayment("100", DEADLINE, "SCHEDULED")
     assert states([promise()], scheduled, today=DAY, read_on=DAY) == [PromiseState.PENDING]
     too_late = repayment("100", DEADLINE + timedelta(days=1), "SCHEDULED")
     assert states([promise()], too_late, today=DAY, read_on=DAY) == [OPEN]
 
 
-def test_a_payment_that_has_not_settled_keeps_it_pending_only_if_it_is_enough() -> None:
+def test_a_late_promise_is_pending_only_if_scheduled_payments_cover_it() -> None:
     rest = repayment("300", DAY, "SCHEDULED", uuid="r-2")
     assert states([promise()], repayment("200"), rest) == [PromiseState.PENDING]
     assert states([promise()], repayment("199"), rest) == [BROKEN]
@@ -111,7 +111,7 @@ def test_a_payment_that_has_not_settled_keeps_it_pending_only_if_it_is_enough() 
     assert states([promise()], rest, read_on=DEADLINE) == [PromiseState.WAITING]
 
 
-def test_two_promises_and_one_payment() -> None:
+def test_a_repayment_counts_toward_only_one_promise() -> None:
     first, second = promise(), promise(minutes=1)
     assert states([second, first], repayment()) == [BROKEN, KEPT]
     assert states([first, second], repayment(), repayment(uuid="r-2")) == [KEPT, KEPT]
@@ -119,10 +119,10 @@ def test_two_promises_and_one_payment() -> None:
     assert states([withdrawn, second], repayment()) == [PromiseState.WITHDRAWN, KEPT]
 
 
-def test_what_was_paid_and_what_came_back_is_named() -> None:
+def test_a_decision_lists_counted_and_returned_repayments() -> None:
     paid = repayment("200", uuid="r-1")
-    back = repayment("300", status="FAILED_AFTER_SUCCESS", kind="RETURNED", uuid="r-2")
-    (found,) = decide([promise()], [paid, back], today=DAY, read_on=DAY, grace_days=1)
+    returned_payment = repayment("300", status="FAILED_AFTER_SUCCESS", kind="RETURNED", uuid="r-2")
+    (found,) = decide([promise()], [paid, returned_payment], today=DAY, read_on=DAY, grace_days=1)
     assert (found.state, found.paid, found.deadline) == (OPEN, Decimal(200), DEADLINE)
     assert ([one.uuid for one in found.counted], [one.uuid for one in found.returned]) == (["r-1"], ["r-2"])
 
@@ -153,23 +153,23 @@ some_promises = st.lists(
 
 
 @for_any(some_promises, some_repayments, days, st.randoms())
-def test_whatever_is_paid_the_decisions_follow_from_it(
-    made: list[Promise], paid: list[SeenRepayment], today: date, random: Any
+def test_decisions_are_consistent_for_any_repayments(
+    promises: list[Promise], paid: list[SeenRepayment], today: date, random: Any
 ) -> None:
-    found = decide(made, paid, today=today, read_on=today, grace_days=1)
+    found = decide(promises, paid, today=today, read_on=today, grace_days=1)
     used = [one.uuid for decision in found for one in (*decision.counted, *decision.scheduled)]
     assert len(used) == len(set(used))
-    for one, decision in zip(made, found, strict=True):
-        is_kept = decision.paid >= one.amount
+    for one, decision in zip(promises, found, strict=True):
+        is_covered = decision.paid >= one.amount
         assert decision.paid == sum((each.amount or 0 for each in decision.counted), Decimal(0))
-        assert (decision.state == KEPT) == (is_kept and not one.is_withdrawn)
+        assert (decision.state == KEPT) == (is_covered and not one.is_withdrawn)
         assert decision.state != BROKEN or today > decision.deadline
         for each in decision.counted:
             assert each.status == "SUCCEEDED"
             assert each.effective_date
             assert one.logged_on <= each.effective_date <= decision.deadline
     shuffled = random.sample(paid, len(paid))
-    assert decide(made, shuffled, today=today, read_on=today, grace_days=1) == found
+    assert decide(promises, shuffled, today=today, read_on=today, grace_days=1) == found
 
 
 HOLIDAYS = {
@@ -181,12 +181,12 @@ HOLIDAYS = {
 
 
 @pytest.mark.parametrize("year", HOLIDAYS)
-def test_the_holidays_of_the_federal_reserve(year: int) -> None:
+def test_federal_reserve_holidays_match_the_calendar(year: int) -> None:
     expected = {date(year, *map(int, one.split("-"))) for one in HOLIDAYS[year].split()}
     assert federal_reserve_holidays(year) == expected
 
 
-def test_business_days_pass_over_weekends_and_holidays() -> None:
+def test_business_days_skip_weekends_and_holidays() -> None:
     assert business_day_after(date(2026, 11, 25), 1) == date(2026, 11, 27)
     assert business_day_after(date(2026, 11, 27), 1) == date(2026, 11, 30)
     assert business_day_after(date(2026, 12, 24), 2) == date(2026, 12, 29)

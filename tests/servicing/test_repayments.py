@@ -40,7 +40,7 @@ def test_repayments_on_a_line_are_listed(service_client: Client, sandbox: Sandbo
     assert (repayment.status, repayment.payment_type) == ("FAILED_AFTER_SUCCESS", "RETURNED")
 
 
-def test_an_account_without_repayments_gives_an_empty_list(
+def test_a_loan_without_repayments_returns_an_empty_list(
     service_client: Client, borrower_id: str, loan_id: str
 ) -> None:
     assert service_client.repayments.of_loan(borrower_id, loan_id) == []
@@ -62,7 +62,7 @@ def test_a_list_in_an_envelope_is_accepted(service_client: Client, sandbox: Sand
         {"initiation_date": "2026-03-08 09:00:00 IST"},
     ],
 )
-def test_expected_odd_values_are_not_issues(
+def test_known_odd_values_are_not_issues(
     service_client: Client, sandbox: Sandbox, borrower_id: str, loan_id: str, odd: dict[str, Any]
 ) -> None:
     sandbox.world.repayment(loan_id, **{"amount": "250.10", "effective_date": date(2026, 3, 8)} | odd)

@@ -1,4 +1,4 @@
-"""Iterating over a paged list, whatever its offsets count, even while new records arrive."""
+"""Iterating over a paged list with any offset unit, even while records are added or removed."""
 
 from collections.abc import Iterable
 from itertools import chain, repeat
@@ -17,16 +17,16 @@ OFFSET_UNITS: list[OffsetUnit] = ["rows", "pages0", "pages1"]
 
 
 class PagedList:
-    """A list with one of the three ways to count offsets, and with records added at its front."""
+    """A paged list with one of the three offset units; each read first adds new records at its front."""
 
     def __init__(self, size: int, limit: int, counts: OffsetUnit, arrivals: Iterable[int] = ()) -> None:
         self.old = [f"old-{number}" for number in range(size)]
         self.rows, self.limit, self.counts = list(self.old), limit, counts
         self.arrivals = chain(arrivals, repeat(0))
         self.asked: list[int] = []
-        self.tells_total = True
+        self.has_total = True
         self.total: int | None = None
-        """What the list says instead of how many it has."""
+        """The total that the list reports instead of its real size."""
 
     def fetch(self, offset: int) -> Page[Record]:
         new = [f"new-{len(self.asked)}-{number}" for number in range(next(self.arrivals))]
@@ -38,7 +38,7 @@ class PagedList:
             pagination=Pagination(
                 offset=offset,
                 limit=self.limit,
-                total=(self.total or len(self.rows)) if self.tells_total else None,
+                total=(self.total or len(self.rows)) if self.has_total else None,
             ),
             data=[Record(uuid=uuid) for uuid in data],
         )
@@ -67,7 +67,7 @@ def test_every_record_is_found_once_while_others_are_added(
 @given(size=st.integers(0, 40), limit=st.integers(1, 7), counts=st.sampled_from(OFFSET_UNITS))
 def test_every_record_is_found_once_without_a_total(size: int, limit: int, counts: OffsetUnit) -> None:
     paged_list = PagedList(size, limit, counts)
-    paged_list.tells_total = False
+    paged_list.has_total = False
 
     assert paged_list.iterated_uuids() == paged_list.old
 
@@ -76,7 +76,7 @@ def test_every_record_is_found_once_without_a_total(size: int, limit: int, count
     ("counts", "asked"),
     [("rows", [0, 1, 11, 21]), ("pages0", [0, 1, 2]), ("pages1", [0, 1, 2, 3])],
 )
-def test_one_page_more_is_enough_to_learn_what_offsets_count(counts: OffsetUnit, asked: list[int]) -> None:
+def test_the_offset_unit_is_detected_with_one_extra_page(counts: OffsetUnit, asked: list[int]) -> None:
     paged_list = PagedList(29, 10, counts)
 
     assert paged_list.iterated_uuids() == paged_list.old
@@ -86,7 +86,7 @@ def test_one_page_more_is_enough_to_learn_what_offsets_count(counts: OffsetUnit,
 @pytest.mark.parametrize(
     ("counts", "asked"), [("rows", [0, 10, 20]), ("pages0", [0, 1, 2]), ("pages1", [1, 2, 3])]
 )
-def test_no_page_is_read_twice_if_offsets_are_known(counts: OffsetUnit, asked: list[int]) -> None:
+def test_a_known_offset_unit_needs_no_extra_page(counts: OffsetUnit, asked: list[int]) -> None:
     paged_list = PagedList(29, 10, counts)
 
     assert paged_list.iterated_uuids(counts) == paged_list.old
@@ -101,15 +101,15 @@ def test_a_list_of_one_page_is_read_once() -> None:
 
 
 @pytest.mark.parametrize("counts", OFFSET_UNITS)
-def test_a_full_last_page_is_followed_by_one_more_call(counts: OffsetUnit) -> None:
-    """Until that call, a total that is too small looks the same."""
+def test_a_total_that_is_too_low_does_not_end_the_list(counts: OffsetUnit) -> None:
+    """A full page may not be the last one, whatever the total, so one more is read."""
     paged_list = PagedList(30, 10, counts)
     paged_list.total = 10
 
     assert paged_list.iterated_uuids() == paged_list.old
 
 
-def records(*numbers: int, total: int | None = 99) -> Page[Record]:
+def page_of(*numbers: int, total: int | None = 99) -> Page[Record]:
     return Page(
         pagination=Pagination(limit=len(numbers), total=total),
         data=[Record(uuid=f"m-{number}") for number in numbers],
@@ -119,11 +119,11 @@ def records(*numbers: int, total: int | None = 99) -> Page[Record]:
 @pytest.mark.parametrize(
     ("pages", "words"),
     [
-        ([records(1, 2)], "repeats its pages: 2 of 99"),
-        ([records(1, 2, total=None)], "repeats its pages: 2 records"),
-        ([records(1, 2), records(3), records()], "ends early: 3 of 99"),
-        ([records()], "ends early: 0 of 99"),
-        ([records(1, 2, total=3), records(1, 2, total=3), records(total=3)], "ends early: 2 of 3"),
+        ([page_of(1, 2)], "repeats its pages: 2 of 99"),
+        ([page_of(1, 2, total=None)], "repeats its pages: 2 records"),
+        ([page_of(1, 2), page_of(3), page_of()], "ends early: 3 of 99"),
+        ([page_of()], "ends early: 0 of 99"),
+        ([page_of(1, 2, total=3), page_of(1, 2, total=3), page_of(total=3)], "ends early: 2 of 3"),
     ],
 )
 def test_an_incomplete_list_raises_at_its_end(pages: list[Page[Record]], words: str) -> None:
@@ -136,7 +136,7 @@ def test_an_incomplete_list_raises_at_its_end(pages: list[Page[Record]], words: 
 
 
 @pytest.mark.parametrize("counts", OFFSET_UNITS)
-def test_a_page_that_repeats_once_loses_no_record(counts: OffsetUnit) -> None:
+def test_a_page_that_repeats_once_drops_no_records(counts: OffsetUnit) -> None:
     paged_list = PagedList(40, 10, counts)
     pages = [paged_list.fetch(0)]
 

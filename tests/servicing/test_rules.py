@@ -1,6 +1,6 @@
 """The limits of the lending service, and the messages for invalid input."""
 
-# ruff: noqa: E501 - tables of examples hold one whole sentence a line.
+# ruff: noqa: E501 - the example tables keep each sentence on one line.
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -48,7 +48,7 @@ def test_a_us_number_in_any_format_becomes_ten_digits(text: str) -> None:
 @pytest.mark.parametrize(
     "number", ["787 721 1234", "671 646 1234", "340 774 1234", "684 633 1234", "670 234 1234"]
 )
-def test_numbers_of_the_us_territories_count_as_us(number: str) -> None:
+def test_us_territory_numbers_are_accepted(number: str) -> None:
     assert rules.phone_problems(number) == []
 
 
@@ -106,7 +106,7 @@ def test_normalizing_an_invalid_phone_number_raises_all_problems() -> None:
 
 
 @given(st.from_regex(r"[2-9][0-9]{2}[2-9][0-9]{6}", fullmatch=True))
-def test_a_number_is_accepted_if_the_phone_library_knows_it_as_us(digits: str) -> None:
+def test_phone_rules_agree_with_the_phonenumbers_library(digits: str) -> None:
     number = phonenumbers.parse(f"+1{digits}")
     regions = ("US", "PR", "GU", "VI", "AS", "MP")
     is_us = any(phonenumbers.is_valid_number_for_region(number, region) for region in regions)
@@ -114,7 +114,7 @@ def test_a_number_is_accepted_if_the_phone_library_knows_it_as_us(digits: str) -
 
 
 @given(st.text(alphabet="0123456789+-() .x#ext٣ｘ\u200bé", max_size=30))
-def test_an_accepted_phone_number_always_has_ten_plain_digits(text: str) -> None:
+def test_an_accepted_phone_number_normalizes_to_ten_digits(text: str) -> None:
     if not rules.phone_problems(text):
         assert re.fullmatch("[2-9][0-9]{9}", rules.normalize_phone(text))
 
@@ -130,7 +130,7 @@ def test_an_accepted_phone_number_always_has_ten_plain_digits(text: str) -> None
         ("AP", "96204"), ("FM", "96941"), ("NY", "06390"), ("CT", "06001"),
     ],
 )  # fmt: skip
-def test_an_address_of_a_state_territory_or_the_military_is_accepted(state: str, zip_code: str) -> None:
+def test_state_territory_and_military_addresses_are_accepted(state: str, zip_code: str) -> None:
     assert rules.address_problems(Address(state=state, zip=zip_code)) == {}
 
 
@@ -166,13 +166,13 @@ def test_an_invalid_address_is_explained_by_field(address: Address, field: str, 
     assert rules.address_problems(address) == {field: [reason]}
 
 
-# Real ZIP codes of towns that get their mail from across a state line.
-ACROSS = [
+# Real ZIP codes of towns that get their mail from a post office across the state line.
+CROSS_STATE_ZIP_CODES = [
     ("TX", "73949"), ("TN", "42223"), ("CA", "97635"), ("AZ", "84536"), ("LA", "71749"), ("TX", "73949-0001"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("state", "zip_code"), ACROSS)
+@pytest.mark.parametrize(("state", "zip_code"), CROSS_STATE_ZIP_CODES)
 def test_a_zip_code_of_a_bordering_state_is_a_warning(state: str, zip_code: str) -> None:
     address = Address(state=state, zip=zip_code)
     assert rules.address_problems(address) == {}
@@ -213,7 +213,7 @@ def test_all_required_fields_of_an_empty_address_are_reported() -> None:
     assert list(problems) == ["line_1", "city", "state", "zip", "country"]
 
 
-def test_the_country_text_is_a_setting() -> None:
+def test_the_accepted_country_is_configurable() -> None:
     assert rules.address_problems(Address(country="US"), country="US") == {}
     assert rules.address_problems(Address(), country="US") == {
         "country": ["The country must be written “US”, not “UNITED STATES”; only US addresses are accepted."]
@@ -243,7 +243,7 @@ def test_states_are_ordered_by_name() -> None:
         (date(1900, 1, 1), date(1918, 1, 1)),
     ],
 )
-def test_a_person_is_of_age_from_the_18th_birthday(born: date, comes_of_age: date) -> None:
+def test_a_person_is_of_age_on_the_18th_birthday(born: date, comes_of_age: date) -> None:
     assert rules.birth_date_problems(born, today=comes_of_age) == []
     assert rules.birth_date_problems(born, today=comes_of_age - timedelta(days=1)) == [
         "This person is 17; the service requires 18 or older. Check the date."
@@ -251,7 +251,7 @@ def test_a_person_is_of_age_from_the_18th_birthday(born: date, comes_of_age: dat
 
 
 @given(st.dates(date(1900, 1, 1), date(2100, 1, 1)), st.integers(0, 40_000))
-def test_a_person_of_age_stays_of_age(born: date, days: int) -> None:
+def test_only_people_18_or_older_are_accepted(born: date, days: int) -> None:
     eighteen = date(
         born.year + 18, *((3, 1) if (born.month, born.day) == (2, 29) else (born.month, born.day))
     )
@@ -320,26 +320,26 @@ def test_nine_digits_are_accepted_with_and_without_dashes_and_spaces(text: str) 
         ("１２３４５６７８９", ["The SSN can have only digits, dashes and spaces.", "Enter all 9 digits (0 entered)."]),
     ],
 )  # fmt: skip
-def test_problems_of_an_ssn_contain_only_counts(text: str, reasons: list[str]) -> None:
+def test_ssn_problems_give_counts_but_no_digits(text: str, reasons: list[str]) -> None:
     assert rules.ssn_problems(text) == reasons
 
 
-def test_problems_say_whether_it_is_an_ein_or_an_ssn() -> None:
+def test_ein_problems_name_the_ein() -> None:
     assert rules.ein_problems("x") == [
         "Letters aren’t allowed in the EIN.",
         "Enter all 9 digits (0 entered).",
     ]
 
 
-def test_an_invalid_nine_digit_number_is_not_repeated() -> None:
+def test_the_nine_digits_error_does_not_repeat_the_input() -> None:
     with pytest.raises(ValueError, match=r"^Enter all 9 digits \(10 entered\)\.$"):
         rules.nine_digits("123-45-67890")
 
 
 @given(st.text(alphabet="234567 -AQ#é", min_size=3, max_size=14))
 def test_no_part_of_an_ein_or_ssn_appears_in_a_problem(text: str) -> None:
-    said = " ".join(rules.ein_problems(text) + rules.ssn_problems(text))
-    assert not re.search(r"[2-7]{2}|#|é|Q", said)
+    problems = " ".join(rules.ein_problems(text) + rules.ssn_problems(text))
+    assert not re.search(r"[2-7]{2}|#|é|Q", problems)
 
 
 # Email, citizenship, amounts, choices
@@ -349,7 +349,7 @@ def test_no_part_of_an_ein_or_ssn_appears_in_a_problem(text: str) -> None:
     "email",
     ["ap@northwind.example", "first.last+tag@mail.northwind.co.uk", "o'neil@example.com", "josé@exämple.com"],
 )
-def test_usual_email_addresses_are_accepted(email: str) -> None:
+def test_common_email_addresses_are_accepted(email: str) -> None:
     assert rules.email_problems(email) == []
 
 
@@ -387,7 +387,7 @@ def test_an_invalid_email_address_is_explained(email: str, reason: str) -> None:
         ("Q", ["“Q” is not a country; use its two capital letters, such as “US”."]),
     ],
 )
-def test_citizenship_is_the_two_letter_code_of_a_country(code: str, reasons: list[str]) -> None:
+def test_citizenship_must_be_a_two_letter_country_code(code: str, reasons: list[str]) -> None:
     assert rules.citizenship_problems(code) == reasons
 
 
@@ -427,7 +427,7 @@ def test_an_invalid_amount_is_explained(amount: str, reason: str) -> None:
     assert rules.amount_problems(Decimal(amount)) == [reason]
 
 
-def test_every_kind_of_business_has_a_name_and_a_meaning() -> None:
+def test_every_entity_type_has_a_name_and_a_meaning() -> None:
     assert list(rules.ENTITIES) == list(rules.ENTITY_MEANINGS)
     assert rules.ENTITIES["LIMITED_LIABILITY_COMPANY"] == "Limited liability company"
     assert list(rules.TITLES) == ["OWNER", "DIRECTOR", "BENEFICIARY"]

@@ -1,4 +1,4 @@
-"""Installments in the two known shapes, and in unknown ones, which keep their keys without invented figures."""
+"""Schedules built from installments in the two known shapes and in unknown shapes."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -13,7 +13,7 @@ from servicing.sandbox import Sandbox
 from servicing.schedules import Column, Schedule, State, schedule_of, total
 
 TODAY = date(2026, 11, 20)
-WIRE = st.recursive(
+JSON_VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(10**20), 10**20)
@@ -67,7 +67,7 @@ def test_both_known_shapes_give_the_same_installments(
     assert all(row.extra == {} for row in found.rows)
 
 
-def test_columns_are_known_fields_with_values_followed_by_other_keys() -> None:
+def test_columns_list_known_fields_before_other_keys() -> None:
     found = build_schedule(
         {"PaymentDate": "2026-12-01", "PaymentAmount": 1, "Memo": "x", "Rank": 3}, {"Until": "2027-01-01"}
     )
@@ -80,20 +80,20 @@ def test_columns_are_known_fields_with_values_followed_by_other_keys() -> None:
     ]
 
 
-def test_unreadable_values_are_kept_unchanged() -> None:
+def test_unreadable_values_are_stored_in_extra() -> None:
     (row,) = build_schedule(snake_row("soon", total="a lot", status=7)).rows
     assert (row.due_date, row.total) == (None, None)
     assert row.extra == {"due_date": "soon", "total": "a lot", "status": 7}
 
 
-def test_a_schedule_with_one_unreadable_row_is_not_known() -> None:
+def test_an_unreadable_row_makes_the_schedule_unknown() -> None:
     found = build_schedule(snake_row("2026-12-01"), "see the contract")
     assert not found.is_known
     assert found.rows[1].extra == {"entry": "see the contract"}
     assert found.columns[-1] == Column("entry", "text", False)
 
 
-def test_the_state_of_a_row_follows_from_its_date_and_payment() -> None:
+def test_row_states_depend_on_due_date_and_payment() -> None:
     found = build_schedule(
         snake_row("2026-09-24", paid_on="2026-09-23"),
         snake_row("2026-10-24"),
@@ -113,7 +113,7 @@ def test_a_row_can_be_marked_as_paid_in_three_ways(row: dict[str, Any]) -> None:
     assert build_schedule(row).rows[0].is_paid
 
 
-def test_a_row_that_is_not_history_is_not_paid() -> None:
+def test_a_row_that_is_not_history_is_unpaid() -> None:
     assert not build_schedule({"IsHistory": False, "PaymentDate": "2026-12-01"}).rows[0].is_paid
 
 
@@ -126,7 +126,7 @@ def test_rows_are_grouped_by_year_in_order() -> None:
 
 
 @pytest.mark.parametrize("days", [["2027-01-30", "2026-12-30"], ["2026-12-30", ""], []])
-def test_rows_without_ordered_dates_have_no_years(days: list[str]) -> None:
+def test_rows_without_ordered_dates_are_not_grouped_by_year(days: list[str]) -> None:
     assert build_schedule(*map(snake_row, days)).years() == []
 
 
@@ -134,11 +134,11 @@ def test_rows_without_ordered_dates_have_no_years(days: list[str]) -> None:
     ("parts", "sum_of_them"),
     [(["0.1", "0.2"], "0.3"), (["0.1", None], None), ([], None), (["0.00"], "0.00")],
 )
-def test_a_sum_is_exact_or_is_none(parts: list[str | None], sum_of_them: str | None) -> None:
+def test_a_total_is_exact_or_none(parts: list[str | None], sum_of_them: str | None) -> None:
     assert total(part and Decimal(part) for part in parts) == (sum_of_them and Decimal(sum_of_them))
 
 
-@given(st.lists(st.dictionaries(KEYS, WIRE, max_size=6) | WIRE, max_size=8))
+@given(st.lists(st.dictionaries(KEYS, JSON_VALUES, max_size=6) | JSON_VALUES, max_size=8))
 def test_any_installment_becomes_a_row_with_its_values(rows: list[Any]) -> None:
     found = build_schedule(*rows)
     assert len(found.rows) == len(rows)
@@ -151,7 +151,7 @@ def test_any_installment_becomes_a_row_with_its_values(rows: list[Any]) -> None:
 
 
 @given(st.lists(st.dates(date(2000, 1, 1), date(2100, 1, 1)), min_size=1, max_size=40))
-def test_either_every_row_is_in_one_year_or_none_is(days: list[date]) -> None:
+def test_rows_are_grouped_by_year_only_in_date_order(days: list[date]) -> None:
     found = build_schedule(*(snake_row(day.isoformat()) for day in days))
     assert sum(len(rows) for _, rows in found.years()) in (0, len(days))
     assert bool(found.years()) == (days == sorted(days))

@@ -65,12 +65,12 @@ def catch_error(call_client: Callable[[Client], object], client: Client) -> Serv
 
 
 READS: list[Callable[[Client], object]] = [
-    lambda it: it.loans.get("b-1", "l-1"),
-    lambda it: it.applications.get_for_line("b-1", "a-1"),
-    lambda it: it.credit_lines.statement("b-1", "c-1"),
-    lambda it: it.repayments.of_loan("b-1", "l-1"),
-    lambda it: it.repayments.of_line("b-1", "c-1"),
-    lambda it: it.messages.list(start_date=date(2026, 5, 1), limit=5),
+    lambda client: client.loans.get("b-1", "l-1"),
+    lambda client: client.applications.get_for_line("b-1", "a-1"),
+    lambda client: client.credit_lines.statement("b-1", "c-1"),
+    lambda client: client.repayments.of_loan("b-1", "l-1"),
+    lambda client: client.repayments.of_line("b-1", "c-1"),
+    lambda client: client.messages.list(start_date=date(2026, 5, 1), limit=5),
 ]
 
 
@@ -115,7 +115,7 @@ def test_message_filters_can_be_sent_in_the_body(wire: Wire) -> None:
     assert wire.requests[1].endswith(b"\r\n\r\n")
 
 
-def test_a_path_in_the_base_url_is_kept(wire: Wire) -> None:
+def test_requests_include_the_base_url_path(wire: Wire) -> None:
     wire.answer(answered(LOAN))
     with Client(f"{wire.url}/lending/", auth="none") as client:
         read(client)
@@ -140,7 +140,7 @@ def test_threads_may_share_a_client(wire: Wire, client: Client) -> None:
     assert len(wire.requests) == 80
 
 
-def test_cookies_are_not_kept(wire: Wire, client: Client) -> None:
+def test_cookies_are_not_sent_back(wire: Wire, client: Client) -> None:
     wire.answer(answered(LOAN, headers={"Set-Cookie": "session=1"}))
     read(client)
     read(client)
@@ -183,7 +183,7 @@ def test_a_token_is_sent_on_every_try(wire: Wire, pauses: list[float]) -> None:
 
 
 @pytest.mark.parametrize("reply", [answered(status=s) for s in (429, 502, 503, 504)] + [cut, half])
-def test_a_read_is_retried_until_it_is_answered(
+def test_a_read_is_retried_until_it_succeeds(
     wire: Wire, client: Client, pauses: list[float], reply: Reply
 ) -> None:
     wire.answer(reply, reply, answered(LOAN))
@@ -202,7 +202,7 @@ def test_a_read_fails_after_three_tries(wire: Wire, client: Client, reply: Reply
 
 
 @pytest.mark.parametrize("status", [500, 501, 400, 404])
-def test_a_final_answer_is_not_retried(wire: Wire, client: Client, status: int) -> None:
+def test_other_error_statuses_are_not_retried(wire: Wire, client: Client, status: int) -> None:
     wire.answer(answered(status=status))
     catch_error(read, client)
 
@@ -235,7 +235,7 @@ def test_a_retry_waits_until_the_date_in_retry_after(wire: Wire, client: Client,
     assert 5 < pauses[0] <= 15
 
 
-def test_a_retry_after_beyond_the_time_limit_ends_the_call(
+def test_a_retry_after_beyond_the_time_limit_fails_at_once(
     wire: Wire, client: Client, pauses: list[float]
 ) -> None:
     wire.answer(answered(status=503, headers={"Retry-After": "21600"}))
@@ -252,7 +252,7 @@ def test_an_invalid_retry_after_is_ignored(wire: Wire, client: Client, pauses: l
 
 
 @pytest.mark.parametrize("reply", [silent, dripping])
-def test_a_read_ends_within_its_time_limit(wire: Wire, reply: Reply) -> None:
+def test_a_read_times_out_at_its_time_limit(wire: Wire, reply: Reply) -> None:
     wire.answer(reply)
     with Client(wire.url, auth="none", timeout=(5, 0.2), time_limit=0.3) as client:
         error = catch_error(read, client)
@@ -279,7 +279,7 @@ def test_a_read_ends_within_its_time_limit(wire: Wire, reply: Reply) -> None:
         pytest.param(answered(status=303, headers={"Location": "/v1/elsewhere"}), id="redirect"),
     ],
 )
-def test_a_write_with_an_unreadable_answer_is_sent_once_and_its_outcome_is_unknown(
+def test_a_write_without_a_clear_answer_has_an_unknown_outcome(
     wire: Wire, client: Client, pauses: list[float], reply: Reply
 ) -> None:
     wire.answer(reply)
@@ -290,9 +290,7 @@ def test_a_write_with_an_unreadable_answer_is_sent_once_and_its_outcome_is_unkno
 
 
 @pytest.mark.parametrize("reply", [silent, dripping])
-def test_a_write_without_an_answer_in_time_is_sent_once_and_its_outcome_is_unknown(
-    wire: Wire, reply: Reply
-) -> None:
+def test_a_write_that_times_out_has_an_unknown_outcome(wire: Wire, reply: Reply) -> None:
     wire.answer(reply)
     with Client(wire.url, auth="none", timeout=(5, 0.2), time_limit=0.3) as client:
         error = catch_error(write, client)
@@ -302,9 +300,7 @@ def test_a_write_without_an_answer_in_time_is_sent_once_and_its_outcome_is_unkno
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 429])
-def test_a_rejected_write_is_sent_once_and_certainly_not_done(
-    wire: Wire, client: Client, status: int
-) -> None:
+def test_a_rejected_write_is_sent_once_with_a_known_outcome(wire: Wire, client: Client, status: int) -> None:
     wire.answer(answered('{"message": "No."}', status))
     error = catch_error(write, client)
 
@@ -312,19 +308,19 @@ def test_a_rejected_write_is_sent_once_and_certainly_not_done(
     assert (error.status, error.reasons, len(wire.requests)) == (status, ("No.",), 1)
 
 
-def test_a_refused_connection_means_nothing_was_sent(pauses: list[float]) -> None:
+def test_a_write_to_a_closed_port_is_not_sent(pauses: list[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     with Client(f"http://127.0.0.1:{port}", auth="none", sleep=pauses.append) as client:
-        lost, unread = catch_error(write, client), catch_error(read, client)
+        write_error, read_error = catch_error(write, client), catch_error(read, client)
 
-    assert isinstance(lost, NotSent)
-    assert "connection was refused" in lost.message
-    assert isinstance(unread, Unavailable)
+    assert isinstance(write_error, NotSent)
+    assert "connection was refused" in write_error.message
+    assert isinstance(read_error, Unavailable)
     assert len(pauses) == 2
 
 
-def test_an_unknown_host_means_nothing_was_sent() -> None:
+def test_a_write_to_an_unknown_host_is_not_sent() -> None:
     with Client("http://lender.invalid", auth="none") as client:
         error = catch_error(write, client)
 
@@ -332,7 +328,7 @@ def test_an_unknown_host_means_nothing_was_sent() -> None:
     assert "host name is unknown" in error.message
 
 
-def test_a_connect_timeout_means_nothing_was_sent() -> None:
+def test_a_write_that_times_out_connecting_is_not_sent() -> None:
     with socket.socket() as busy, socket.socket() as waiting:
         busy.bind(("127.0.0.1", 0))
         busy.listen(0)
@@ -345,7 +341,7 @@ def test_a_connect_timeout_means_nothing_was_sent() -> None:
     assert "no connection in time" in error.message
 
 
-def test_an_untrusted_certificate_means_nothing_was_sent(tmp_path: Path) -> None:
+def test_a_write_to_an_untrusted_server_is_not_sent(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(write_self_signed_certificate(tmp_path))
     with Wire(context) as wire, Client(wire.url, auth="none") as client:
@@ -356,14 +352,14 @@ def test_an_untrusted_certificate_means_nothing_was_sent(tmp_path: Path) -> None
     assert wire.requests == []
 
 
-def test_a_broken_tls_handshake_means_nothing_was_sent(wire: Wire) -> None:
+def test_a_write_is_not_sent_after_a_failed_tls_handshake(wire: Wire) -> None:
     wire.answer(cut)
     with Client(wire.url.replace("http:", "https:"), auth="none", timeout=0.3) as client:
         assert isinstance(catch_error(write, client), NotSent)
 
 
 def write_self_signed_certificate(folder: Path) -> Path:
-    """Write a self-signed certificate with its key."""
+    """Write a self-signed certificate and its key to one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.now(UTC)
@@ -386,7 +382,7 @@ def write_self_signed_certificate(folder: Path) -> Path:
 
 @pytest.mark.parametrize("call_client", [read, write])
 @pytest.mark.parametrize("reply", [cut, answered('{"message": "No."}', 400), answered("?")])
-def test_every_error_names_its_call_and_hides_the_request(
+def test_errors_name_the_operation_and_hide_the_request_body(
     wire: Wire, client: Client, call_client: Callable[[Client], object], reply: Reply
 ) -> None:
     wire.answer(reply)
@@ -413,14 +409,14 @@ def test_an_unreadable_answer_to_a_read_is_a_protocol_error(wire: Wire, client: 
     assert isinstance(catch_error(read, client), ProtocolError)
 
 
-def test_an_endless_answer_is_cut_off(wire: Wire, client: Client) -> None:
+def test_an_oversized_answer_is_a_protocol_error(wire: Wire, client: Client) -> None:
     bomb = gzip.compress(b" " * 33 * 1024 * 1024, compresslevel=1)
     wire.answer(answered(bomb, headers={"Content-Encoding": "gzip"}))
 
     assert isinstance(catch_error(read, client), ProtocolError)
 
 
-def test_a_success_with_only_an_error_is_a_rejection(wire: Wire, client: Client) -> None:
+def test_a_200_with_only_an_error_is_a_rejection(wire: Wire, client: Client) -> None:
     wire.answer(answered('{"error": "amount is missing"}'))
     error = catch_error(write, client)
 
@@ -428,9 +424,7 @@ def test_a_success_with_only_an_error_is_a_rejection(wire: Wire, client: Client)
     assert error.message == "amount is missing"
 
 
-def test_a_success_without_the_record_is_an_unknown_outcome_with_the_services_words(
-    wire: Wire, client: Client
-) -> None:
+def test_a_202_without_the_record_is_an_unknown_outcome(wire: Wire, client: Client) -> None:
     wire.answer(answered('{"message": "Accepted for processing"}', 202))
     error = catch_error(write, client)
 
@@ -440,13 +434,13 @@ def test_a_success_without_the_record_is_an_unknown_outcome_with_the_services_wo
 
 
 @responses.activate
-def test_errors_below_the_socket_are_named_errors_too(client: Client, wire: Wire) -> None:
+def test_an_os_error_is_reported_as_a_cut_connection(client: Client, wire: Wire) -> None:
     responses.get(f"{wire.url}/v1/users/b-1/loan/l-1", body=OSError("something of the system"))
 
     assert "connection was cut" in catch_error(read, client).message
 
 
-# Input that is rejected before anything is sent
+# Input rejected before a request is sent
 
 
 @pytest.mark.parametrize("bad", ["", "..", "a/b", "l-1?x=1", "l 1", "l" * 101, "é", None])
@@ -463,6 +457,6 @@ def test_an_id_that_would_change_the_path_is_rejected(wire: Wire, client: Client
     ["", "lender.example", "ftp://lender.example", "http://", "http://a:b@lender.example", "http://x/?a=1",
      "http://x/#a", "http://x:port"],
 )  # fmt: skip
-def test_an_unusable_base_url_is_explained_in_a_sentence(url: str) -> None:
+def test_an_invalid_base_url_is_explained(url: str) -> None:
     with pytest.raises(ConfigurationError, match="must look like https://"):
         Client(url, auth="none")

@@ -1,4 +1,4 @@
-"""Watchers: what they get for every call, and what happens if they fail."""
+"""Watchers: the calls and outcomes they receive, and how their failures are handled."""
 
 import re
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class FailingWatcher(RecordingWatcher):
 
 
 class UnsavedWatcher(RecordingWatcher):
-    """A watcher that lost an answer for good."""
+    """A watcher that fails to save the answer."""
 
     def after(self, call: Call, outcome: Outcome) -> None:
         raise AnswerNotSaved("disk full")
@@ -74,32 +74,32 @@ class BlockingWatcher(RecordingWatcher):
 
 
 @pytest.fixture
-def notes() -> RecordingWatcher:
+def watcher() -> RecordingWatcher:
     return RecordingWatcher()
 
 
 def test_a_watcher_runs_before_a_write_and_after_every_call(
-    wire: Wire, client: Client, notes: RecordingWatcher
+    wire: Wire, client: Client, watcher: RecordingWatcher
 ) -> None:
     wire.answer(answered(APPLICATION), answered(LOAN))
-    watched = client.with_watcher(notes, request_id="click-7")
+    watched = client.with_watcher(watcher, request_id="click-7")
     write(watched)
     read(watched)
 
-    (before,) = notes.before_calls
+    (before,) = watcher.before_calls
     assert (before.operation, before.kind, before.method) == ("applications.submit", "write", "POST")
     assert (before.path, before.ids) == ("/v1/users/b-1/loans/applications", {"borrower_id": "b-1"})
     assert before.body == {"amount": Decimal("25000.00")}
-    assert [call.operation for call, _ in notes.outcomes] == ["applications.submit", "loans.get"]
+    assert [call.operation for call, _ in watcher.outcomes] == ["applications.submit", "loans.get"]
 
 
-def test_a_watcher_gets_the_answer_with_its_exact_raw_object(
-    wire: Wire, client: Client, notes: RecordingWatcher
+def test_a_watcher_gets_the_answer_and_its_raw_body(
+    wire: Wire, client: Client, watcher: RecordingWatcher
 ) -> None:
     wire.answer(answered(status=503), answered(LOAN))
-    loan = read(client.with_watcher(notes))
+    loan = read(client.with_watcher(watcher))
 
-    ((call, outcome),) = notes.outcomes
+    ((call, outcome),) = watcher.outcomes
     assert outcome.answer is loan
     assert outcome.answer.raw == outcome.body == {"uuid": "l-1", "amount": Decimal("0.1")}
     assert (outcome.status, outcome.tries, outcome.error) == (200, 2, None)
@@ -114,27 +114,27 @@ def test_a_watcher_gets_the_answer_with_its_exact_raw_object(
         (cut, None, None),
     ],
 )
-def test_a_watcher_gets_a_failure_with_the_masked_answer(
-    wire: Wire, client: Client, notes: RecordingWatcher, reply: Reply, status: int | None, body: object
+def test_a_watcher_gets_the_error_and_the_masked_body(
+    wire: Wire, client: Client, watcher: RecordingWatcher, reply: Reply, status: int | None, body: object
 ) -> None:
     wire.answer(reply)
     with pytest.raises(ServicingError) as caught:
-        write(client.with_watcher(notes))
+        write(client.with_watcher(watcher))
 
-    ((_, outcome),) = notes.outcomes
+    ((_, outcome),) = watcher.outcomes
     assert outcome.error is caught.value
     assert (outcome.answer, outcome.status, outcome.body) == (None, status, body)
 
 
-def test_calls_of_one_request_begin_with_its_id_and_differ(
-    wire: Wire, client: Client, notes: RecordingWatcher
+def test_calls_of_one_request_share_an_id_prefix(
+    wire: Wire, client: Client, watcher: RecordingWatcher
 ) -> None:
     wire.answer(answered(LOAN))
-    watched = client.with_watcher(notes, request_id="click-7")
+    watched = client.with_watcher(watcher, request_id="click-7")
     read(watched)
     read(watched)
 
-    ids = [call.request_id for call, _ in notes.outcomes]
+    ids = [call.request_id for call, _ in watcher.outcomes]
     assert len(set(ids)) == 2
     assert all(re.fullmatch("click-7-[0-9a-f]{6}", each) for each in ids)
 
@@ -151,7 +151,7 @@ def test_a_failing_watcher_does_not_hide_the_answer(
     assert "could not record the outcome of applications.submit" in caplog.text
 
 
-def test_a_caller_is_told_of_an_answer_that_was_not_saved(wire: Wire, client: Client) -> None:
+def test_an_unsaved_answer_raises_an_error(wire: Wire, client: Client) -> None:
     wire.answer(answered(APPLICATION))
     with pytest.raises(AnswerNotSaved, match="disk full"):
         write(client.with_watcher(UnsavedWatcher()))
@@ -164,9 +164,9 @@ def test_a_write_that_cannot_be_recorded_is_not_sent(wire: Wire, client: Client)
     assert wire.requests == []
 
 
-def test_the_original_client_has_no_watcher(wire: Wire, client: Client, notes: RecordingWatcher) -> None:
+def test_the_original_client_has_no_watcher(wire: Wire, client: Client, watcher: RecordingWatcher) -> None:
     wire.answer(answered(LOAN))
-    client.with_watcher(notes)
+    client.with_watcher(watcher)
     read(client)
 
-    assert notes.outcomes == []
+    assert watcher.outcomes == []

@@ -1,10 +1,10 @@
-"""A day of an operator: people sign in, processes on one PostgreSQL and one Redis die under load, a database is lost.
+"""Signs people in, kills processes under load, and loses and restores the database of a whole deployment.
 
     python3 docker/postgres.py -- .venv/bin/python -m tests.trial
 
-Two web processes behind a proxy that is set as in ``docker/proxy.cfg``, and two workers. The servers are Debian's own,
-on loopback: ``haproxy``, and ``redis-server`` where the compose file has Valkey, which Debian 12 lacks. The mail server
-and the identity provider speak TLS with a certificate of their own.
+Two web processes run behind a proxy with the settings of ``docker/proxy.cfg``, and two workers, all on one PostgreSQL
+and one Redis. The servers are Debian's, on loopback: ``haproxy``, and ``redis-server`` because Debian 12 lacks Valkey.
+The mail server and the identity provider use TLS with a self-signed certificate.
 """
 
 import os
@@ -36,19 +36,19 @@ from tests.bench.deployment import (
     HOST,
     PASSWORD,
     ROOT,
-    Trusting,
+    TrustingSession,
     certificate,
     environment,
     free_port,
     process,
-    signed_in,
+    signed_in_session,
 )
 
 PAGES = ("/", "/borrowers/", "/loans/", "/search/?q=an")
 PEOPLE = 4
 BORROWERS, LINES = 500, 10_000
 KILLS = 3
-"""So often a web process and the worker that is busy die."""
+"""How often a web process and the importing worker are killed."""
 WAIT_SECONDS = 180
 
 
@@ -56,29 +56,29 @@ def main() -> None:
     require("redis-server", "haproxy", "pg_dump", "openssl")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trial-")))
-        others = Others(stack, folder)
+        others = OtherServers(stack, folder)
         deployment = Deployment(stack, folder, others.mail)
         address = stack.enter_context(proxy(folder, deployment))
         wait_until(
             "the proxy finds both processes", lambda: all(map(is_ready, [address, *deployment.addresses]))
         )
-        session = signed_in(address)
-        move_between(session, deployment)
-        choose_a_password(address, deployment, others)
+        session = signed_in_session(address)
+        check_shared_session(session, deployment)
+        reset_password(address, deployment, others)
         sign_in_with_the_provider(deployment, others)
         for number in range(KILLS):
-            survive(session, address, deployment, number)
-        verified(deployment)
+            kill_processes(session, address, deployment, number)
+        verify_trail(deployment)
         deployment.stop()
         lose_and_restore(deployment, folder / "copy")
     say("all is well")
 
 
-# --- What runs ---
+# --- Processes ---
 
 
 class Process:
-    """A process of the portal with its children, which die with it."""
+    """A process of the portal, which is killed with its children."""
 
     def __init__(self, *command: str, **settings: str) -> None:
         self.command, self.settings = command, settings
@@ -88,7 +88,7 @@ class Process:
         self.running = subprocess.Popen(self.command, env=self.settings, cwd=ROOT, start_new_session=True)
 
     def kill(self) -> tuple[float, float]:
-        """Without a word, as when a machine loses its power; when that began and when it was over."""
+        """Kill it without a signal handler, as a power loss would; return when that started and when it was done."""
         began = time.monotonic()
         os.killpg(self.running.pid, signal.SIGKILL)
         self.running.wait()
@@ -102,18 +102,18 @@ class Process:
 
 
 class Deployment:
-    """A cache, a lending service, a database that knows some of its records, and the processes between them."""
+    """A cache, a lending service, a database with invented records, and the web processes and workers."""
 
     def __init__(self, stack: ExitStack, folder: Path, mail: dict[str, str]) -> None:
         server = os.environ.get("DATABASE_URL") or sys.exit("trial: run it under docker/postgres.py.")
         self.database = urlsplit(server)._replace(path="/trial").geturl()
-        self.make_database()
+        self.create_database()
         redis, service = free_port(), free_port()
         self.settings = environment(folder, service) | {
             "DATABASE_URL": self.database,
             "CACHE_URL": f"redis://{HOST}:{redis}/0",
             "JOB_LEASE_SECONDS": "6",
-            "REFRESH_MINUTES": "0",  # The service does not know what the files name.
+            "REFRESH_MINUTES": "0",  # The service lacks the invented records.
             "LOG_LEVEL": "ERROR",
             "WEB_CONCURRENCY": "1",
         }
@@ -141,7 +141,7 @@ class Deployment:
         return [f"http://{HOST}:{port}" for port in self.ports]
 
     def prepare(self) -> None:
-        """Two upgrades at once, as two machines start them; then staff and some records."""
+        """Run two upgrades at once, as two machines would; then add staff and records."""
         upgrades = [Process(*MANAGE, "upgrade", "-v0", **self.settings) for _ in range(2)]
         must(all(one.running.wait(WAIT_SECONDS) == 0 for one in upgrades), "two upgrades at once succeed")
         self.manage("demo_staff")
@@ -156,14 +156,14 @@ class Deployment:
         must(done.returncode == 0, f"{' '.join(command)} succeeds: {done.stdout[-500:]}{done.stderr[-500:]}")
         return done.stdout
 
-    def make_database(self) -> None:
-        """Create an empty database, dropping what was there and every connection."""
+    def create_database(self) -> None:
+        """Create an empty database; drop the old one and its connections."""
         with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
             connection.execute("DROP DATABASE IF EXISTS trial WITH (FORCE)")
             connection.execute("CREATE DATABASE trial")
 
-    def ask(self, query: str, *values: object) -> tuple[object, ...]:
-        """The first row, empty where there is none."""
+    def fetch_row(self, query: str, *values: object) -> tuple[object, ...]:
+        """Return the first row of a query, or an empty one."""
         with psycopg.connect(self.database) as connection:
             return connection.execute(query.encode(), values).fetchone() or ()
 
@@ -175,8 +175,8 @@ class Deployment:
 MANAGE = (sys.executable, "manage.py")
 
 
-class Others:
-    """A mail server that wants STARTTLS and a password, and an identity provider behind TLS."""
+class OtherServers:
+    """A mail server that requires STARTTLS and a password, and an identity provider with TLS."""
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
         self.certificate, self.received = str(certificate(folder)), queue.Queue[str]()
@@ -185,7 +185,7 @@ class Others:
         wanted: dict[str, Any] = {
             "require_starttls": True,
             "auth_required": True,
-            "authenticator": self.let_in,
+            "authenticator": self.authenticate,
         }
         port = free_port()
         server = Controller(self, hostname=HOST, port=port, tls_context=context, **wanted)
@@ -226,7 +226,7 @@ class Others:
         }
 
     @staticmethod
-    def let_in(_: Any, __: Any, ___: Any, mechanism: str, given: Any) -> AuthResult:
+    def authenticate(_: Any, __: Any, ___: Any, mechanism: str, given: Any) -> AuthResult:
         return AuthResult(success=given.password == PASSWORD.encode(), handled=False)
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
@@ -236,7 +236,7 @@ class Others:
 
 @contextmanager
 def proxy(folder: Path, deployment: Deployment) -> Iterator[str]:
-    """The product's own settings, but that it speaks plain HTTP and knows both processes by their ports."""
+    """Run the product's proxy, but with plain HTTP and with the ports of both processes."""
     text = (ROOT / "docker/proxy.cfg").read_text()
     defaults = text[text.index("defaults") : text.index("# Names of web processes")]
     checks = re.findall(
@@ -252,24 +252,24 @@ def proxy(folder: Path, deployment: Deployment) -> Iterator[str]:
         yield f"http://{HOST}:{port}"
 
 
-# --- What is tried ---
+# --- Checks ---
 
 
-def move_between(session: requests.Session, deployment: Deployment) -> None:
-    """A session that began behind the proxy is known to each process."""
+def check_shared_session(session: requests.Session, deployment: Deployment) -> None:
+    """Check that each process accepts a session that began behind the proxy."""
     for address in deployment.addresses * 2:
         page = session.get(f"{address}/borrowers/", timeout=30, allow_redirects=False)
         must(page.status_code == 200, f"the session is known at {address}")
     say("a session moves between the processes unnoticed")
 
 
-def choose_a_password(address: str, deployment: Deployment, others: Others) -> None:
-    """Somebody forgot a password: a worker mails a link, which sets a new one."""
-    deployment.ask(
+def reset_password(address: str, deployment: Deployment, others: OtherServers) -> None:
+    """Replace a forgotten password with the link that a worker mails."""
+    deployment.fetch_row(
         "UPDATE accounts_user SET email = 'viewer@desk.example' WHERE username = 'viewer' RETURNING id"
     )
-    session = visitor()
-    posted(session, f"{address}/sign-in/password/", {"email": "viewer@desk.example"})
+    session = new_session()
+    send_form(session, f"{address}/sign-in/password/", {"email": "viewer@desk.example"})
     try:
         text = others.received.get(timeout=WAIT_SECONDS)
     except queue.Empty:
@@ -277,22 +277,22 @@ def choose_a_password(address: str, deployment: Deployment, others: Others) -> N
     link = re.search(r"https://[^/]+(/sign-in/\S+)", text)
     must(link, f"the mail has a link: {text}")
     new = secrets.token_urlsafe(16)
-    posted(session, f"{address}{link[1] if link else ''}", {"new_password1": new, "new_password2": new})
-    answer = posted(session, f"{address}/sign-in/", {"login": "viewer", "password": new})
+    send_form(session, f"{address}{link[1] if link else ''}", {"new_password1": new, "new_password2": new})
+    answer = send_form(session, f"{address}/sign-in/", {"login": "viewer", "password": new})
     must(answer.headers.get("Location") == "/", f"the new password signs in: {answer.status_code}")
     say("a forgotten password was replaced with a link from a mail server with STARTTLS and a password")
 
 
-def sign_in_with_the_provider(deployment: Deployment, others: Others) -> None:
-    """A new person comes from the identity provider and gets the role of a group; the doctor finds it all well."""
+def sign_in_with_the_provider(deployment: Deployment, others: OtherServers) -> None:
+    """Sign in a new person, who gets the role of a group; `doctor` must accept both servers."""
     claims = {"email": "maya@desk.example", "email_verified": True, "groups": ["Loan Servicing"]}
     user = f"{others.provider}/users/maya"
     requests.put(user, json=claims, verify=others.certificate, timeout=10).raise_for_status()
     settings, port = deployment.settings | others.single_sign_on, free_port()
-    address, session = f"http://{HOST}:{port}", visitor()
+    address, session = f"http://{HOST}:{port}", new_session()
     with process([word.format(port) for word in GUNICORN], settings, port):
         page = f"{address}/sign-in/with/sso/"
-        asked = posted(session, page, {"next": "/loans/"}, form=f"{address}/sign-in/").headers["Location"]
+        asked = send_form(session, page, {"next": "/loans/"}, form=f"{address}/sign-in/").headers["Location"]
         must(asked.startswith(others.provider), f"the provider is asked: {asked}")
         signed = requests.post(
             asked, data={"sub": "maya"}, verify=others.certificate, allow_redirects=False, timeout=10
@@ -303,9 +303,9 @@ def sign_in_with_the_provider(deployment: Deployment, others: Others) -> None:
             session.get(f"{address}/audit/", timeout=30, allow_redirects=False).status_code == 200,
             "a supervisor is in",
         )
-    role = deployment.ask("SELECT role FROM accounts_user WHERE email = 'maya@desk.example'")
+    role = deployment.fetch_row("SELECT role FROM accounts_user WHERE email = 'maya@desk.example'")
     must(role == ("supervisor",), f"the group gives the role: {role}")
-    # It also names what a trial on one machine lacks.
+    # Its exit status is ignored, because it also reports what one machine lacks.
     output = subprocess.run(
         [*MANAGE, "doctor"], env=settings, cwd=ROOT, capture_output=True, text=True
     ).stdout
@@ -317,14 +317,14 @@ def sign_in_with_the_provider(deployment: Deployment, others: Others) -> None:
     say("a new person signed in with the identity provider and has the role of a group")
 
 
-def visitor() -> requests.Session:
-    """A browser without a session."""
-    session = Trusting()
+def new_session() -> requests.Session:
+    """Return a browser that is not signed in."""
+    session = TrustingSession()
     session.trust_env = False
     return session
 
 
-def posted(
+def send_form(
     session: requests.Session, address: str, typed: dict[str, str], form: str = ""
 ) -> requests.Response:
     """Open the page of a form and send it."""
@@ -337,12 +337,12 @@ def posted(
 
 
 class Load:
-    """People who turn pages all the time, and what went wrong for them and when."""
+    """People who open pages all the time, with the number of requests and the failed ones."""
 
     def __init__(self, address: str, cookies: str) -> None:
         self.address, self.cookies = address, cookies
         self.asked, self.failed = 0, list[tuple[float, float, str]]()
-        self.over = threading.Event()
+        self.is_over = threading.Event()
         self.people = [threading.Thread(target=self.browse, daemon=True) for _ in range(PEOPLE)]
 
     def __enter__(self) -> "Load":
@@ -351,7 +351,7 @@ class Load:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.over.set()
+        self.is_over.set()
         for one in self.people:
             one.join(60)
 
@@ -359,11 +359,11 @@ class Load:
         with requests.Session() as session:
             session.trust_env = False
             session.headers["Cookie"] = self.cookies
-            while not self.over.is_set():
+            while not self.is_over.is_set():
                 for page in PAGES:
-                    self.turn(session, page)
+                    self.open_page(session, page)
 
-    def turn(self, session: requests.Session, page: str) -> None:
+    def open_page(self, session: requests.Session, page: str) -> None:
         began, problem = time.monotonic(), ""
         try:
             answer = session.get(self.address + page, timeout=30, allow_redirects=False)
@@ -376,27 +376,27 @@ class Load:
             self.failed.append((began, time.monotonic(), problem))
 
     def beyond(self, deaths: list[tuple[float, float]]) -> list[str]:
-        """Requests that failed although no process died during them."""
+        """Return the requests that failed although no process died during them."""
         return [
             f"{words}, begun {began - deaths[-1][1]:+.3f} s after the last death, {ended - began:.3f} s long"
             for began, ended, words in self.failed
-            if not any(began <= over and start <= ended for start, over in deaths)
+            if not any(began <= end and start <= ended for start, end in deaths)
         ]
 
 
-def survive(session: requests.Session, address: str, deployment: Deployment, number: int) -> None:
-    """A web process and the worker that is busy die while people turn pages; both come back."""
+def kill_processes(session: requests.Session, address: str, deployment: Deployment, number: int) -> None:
+    """Kill a web process and the importing worker while people open pages; then start them again."""
     cookies = "; ".join(f"{each.name}={each.value}" for each in session.cookies)
     with Load(address, cookies) as load:
-        upload(address, deployment, number)
-        worker, web = busy(deployment), deployment.webs[number % 2]
+        import_file(address, deployment, number)
+        worker, web = importing_worker(deployment), deployment.webs[number % 2]
         deaths = [worker.kill()]
         time.sleep(2)
         deaths.append(web.kill())
         time.sleep(4)
         for one in (worker, web):
             one.start()
-        wait_until("the import ends whole", lambda: is_taken(deployment, number))
+        wait_until("the import ends whole", lambda: is_import_done(deployment, number))
         wait_until("the web process is back", lambda: all(map(is_ready, deployment.addresses)))
     must(load.asked > 50, f"people could turn pages: {load.asked}")
     must(not load.beyond(deaths), f"no other request failed: {load.beyond(deaths)[:5]}")
@@ -405,13 +405,13 @@ def survive(session: requests.Session, address: str, deployment: Deployment, num
     )
 
 
-def upload(address: str, deployment: Deployment, number: int) -> None:
+def import_file(address: str, deployment: Deployment, number: int) -> None:
     """Import a large file as a supervisor."""
-    session = signed_in(address, "supervisor")
+    session = signed_in_session(address, "supervisor")
     page = session.get(f"{address}/registry/import/", timeout=30)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
     must(token, "the form has a token")
-    (owners,) = deployment.ask("SELECT array_agg(uuid) FROM registry_record WHERE kind = 'borrower'")
+    (owners,) = deployment.fetch_row("SELECT array_agg(uuid) FROM registry_record WHERE kind = 'borrower'")
     assert isinstance(owners, list)
     lines = "".join(f"loan,trial-{number}-{line},{owners[line % BORROWERS]},\n" for line in range(LINES))
     today = re.search(r'name="exported_on" value="([\d-]+)"', page.text)
@@ -427,42 +427,42 @@ def upload(address: str, deployment: Deployment, number: int) -> None:
     must(answer.status_code == 303, f"the import begins: {answer.status_code}")
 
 
-def busy(deployment: Deployment) -> Process:
-    """The worker that is in the middle of the import."""
+def importing_worker(deployment: Deployment) -> Process:
+    """Return the worker that is in the middle of the import."""
     query = "SELECT worker FROM jobs_job WHERE name = 'lookup.import_file' AND state = 'running' AND done > 0"
-    wait_until("a worker takes the import", lambda: deployment.ask(query))
-    (name,) = deployment.ask(query)
+    wait_until("a worker takes the import", lambda: deployment.fetch_row(query))
+    (name,) = deployment.fetch_row(query)
     return next(one for one in deployment.workers if str(name).endswith(f"-{one.running.pid}"))
 
 
-def is_taken(deployment: Deployment, number: int) -> bool:
-    """Whether every line is imported, and the job succeeded after more than one attempt."""
+def is_import_done(deployment: Deployment, number: int) -> bool:
+    """Return whether every line is imported and the job succeeded after more than one attempt."""
     loans = "SELECT count(*) FROM registry_record WHERE kind = 'loan' AND uuid LIKE %s"
-    (count,) = deployment.ask(loans, f"trial-{number}-%")
+    (count,) = deployment.fetch_row(loans, f"trial-{number}-%")
     jobs = (
         "SELECT count(*) FROM jobs_job WHERE name = 'lookup.import_file' AND state = 'done' AND attempts > 1"
     )
-    return (count, *deployment.ask(jobs)) == (LINES, number + 1)
+    return (count, *deployment.fetch_row(jobs)) == (LINES, number + 1)
 
 
-def verified(deployment: Deployment) -> int:
-    """How many entries the trail has, all of them in one unbroken chain."""
+def verify_trail(deployment: Deployment) -> int:
+    """Check that the audit trail is one unbroken chain; return the number of its entries."""
     words = deployment.manage("verify_audit")
     must("one unbroken chain" in words, f"the trail is whole: {words}")
-    (entries,) = deployment.ask("SELECT count(*) FROM audit_entry")
+    (entries,) = deployment.fetch_row("SELECT count(*) FROM audit_entry")
     return int(str(entries))
 
 
 def lose_and_restore(deployment: Deployment, copy: Path) -> None:
     """Back up, drop the database, and restore the copy."""
-    before = verified(deployment)
+    before = verify_trail(deployment)
     deployment.manage("backup", str(copy))
-    deployment.make_database()
+    deployment.create_database()
     deployment.manage("restore", str(copy), "--replace")
     deployment.manage("verify_audit", "--accept", "Put back from the copy")
-    after = verified(deployment)
+    after = verify_trail(deployment)
     must(after >= before, f"no entry is lost: {before}, then {after}")
-    (records,) = deployment.ask(
+    (records,) = deployment.fetch_row(
         "SELECT count(*) FROM registry_record WHERE kind = 'loan' AND uuid LIKE %s", "trial-%"
     )
     must(records == KILLS * LINES, f"every record is back: {records}")
@@ -471,7 +471,7 @@ def lose_and_restore(deployment: Deployment, copy: Path) -> None:
     )
 
 
-# --- Small things ---
+# --- Helpers ---
 
 
 def is_ready(address: str) -> bool:

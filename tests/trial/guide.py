@@ -1,11 +1,11 @@
-"""Follows the operator's guide to the letter, from an empty Debian: each command of its `sh` blocks, in their order.
+"""Runs every command of the operator's guide in order, on an empty Debian.
 
     .venv/bin/python -m tests.trial.guide      (as root, on Debian; it needs the ports in ``PORTS``)
 
-The commands are read from docker/README.md and typed into a terminal in a root of debootstrap; questions are answered
-as they appear. What a reader has and this machine lacks is replaced, and printed first: see ``REPLACED``. There is no
-systemd; a stand-in starts what the units say, as the user they name. ``GUIDE_ROOT`` may name a folder with such a
-Debian, to save making it.
+The commands are those of the `sh` blocks in docker/README.md. They are typed into a terminal in a root of debootstrap,
+and questions are answered as they appear. ``REPLACED`` lists addresses that this machine lacks, with their
+replacements. Without systemd, a stand-in starts the units as their users. ``GUIDE_ROOT`` may name a folder with an
+empty Debian, which saves making one.
 """
 
 import os
@@ -33,7 +33,7 @@ REPLACED = {
     "smtp+tls://desk:password@mail.example.com:587": "smtp://127.0.0.1:8025",
     "https://sso.example.com": "https://sso.example.com:8443",
 }
-SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"  # Of the sandbox, which plays the lender.
+SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"  # The sandbox's, which stands in for the lender.
 PASSWORD = "walnut-harbor-77"
 ENTER = """
 set -e
@@ -81,8 +81,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="guide-") as folder:
         root = Path(folder) / "root"
         make_root(root)
-        others = [
-            subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) for command in others_in(folder)
+        servers = [
+            subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+            for command in server_commands(folder)
         ]
         terminal = Terminal(root)
         try:
@@ -91,14 +92,14 @@ def main() -> None:
                 terminal.type(command)
         finally:
             terminal.close()
-            for one in others:
-                one.terminate()
-                one.wait()
+            for server in servers:
+                server.terminate()
+                server.wait()
     say(f"{len(commands)} commands of the guide succeeded")
 
 
 def commands_of(text: str) -> list[str]:
-    """The commands of the `sh` blocks: lines, with those that continue them and with their here-documents."""
+    """Return the commands of the `sh` blocks, each with its continuation lines and here-document."""
     found: list[str] = []
     for block in re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL):
         lines = iter(re.sub(r"(?m)^   ", "", block).splitlines())
@@ -119,7 +120,7 @@ def commands_of(text: str) -> list[str]:
 
 
 def make_root(root: Path) -> None:
-    """Make an empty Debian with this machine's package settings, the source, and stand-ins for other machines."""
+    """Make an empty Debian with this machine's package settings, the source, a certificate and the stand-in."""
     say("making an empty Debian")
     saved_root = Path(os.environ.get("GUIDE_ROOT", ""))
     if saved_root.name and saved_root.is_dir():
@@ -142,8 +143,8 @@ def make_root(root: Path) -> None:
     systemctl.chmod(0o755)
 
 
-def others_in(folder: str) -> list[list[str]]:
-    """A lending service, a mail server and an identity provider."""
+def server_commands(folder: str) -> list[list[str]]:
+    """Return the commands of a lending service, a mail server and an identity provider."""
     credentials = ["--client-id", "desk", "--secret", SECRET]
     sandbox = [
         "servicing.sandbox",
@@ -171,7 +172,7 @@ def require_free(port: int) -> None:
 
 
 class Terminal:
-    """A shell in the root that commands are typed into."""
+    """A shell in the root, into which commands are typed."""
 
     def __init__(self, root: Path) -> None:
         self.sql = ""
@@ -196,7 +197,7 @@ class Terminal:
             self.type(command)
 
     def type(self, command: str) -> None:
-        """Type a command as the guide has it; it must succeed."""
+        """Type a command of the guide; it must succeed."""
         for words, other in REPLACED.items():
             command = command.replace(words, other)
         os.write(self.screen, command.encode() + b"\n")
@@ -206,7 +207,7 @@ class Terminal:
         self.read(shown)
 
     def read(self, shown: str) -> None:
-        """Copy from the screen what a reader would."""
+        """Type the SQL and the commands that ``init`` printed, as a reader would."""
         if found := re.search(r"administrator:\s+(CREATE ROLE.*?;)\s+Next:\s+(.*)$", shown, re.DOTALL):
             self.sql = found[1]
             say("typing what init printed")
@@ -244,7 +245,7 @@ class Terminal:
         os.waitpid(self.pid, 0)
 
 
-# --- Small things ---
+# --- Helpers ---
 
 
 def call(*command: str) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of borrowers share: a business and a person that are known, and an edit of each."""
+"""Fixtures for borrower tests: a business, an individual, an editor for each, and an onboarding draft."""
 
 import pytest
 from django.conf import LazySettings
@@ -27,17 +27,17 @@ def person(portal_service: Sandbox) -> Record:
 
 
 @pytest.fixture
-def of_person(servicer: Browser, person: Record) -> Editor:
+def person_editor(servicer: Browser, person: Record) -> Editor:
     return Editor(servicer, person)
 
 
 @pytest.fixture(autouse=True)
-def nobody_approves(settings: LazySettings) -> None:
-    """A second person has tests of their own."""
+def no_approvals(settings: LazySettings) -> None:
+    """Turn approvals off; they have their own tests."""
     settings.APPROVAL_ACTS = []
 
 
 @pytest.fixture
 def wizard(servicer: Browser) -> Wizard:
-    """A draft that is ready to be sent."""
+    """Return a draft with every step filled in but the last."""
     return Wizard(servicer).fill()

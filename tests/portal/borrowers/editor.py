@@ -1,4 +1,4 @@
-"""An edit as a person does it: read the form, change a field, check, send, read what came back."""
+"""Drives the profile form: open it, change fields, review, send, and read the result."""
 
 import json
 import re
@@ -23,7 +23,7 @@ BORN = {"dob_month": "4", "dob_day": "19", "dob_year": "1987"}
 
 
 class Editor:
-    """One profile in one browser."""
+    """Edits one borrower or key person in one browser."""
 
     def __init__(self, browser: Browser, record: Record) -> None:
         self.browser, self.record = browser, record
@@ -31,7 +31,7 @@ class Editor:
         self.url = f"/borrowers/{record.borrower_uuid}/{own}edit/"
 
     def open(self) -> dict[str, str]:
-        """The fields of the form as a browser would post them."""
+        """Return the fields of the form as a browser would post them."""
         return fields(html(self.browser.get(self.url)))
 
     def post(self, typed: dict[str, Any], action: str, **headers: Any) -> HttpResponse:
@@ -41,19 +41,19 @@ class Editor:
         return self.browser.post(self.url, urlencode(data), content_type=FORM, **headers)
 
     def check(self, **typed: Any) -> HttpResponse:
-        """Change some fields and look at the preview."""
+        """Change some fields and open the review."""
         return self.post(self.open() | typed, "preview")
 
     def checked(self, **typed: str) -> dict[str, str]:
-        """The fields of the preview's form."""
+        """Change some fields and return the fields of the review's form."""
         return fields(html(self.check(**typed)))
 
     def send(self, given: dict[str, Any] | None = None, **typed: str) -> HttpResponse:
-        """Change some fields, check, and send with a reason."""
+        """Change some fields, review them, and send them with a reason."""
         return self.post(self.checked(**typed) | {"reason": "On the phone"} | (given or {}), "send")
 
-    def result(self, given: dict[str, Any] | None = None, **typed: str) -> str:
-        """The page of what came back."""
+    def result_page(self, given: dict[str, Any] | None = None, **typed: str) -> str:
+        """Send a change and return the result page."""
         return html(self.browser.get(self.send(given, **typed)["Location"]))
 
 
@@ -61,60 +61,64 @@ def html(response: Any) -> str:
     return response.content.decode()
 
 
-def is_refused(response: Any, status: int = 422) -> str:
-    """The page of a refusal."""
+def html_of_error(response: Any, status: int = 422) -> str:
+    """Check the status of the response and return its page."""
     assert response.status_code == status
     return html(response)
 
 
 def sent(portal_service: Sandbox) -> Any:
-    """The last body on the wire."""
+    """Return the body of the last request to the service."""
     return json.loads(portal_service.calls[-1].body)
 
 
 def phases() -> list[str]:
-    """What the audit trail has of profiles that were changed."""
+    """Return the phases and results of profile updates in the audit trail, oldest first."""
     entries = Entry.objects.filter(action__startswith="borrowers.update").order_by("id")
     return [f"{entry.phase} {entry.result}".strip() for entry in entries]
 
 
 def text(page: str) -> str:
-    """What a person reads, in one line."""
+    """Return the visible text of the edit form in one line."""
     main = page[page.index('id="edit-step"') :]
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", main)))
 
 
 def fields(page: str) -> dict[str, str]:
-    """What a browser would post of the edit's form as it came, without pressing a button."""
+    """Return the fields a browser would post from the unchanged edit form."""
     reader = Reader()
     reader.feed(page[page.index('id="edit-step"') :])
-    return reader.found
+    return reader.fields
 
 
 class Reader(HTMLParser):
+    """Collects the fields of a form."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[str, str] = {}
-        self.inside = ""
+        self.fields: dict[str, str] = {}
+        self.open_field = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
-        name = found.get("name", "")
+        attributes = {name: value or "" for name, value in attrs}
+        name = attributes.get("name", "")
         match tag:
             case "select" | "textarea":
-                self.inside = name
-            case "option" if self.inside and ("selected" in found or self.inside not in self.found):
-                self.found[self.inside] = found.get("value", "")
-            case "input" if found.get("type") in ("checkbox", "radio"):
-                if "checked" in found:
-                    self.found[name] = found.get("value", "on")
-            case "input" if name and found.get("type") != "file":
-                self.found[name] = found.get("value", "")
+                self.open_field = name
+            case "option" if self.open_field and (
+                "selected" in attributes or self.open_field not in self.fields
+            ):
+                self.fields[self.open_field] = attributes.get("value", "")
+            case "input" if attributes.get("type") in ("checkbox", "radio"):
+                if "checked" in attributes:
+                    self.fields[name] = attributes.get("value", "on")
+            case "input" if name and attributes.get("type") != "file":
+                self.fields[name] = attributes.get("value", "")
 
     def handle_data(self, data: str) -> None:
-        if self.inside and self.lasttag == "textarea":
-            self.found[self.inside] = data.removeprefix("\n")
+        if self.open_field and self.lasttag == "textarea":
+            self.fields[self.open_field] = data.removeprefix("\n")
 
     def handle_endtag(self, tag: str) -> None:
         if tag in ("select", "textarea"):
-            self.inside = ""
+            self.open_field = ""

@@ -1,4 +1,4 @@
-"""Onboarding: what is sent, what is refused, and what the page says of either."""
+"""Onboarding a borrower: what is sent, what is rejected, and how the page shows both."""
 
 import socket
 from typing import ClassVar
@@ -20,23 +20,21 @@ from tests.portal.borrowers.wizard import (
     CREATE,
     EIN,
     ELENA,
-    PHONE_REFUSED,
+    PHONE_REJECTED,
     SIGNED,
     SSN,
     Wizard,
     html,
-    is_refused,
+    html_of_error,
     people,
     phases,
 )
 
-# --- It works ---
+# --- Success ---
 
 
 @pytest.mark.parametrize("step", ["business", "people", "review"])
-def test_every_old_address_of_a_draft_leads_to_its_borrower(
-    step: str, wizard: Wizard, sandbox: Sandbox
-) -> None:
+def test_draft_urls_redirect_to_the_created_borrower(step: str, wizard: Wizard, sandbox: Sandbox) -> None:
     wizard.send()
     (user,) = sandbox.world.users()
     answer = wizard.get(step)
@@ -49,7 +47,7 @@ def test_a_pasted_tab_becomes_a_space(wizard: Wizard, sandbox: Sandbox) -> None:
     assert [user["first_name"] for user in sandbox.world.users()] == ["Bay Bakery LLC"]
 
 
-def test_sends_everything_that_was_typed(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_all_fields_are_sent(wizard: Wizard, sandbox: Sandbox) -> None:
     answer = wizard.send()
     (user,) = sandbox.world.users()
     assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{user['uuid']}/")
@@ -66,7 +64,7 @@ def test_sends_everything_that_was_typed(wizard: Wizard, sandbox: Sandbox) -> No
     assert sandbox.world.received_dob(priya["uuid"]) == "1987/04/19"
 
 
-def test_the_service_decrypts_exactly_the_numbers_that_were_typed(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_the_service_decrypts_the_ein_and_ssn(wizard: Wizard, sandbox: Sandbox) -> None:
     wizard.send({"ssn_1": SSN, "ssn_1_again": "219 09 9999"})
     (user,) = sandbox.world.users()
     assert sandbox.world.received_ein(user["uuid"]) == "471029384"
@@ -74,21 +72,21 @@ def test_the_service_decrypts_exactly_the_numbers_that_were_typed(wizard: Wizard
     assert received == [None, "219099999"]
 
 
-def test_a_person_may_live_elsewhere(servicer: Browser, sandbox: Sandbox) -> None:
-    own = {
+def test_a_key_person_can_have_another_address(servicer: Browser, sandbox: Sandbox) -> None:
+    address = {
         "same_address": "",
         "line_1": "9 Calle Sol",
         "city": "San Juan",
         "state": "pr",
         "zip": "00901-1234",
     }
-    Wizard(servicer).fill(ELENA | own).send()
+    Wizard(servicer).fill(ELENA | address).send()
     (person,) = sandbox.world.users()[0]["key_people"]
     assert person["address"]["state"] == "PR"
     assert person["address"]["zip"] == "00901-1234"
 
 
-def test_the_last_page_shows_the_masked_request(wizard: Wizard) -> None:
+def test_review_shows_the_masked_request(wizard: Wizard) -> None:
     page = html(wizard.get("review"))
     assert "Create O&#x27;Neil &amp; Daughters, LLC" in page
     assert "[hidden]" in page
@@ -100,7 +98,7 @@ def test_the_last_page_shows_the_masked_request(wizard: Wizard) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.AUDITOR, Role.ADMIN])
-def test_needs_a_role_that_lends(role: Role, portal_service: Sandbox) -> None:
+def test_other_roles_cannot_onboard(role: Role, portal_service: Sandbox) -> None:
     browser = browser_of(role)
     assert browser.get("/borrowers/new/").status_code == 403
     url = f"/borrowers/new/{Draft().pk}/"
@@ -110,11 +108,11 @@ def test_needs_a_role_that_lends(role: Role, portal_service: Sandbox) -> None:
     assert not Draft.objects.exists()
 
 
-def test_needs_a_person(anonymous: Browser) -> None:
+def test_onboarding_requires_sign_in(anonymous: Browser) -> None:
     assert anonymous.get("/borrowers/new/")["Location"].startswith("/sign-in/")
 
 
-def test_nobody_sends_the_draft_of_another(wizard: Wizard, supervisor: Browser, sandbox: Sandbox) -> None:
+def test_another_users_draft_cannot_be_sent(wizard: Wizard, supervisor: Browser, sandbox: Sandbox) -> None:
     typed = wizard.hidden() | SIGNED
     assert supervisor.post(f"{wizard.url}review/", typed).status_code == 404
     assert not sandbox.world.users()
@@ -123,16 +121,16 @@ def test_nobody_sends_the_draft_of_another(wizard: Wizard, supervisor: Browser, 
 # --- Bad input ---
 
 
-def test_names_every_error_of_the_last_step_at_once(wizard: Wizard, sandbox: Sandbox) -> None:
-    page = is_refused(wizard.post("review", wizard.hidden() | {"ssn_0": "12"}))
+def test_review_shows_all_errors_at_once(wizard: Wizard, sandbox: Sandbox) -> None:
+    page = html_of_error(wizard.post("review", wizard.hidden() | {"ssn_0": "12"}))
     assert "Fix 4 fields. Nothing was sent." in page
     assert "Select the box to confirm." in page
     assert "Enter all 9 digits (2 entered)." in page
     assert not sandbox.world.users()
 
 
-def test_entries_that_differ_are_refused_and_not_shown_again(wizard: Wizard, sandbox: Sandbox) -> None:
-    page = is_refused(wizard.send({"ein_again": "47-1029385", "ssn_0": SSN}))
+def test_mismatched_ein_and_ssn_are_rejected_and_not_shown(wizard: Wizard, sandbox: Sandbox) -> None:
+    page = html_of_error(wizard.send({"ein_again": "47-1029385", "ssn_0": SSN}))
     assert page.count("The entries don’t match. Enter both again.") == 4
     assert EIN not in page
     assert "1029385" not in page
@@ -140,13 +138,13 @@ def test_entries_that_differ_are_refused_and_not_shown_again(wizard: Wizard, san
     assert not sandbox.world.users()
 
 
-def test_a_refused_last_step_is_a_fragment_for_htmx(wizard: Wizard) -> None:
-    page = is_refused(wizard.send({"ein": "1"}, headers=htmx("wizard")))
+def test_a_rejected_review_is_an_htmx_fragment(wizard: Wizard) -> None:
+    page = html_of_error(wizard.send({"ein": "1"}, headers=htmx("wizard")))
     assert page.strip().startswith('<div class="sd-wizard" id="wizard">')
     assert "<html" not in page
 
 
-def test_the_last_step_says_that_no_report_is_attached_and_asks_to_confirm_the_ein(wizard: Wizard) -> None:
+def test_review_shows_no_reports_and_asks_to_confirm_the_ein(wizard: Wizard) -> None:
     shown = wizard.get("review").content.decode()
     assert "Reports: none" in shown
     assert ">Confirm EIN<" in shown
@@ -155,38 +153,38 @@ def test_the_last_step_says_that_no_report_is_attached_and_asks_to_confirm_the_e
 def test_an_incomplete_draft_is_not_sent(servicer: Browser, sandbox: Sandbox) -> None:
     wizard = Wizard(servicer)
     wizard.post("business", BUSINESS)
-    page = is_refused(wizard.send())
+    page = html_of_error(wizard.send())
     assert "Address: not started" in page
     assert "Key people: not started" in page
     assert not sandbox.world.users()
 
 
-def test_what_changed_in_another_window_is_not_sent_unseen(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_a_draft_changed_in_another_window_is_not_sent(wizard: Wizard, sandbox: Sandbox) -> None:
     seen = wizard.hidden()
     wizard.post("business", BUSINESS | {"email": "other@oneil.example"})
-    page = is_refused(wizard.post("review", seen | SIGNED))
+    page = html_of_error(wizard.post("review", seen | SIGNED))
     assert "The draft changed in another window." in page
     assert "other@oneil.example" in page
     assert not sandbox.world.users()
 
 
-def test_what_only_the_client_refuses_comes_back_to_its_step(
+def test_an_error_from_the_client_library_returns_to_its_step(
     wizard: Wizard, sandbox: Sandbox, settings: LazySettings
 ) -> None:
     gateway.client()
     settings.SERVICING_COUNTRY = "USA"
-    page = is_refused(wizard.send())
+    page = html_of_error(wizard.send())
     assert "2. Address" in page
     assert "The country must be written" in page
     assert phases() == []
 
 
-# --- Refused, not sent ---
+# --- Rejected or not sent ---
 
 
-def test_a_refusal_goes_back_to_the_step_it_names(wizard: Wizard, sandbox: Sandbox) -> None:
-    sandbox.fail_next(CREATE, **PHONE_REFUSED)
-    page = is_refused(wizard.send())
+def test_a_rejected_phone_returns_to_the_business_step(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, **PHONE_REJECTED)
+    page = html_of_error(wizard.send())
     assert "1. Business" in page
     assert "<q>phone must be a valid US phone number</q>" in page
     assert "The service rejected this. No borrower was created." in page
@@ -194,8 +192,8 @@ def test_a_refusal_goes_back_to_the_step_it_names(wizard: Wizard, sandbox: Sandb
     assert phases() == ["attempt", "outcome rejected"]
 
 
-def test_a_refusal_keeps_everything_but_ein_and_ssn(wizard: Wizard, sandbox: Sandbox) -> None:
-    sandbox.fail_next(CREATE, **PHONE_REFUSED)
+def test_a_rejection_keeps_all_input_but_ein_and_ssn(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, **PHONE_REJECTED)
     wizard.send({"ssn_1": SSN, "ssn_1_again": SSN})
     review = html(wizard.get("review"))
     assert "priya@oneil.example" in review
@@ -204,20 +202,20 @@ def test_a_refusal_keeps_everything_but_ein_and_ssn(wizard: Wizard, sandbox: San
     assert "9999" not in review
 
 
-def test_after_a_refusal_the_corrected_draft_is_sent_anew(wizard: Wizard, sandbox: Sandbox) -> None:
-    sandbox.fail_next(CREATE, **PHONE_REFUSED)
+def test_a_rejected_draft_can_be_corrected_and_sent(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, **PHONE_REJECTED)
     wizard.send()
-    assert "Business: needs attention: 1 field" in is_refused(wizard.send())
+    assert "Business: needs attention: 1 field" in html_of_error(wizard.send())
     wizard.post("business", BUSINESS | {"phone": "512 555 0144"})
     assert wizard.send().status_code == 303
     assert [user["phone"] for user in sandbox.world.users()] == ["5125550144"]
 
 
-def test_a_page_that_was_refused_before_says_so_and_asks_again(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_resubmitting_a_rejected_page_shows_the_rejection(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, status=422, message="computer says no")
     typed = wizard.hidden() | SIGNED
     wizard.post("review", typed)
-    page = is_refused(wizard.post("review", typed), 409)
+    page = html_of_error(wizard.post("review", typed), 409)
     assert "Already submitted; it didn’t go through" in page
     assert "<q>computer says no</q>" in page
     assert not sandbox.world.users()
@@ -235,31 +233,31 @@ def test_a_page_that_was_refused_before_says_so_and_asks_again(wizard: Wizard, s
         ("key_people.1.ssn could not be decrypted", "5. Review and send", "id_ssn_1"),
     ],
 )
-def test_the_service_s_words_find_their_field(
+def test_a_rejection_links_to_the_field_it_names(
     words: str, step: str, marked: str, wizard: Wizard, sandbox: Sandbox
 ) -> None:
     sandbox.fail_next(CREATE, status=422, message=words)
-    page = is_refused(wizard.send())
+    page = html_of_error(wizard.send())
     assert f'<h2 id="step-title">{step}</h2>' in page
     assert f"<q>{words}</q>" in page
     assert f'href="#{marked}"' in page
 
 
-def test_words_that_name_no_field_stay_on_the_last_step(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_a_rejection_without_a_field_stays_on_review(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, status=400, body={"errors": ["Try again on Monday", "Or <b>never</b>"]})
-    page = is_refused(wizard.send())
+    page = html_of_error(wizard.send())
     assert "5. Review and send" in page
     assert "<q>Try again on Monday</q>, <q>Or &lt;b&gt;never&lt;/b&gt;</q>" in page
 
 
-def test_a_service_that_cannot_be_reached_leaves_everything_to_be_sent_later(
+def test_a_draft_can_be_sent_after_an_outage(
     wizard: Wizard, sandbox: Sandbox, settings: LazySettings
 ) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         settings.SERVICING_URL = f"http://127.0.0.1:{taken.getsockname()[1]}"
         gateway.client.cache_clear()
-        page = is_refused(wizard.send(), 503)
+        page = html_of_error(wizard.send(), 503)
     assert "Nothing was sent" in page
     assert phases() == ["attempt", "outcome not_sent"]
     settings.SERVICING_URL = sandbox.url
@@ -270,9 +268,9 @@ def test_a_service_that_cannot_be_reached_leaves_everything_to_be_sent_later(
 # --- Already on file ---
 
 
-def test_an_equal_borrower_is_created_only_with_a_reason(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_a_duplicate_borrower_requires_a_reason(wizard: Wizard, sandbox: Sandbox) -> None:
     known = given.borrower(sandbox, phone="5125550143")
-    page = is_refused(wizard.send())
+    page = html_of_error(wizard.send())
     assert f'href="{known.get_absolute_url()}">Open existing</a>' in page
     assert "Reason to create anyway: This field is required" in page
     assert wizard.send({"reason": "A second business at the same desk"}).status_code == 303
@@ -280,14 +278,12 @@ def test_an_equal_borrower_is_created_only_with_a_reason(wizard: Wizard, sandbox
     assert attempt.reason == "A second business at the same desk"
 
 
-def test_a_lost_creation_that_is_nearly_equal_is_named_and_needs_a_reason(
-    wizard: Wizard, sandbox: Sandbox
-) -> None:
+def test_a_similar_unknown_outcome_requires_a_reason(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, cut_after_commit=True)
     wizard.send()
     lost = WriteIntent.objects.get()
     other = Wizard(wizard.browser).fill(email="accounts@oneil.example")
-    page = is_refused(other.send())
+    page = html_of_error(other.send())
     assert f'href="{lost.get_absolute_url()}">Open request</a>' in page
     assert "outcome unknown. Same: O&#x27;Neil &amp; Daughters, LLC, (512) 555-0143" in page
     assert "Reason to create anyway: This field is required" in page
@@ -296,9 +292,9 @@ def test_a_lost_creation_that_is_nearly_equal_is_named_and_needs_a_reason(
     assert len(sandbox.world.users()) == 2
 
 
-def test_the_reason_survives_a_refusal(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_the_reason_survives_a_rejection(wizard: Wizard, sandbox: Sandbox) -> None:
     given.borrower(sandbox, email="OFFICE@oneil.example")
-    sandbox.fail_next(CREATE, **PHONE_REFUSED)
+    sandbox.fail_next(CREATE, **PHONE_REJECTED)
     wizard.send({"reason": "They moved"})
     assert 'value="They moved"' in html(wizard.get("review"))
 
@@ -307,58 +303,58 @@ def test_the_reason_survives_a_refusal(wizard: Wizard, sandbox: Sandbox) -> None
 
 
 @pytest.mark.parametrize("text", ["x" * 10_000, "\0", "\ud800", "‮<script>alert(1)</script>", "9" * 5_000])
-def test_hostile_text_on_the_last_step_is_refused(text: str, wizard: Wizard) -> None:
+def test_hostile_text_on_review_is_rejected(text: str, wizard: Wizard) -> None:
     names = ("submit_id", "seen", "ein", "ein_again", "checked", "ssn_0", "ssn_99", "reason", "act")
     raw = text.encode("utf-8", "surrogatepass")
     body = b"&".join(name.encode() + b"=" + b"".join(b"%%%02x" % byte for byte in raw) for name in names)
     answer = wizard.browser.post(
         f"{wizard.url}review/", body, content_type="application/x-www-form-urlencoded"
     )
-    page = is_refused(answer)
+    page = html_of_error(answer)
     assert "<script>alert" not in page
 
 
-def test_hostile_people_are_refused(servicer: Browser) -> None:
+def test_a_draft_keeps_at_most_50_key_people(servicer: Browser) -> None:
     wizard = Wizard(servicer)
     wizard.post("business", BUSINESS)
-    crowd = people(*[ELENA | {"email": f"p{number}@oneil.example"} for number in range(60)])
-    wizard.post("people", crowd)
+    sixty = people(*[ELENA | {"email": f"p{number}@oneil.example"} for number in range(60)])
+    wizard.post("people", sixty)
     assert len(Draft.objects.get().typed("people")) == 50
 
 
-def test_a_name_that_was_searched_in_vain_is_filled_in(servicer: Browser) -> None:
+def test_a_searched_name_is_filled_in(servicer: Browser) -> None:
     page = servicer.get("/borrowers/new/?name=Acme+%26+Sons+%3CLLC%3E").content.decode()
     assert 'value="Acme &amp; Sons &lt;LLC&gt;"' in page
     assert not Draft.objects.exists()
 
 
-class TestZipAcrossTheStateLine:
-    """Mail of some towns comes from a bordering state: staff confirm it, and nobody is refused."""
+class TestZipOfBorderingState:
+    """Some towns get their mail from a bordering state, so staff can confirm such a ZIP code."""
 
     TEXHOMA: ClassVar = {"line_1": "12 Main St", "city": "Texhoma", "state": "Texas", "zip": "73949"}
 
-    def test_it_is_sent_once_somebody_confirmed_it(self, wizard: Wizard, portal_service: Sandbox) -> None:
+    def test_a_confirmed_zip_is_sent(self, wizard: Wizard, portal_service: Sandbox) -> None:
         wizard.fill(ELENA)
         wizard.post("address", self.TEXHOMA)
         assert "belongs to Oklahoma (OK), which borders Texas" in html(wizard.get("address"))
-        refused = wizard.send()
-        assert refused.status_code == 422
-        assert "Then confirm." in html(refused)
+        rejected = wizard.send()
+        assert rejected.status_code == 422
+        assert "Then confirm." in html(rejected)
         assert not portal_service.calls
         assert wizard.send({"zip_checked": "on"}).status_code == 303
         assert Record.objects.filter(kind=Kind.BORROWER).count() == 1
 
-    def test_a_persons_own_address_asks_too(self, wizard: Wizard, portal_service: Sandbox) -> None:
-        own = {name: text for name, text in ELENA.items() if name != "same_address"} | self.TEXHOMA
-        wizard.fill(own)
+    def test_a_key_persons_zip_needs_confirmation(self, wizard: Wizard, portal_service: Sandbox) -> None:
+        person = {name: text for name, text in ELENA.items() if name != "same_address"} | self.TEXHOMA
+        wizard.fill(person)
         assert wizard.send().status_code == 422
         assert wizard.send({"zip_checked": "on"}).status_code == 303
 
-    def test_a_far_one_stays_refused(self, wizard: Wizard) -> None:
+    def test_a_zip_of_a_distant_state_is_rejected(self, wizard: Wizard) -> None:
         wizard.fill(ELENA)
         answer = wizard.post("address", self.TEXHOMA | {"zip": "94043"})
         assert "it belongs to California (CA)" in html(answer)
 
-    def test_a_plain_address_asks_nothing(self, wizard: Wizard) -> None:
+    def test_a_matching_zip_needs_no_confirmation(self, wizard: Wizard) -> None:
         wizard.fill(ELENA)
         assert "zip_checked" not in html(wizard.get("review"))

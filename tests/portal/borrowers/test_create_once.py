@@ -1,4 +1,4 @@
-"""A new borrower is sent once: what is stored of it, and what becomes of its draft."""
+"""A new borrower is sent only once: what is stored, and what happens to its draft."""
 
 import base64
 import gzip
@@ -17,19 +17,19 @@ from tests.portal.borrowers.wizard import (
     BUSINESS,
     CREATE,
     EIN,
-    PHONE_REFUSED,
+    PHONE_REJECTED,
     PRIYA,
     SIGNED,
     SSN,
     Wizard,
     html,
-    is_refused,
+    html_of_error,
     phases,
 )
 
 
-def everything_stored() -> str:
-    """Every value of every table as one text."""
+def read_database() -> str:
+    """Return every value of every table as one text."""
     rows = (row for model in apps.get_models() for row in model._default_manager.values_list())
     return "\n".join(map(str, rows))
 
@@ -44,23 +44,21 @@ def test_the_report_arrives_byte_for_byte(wizard: Wizard, sandbox: Sandbox) -> N
     assert gzip.decompress(base64.b64decode(received or "")) == report
 
 
-def test_the_borrower_is_known_here_and_the_draft_is_gone(wizard: Wizard) -> None:
+def test_sending_saves_the_borrower_and_deletes_the_draft(wizard: Wizard) -> None:
     page = html(wizard.browser.get(wizard.send()["Location"]))
     assert "O&#x27;Neil &amp; Daughters, LLC was created." in page
     assert Record.objects.filter(kind=Kind.KEY_PERSON).count() == 2
     assert not Draft.objects.exists()
 
 
-def test_leaves_one_attempt_and_one_outcome(wizard: Wizard) -> None:
+def test_sending_records_one_attempt_and_one_outcome(wizard: Wizard) -> None:
     wizard.send()
     assert phases() == ["attempt", "outcome confirmed"]
     attempt = Entry.objects.get(action=CREATE, phase="attempt")
     assert attempt.subject_label == BUSINESS["first_name"]
 
 
-def test_pressing_the_button_again_sends_nothing_and_opens_the_borrower(
-    wizard: Wizard, sandbox: Sandbox
-) -> None:
+def test_a_second_click_opens_the_borrower(wizard: Wizard, sandbox: Sandbox) -> None:
     typed = wizard.hidden() | SIGNED
     first = wizard.post("review", typed)
     again = wizard.post("review", typed)
@@ -70,14 +68,14 @@ def test_pressing_the_button_again_sends_nothing_and_opens_the_borrower(
 
 
 def test_two_windows_send_once(wizard: Wizard, sandbox: Sandbox) -> None:
-    one, other = wizard.hidden(), wizard.hidden()
-    first = wizard.post("review", one | SIGNED)
-    second = wizard.post("review", other | SIGNED)
+    first_window, second_window = wizard.hidden(), wizard.hidden()
+    first = wizard.post("review", first_window | SIGNED)
+    second = wizard.post("review", second_window | SIGNED)
     assert second["Location"] == first["Location"]
     assert len(sandbox.world.users()) == 1
 
 
-def test_an_address_of_the_draft_leads_to_its_borrower_after_it_was_sent(
+def test_a_sent_draft_redirects_only_its_creator(
     wizard: Wizard, sandbox: Sandbox, supervisor: Browser
 ) -> None:
     sandbox.fail_next("borrowers.create_commercial", status=422)
@@ -91,18 +89,18 @@ def test_an_address_of_the_draft_leads_to_its_borrower_after_it_was_sent(
     ):
         assert answer["Location"] == f"/borrowers/{user['uuid']}/"
     assert not Draft.objects.exists()
-    assert "Draft not found" in is_refused(supervisor.get(f"{wizard.url}review/"), 404)
+    assert "Draft not found" in html_of_error(supervisor.get(f"{wizard.url}review/"), 404)
 
 
-def test_while_it_is_on_its_way_nothing_else_is_sent(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_a_draft_being_sent_is_not_sent_again(wizard: Wizard, sandbox: Sandbox) -> None:
     typed = wizard.hidden()
     intent = WriteIntent.objects.create(submit_id=typed["submit_id"], operation=CREATE, label="O'Neil")
-    page = is_refused(wizard.post("review", typed | SIGNED), 409)
+    page = html_of_error(wizard.post("review", typed | SIGNED), 409)
     assert intent.get_absolute_url() in page
     assert not sandbox.world.users()
 
 
-def test_a_draft_whose_sending_was_confirmed_later_leads_to_the_borrower(wizard: Wizard) -> None:
+def test_a_draft_confirmed_later_redirects_to_the_borrower(wizard: Wizard) -> None:
     WriteIntent.objects.create(
         submit_id=wizard.hidden()["submit_id"],
         operation=CREATE,
@@ -115,21 +113,19 @@ def test_a_draft_whose_sending_was_confirmed_later_leads_to_the_borrower(wizard:
     assert not Draft.objects.exists()
 
 
-def test_a_lost_answer_is_an_unknown_outcome_and_is_never_sent_again(
-    wizard: Wizard, sandbox: Sandbox
-) -> None:
+def test_an_unknown_outcome_is_never_sent_again(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, cut_after_commit=True)
     typed = wizard.hidden() | SIGNED
-    lost = is_refused(wizard.post("review", typed), 504)
+    page = html_of_error(wizard.post("review", typed), 504)
     intent = WriteIntent.objects.get()
-    assert intent.get_absolute_url() in lost
-    assert intent.get_absolute_url() in is_refused(wizard.post("review", typed), 409)
+    assert intent.get_absolute_url() in page
+    assert intent.get_absolute_url() in html_of_error(wizard.post("review", typed), 409)
     assert intent.get_absolute_url() in html(wizard.get("review"))
     assert len(sandbox.world.users()) == 1
     assert phases() == ["attempt", "outcome unknown"]
 
 
-def test_a_lost_sending_keeps_the_draft(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_an_unknown_outcome_keeps_the_draft(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, cut_after_commit=True)
     wizard.send()
     page = html(wizard.get("review"))
@@ -138,24 +134,24 @@ def test_a_lost_sending_keeps_the_draft(wizard: Wizard, sandbox: Sandbox) -> Non
     assert 'name="ein"' not in page
 
 
-def test_an_equal_borrower_waits_until_the_lost_one_is_settled(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_a_duplicate_of_an_unknown_outcome_is_not_sent(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, cut_after_commit=True)
     wizard.send()
-    page = is_refused(Wizard(wizard.browser).fill(PRIYA).send(), 409)
+    page = html_of_error(Wizard(wizard.browser).fill(PRIYA).send(), 409)
     assert "The same borrower is already being created" in page
     assert WriteIntent.objects.get().get_absolute_url() in page
     assert len(sandbox.world.users()) == 1
 
 
-def test_case_and_spaces_make_no_other_borrower(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_duplicates_ignore_case_and_spaces(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, cut_after_commit=True)
     wizard.send()
     spaced = Wizard(wizard.browser).fill(first_name="O'NEIL  & Daughters,  LLC", email="Office@ONEIL.example")
-    is_refused(spaced.send(), 409)
+    html_of_error(spaced.send(), 409)
     assert len(sandbox.world.users()) == 1
 
 
-def test_a_sending_found_not_to_have_arrived_can_be_repeated(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_a_draft_resolved_as_not_sent_can_be_sent_again(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, cut_before=True)
     wizard.send()
     WriteIntent.objects.update(state=WriteIntent.State.NOT_SENT)
@@ -165,13 +161,19 @@ def test_a_sending_found_not_to_have_arrived_can_be_repeated(wizard: Wizard, san
 
 @pytest.mark.parametrize(
     "fault",
-    [{}, PHONE_REFUSED, {"cut_after_commit": True}, {"html": True}, {"status": 500, "message": f"EIN {EIN}"}],
+    [
+        {},
+        PHONE_REJECTED,
+        {"cut_after_commit": True},
+        {"html": True},
+        {"status": 500, "message": f"EIN {EIN}"},
+    ],
 )
-def test_ein_and_ssn_rest_nowhere_whatever_happens(
+def test_ein_and_ssn_are_never_stored_logged_or_shown(
     fault: dict[str, Any], wizard: Wizard, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     sandbox.fail_next(CREATE, **fault)
     answer = wizard.send({"ssn_0": SSN, "ssn_0_again": "219099999", "reason": "x"})
-    found = "\n".join([everything_stored(), caplog.text, html(answer), str(answer.headers)])
+    output = "\n".join([read_database(), caplog.text, html(answer), str(answer.headers)])
     for secret in (EIN, "471029384", SSN, "219099999"):
-        assert secret not in found
+        assert secret not in output

@@ -1,4 +1,4 @@
-"""One borrower's page: who it is, what warns, and a tab for each thing that is known."""
+"""The borrower page: its profile, warnings, tabs and panels."""
 
 import re
 from datetime import timedelta
@@ -18,7 +18,7 @@ from tests.portal.borrowers.editor import Editor
 from tests.portal.pages import panel, words
 
 TABS = ["overview", "people", "applications", "loans", "lines", "repayments", "messages", "notes", "history"]
-pytestmark = pytest.mark.django_db(transaction=True)  # the service is asked in other threads
+pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the service.
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def borrower(portal_service: Sandbox) -> Record:
 
 
 def page(browser: Browser, record: Record, query: str = "", *, scripted: bool = True) -> str:
-    """The page as a browser with scripts gets it: from saved copies."""
+    """Return the page; with scripts on, it is built from saved copies."""
     if scripted:
         browser.cookies["js"] = "1"
     answer = browser.get(f"/borrowers/{record.uuid}/{query}")
@@ -35,7 +35,7 @@ def page(browser: Browser, record: Record, query: str = "", *, scripted: bool = 
     return answer.content.decode()
 
 
-def test_it_says_who_the_borrower_is(viewer: Browser, borrower: Record) -> None:
+def test_page_shows_the_borrowers_profile(viewer: Browser, borrower: Record) -> None:
     shown = page(viewer, borrower)
     for text in (
         "Northwind Baking Co LLC",
@@ -47,7 +47,7 @@ def test_it_says_who_the_borrower_is(viewer: Browser, borrower: Record) -> None:
         assert text in shown
 
 
-def test_what_the_service_says_is_only_text(viewer: Browser, portal_service: Sandbox) -> None:
+def test_names_and_emails_are_escaped(viewer: Browser, portal_service: Sandbox) -> None:
     shown = page(
         viewer, given.borrower(portal_service, first_name="<script>alert(1)</script>", email='"><b>@x')
     )
@@ -60,25 +60,27 @@ def test_what_the_service_says_is_only_text(viewer: Browser, portal_service: San
     ("url", "is_link"),
     [("https://pay.example/c/1", True), ("javascript:alert(1)", False), ("http://pay.example/", False)],
 )
-def test_only_https_is_a_link(viewer: Browser, portal_service: Sandbox, url: str, is_link: bool) -> None:
+def test_only_https_urls_become_links(
+    viewer: Browser, portal_service: Sandbox, url: str, is_link: bool
+) -> None:
     shown = page(viewer, given.borrower(portal_service, provider_customer_url=url))
     assert (f'href="{url}"' in shown) == is_link
 
 
-def test_a_bare_identifier_has_a_page(viewer: Browser) -> None:
+def test_every_tab_opens_with_only_an_id_on_file(viewer: Browser) -> None:
     record = Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Northwind LLC")
     for tab in TABS:
         assert "Northwind LLC" in page(viewer, record, f"?tab={tab}")
 
 
-def test_an_unknown_identifier_can_be_searched_for_from_there(viewer: Browser) -> None:
+def test_the_404_page_offers_to_search_for_the_id(viewer: Browser) -> None:
     uuid = "0f3c2a51-7d7e-4c0f-9d5b-3e6a1b2c4d5e"
     answer = viewer.get(f"/borrowers/{uuid}/")
     assert answer.status_code == 404
     assert f'name="q" value="{uuid}"' in " ".join(answer.content.decode().split())
 
 
-def test_an_individual_has_a_page_without_key_people(viewer: Browser, portal_service: Sandbox) -> None:
+def test_an_individual_has_no_key_people_tab(viewer: Browser, portal_service: Sandbox) -> None:
     record = given.individual(portal_service, first_name="Ines", last_name="Duarte")
     shown = page(viewer, record)
     assert "Ines Duarte" in shown
@@ -86,9 +88,7 @@ def test_an_individual_has_a_page_without_key_people(viewer: Browser, portal_ser
     assert "An individual has no key people" in page(viewer, record, "?tab=people")
 
 
-def test_whoever_is_no_business_is_an_individual_though_no_type_is_told(
-    viewer: Browser, portal_service: Sandbox
-) -> None:
+def test_a_person_without_a_user_type_is_an_individual(viewer: Browser, portal_service: Sandbox) -> None:
     shown = page(
         viewer, given.individual(portal_service, first_name="Ines", last_name="Duarte", user_type=None)
     )
@@ -97,7 +97,7 @@ def test_whoever_is_no_business_is_an_individual_though_no_type_is_told(
     assert "No SSN or date of birth sent from here" in " ".join(shown.split())
 
 
-def test_the_timeline_tells_what_was_changed_and_of_which_account(
+def test_the_timeline_shows_changes_and_repayments(
     servicer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     loan = given.loan(portal_service, borrower)
@@ -109,14 +109,14 @@ def test_the_timeline_tells_what_was_changed_and_of_which_account(
     assert re.search(rf"Repayment \w+ [^$]*Loan {loan.uuid[:8]}", shown)
 
 
-def test_a_settled_write_stands_once_in_the_history(servicer: Browser, borrower: Record) -> None:
+def test_history_lists_a_settled_write_once(servicer: Browser, borrower: Record) -> None:
     Editor(servicer, borrower).send(email="payables@northwind.example")
     shown = words(page(servicer, borrower, "?tab=history"))
     assert "Confirmed" in shown
     assert "started changing" not in shown
 
 
-def test_a_card_without_its_sum_says_what_is_missing(
+def test_the_position_card_explains_a_missing_total(
     viewer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     loan = given.loan(portal_service, borrower)
@@ -129,7 +129,7 @@ def test_a_card_without_its_sum_says_what_is_missing(
 
 
 @pytest.mark.parametrize("tab", [*TABS, "evil", ""])
-def test_every_tab_opens_with_everything_a_borrower_can_have(
+def test_every_tab_opens_with_all_kinds_of_accounts(
     viewer: Browser, portal_service: Sandbox, borrower: Record, tab: str
 ) -> None:
     world = portal_service.world
@@ -141,7 +141,7 @@ def test_every_tab_opens_with_everything_a_borrower_can_have(
     assert 'aria-current="page"' in page(viewer, borrower, f"?tab={tab}", scripted=False)
 
 
-def test_a_tab_is_fetched_alone(viewer: Browser, borrower: Record) -> None:
+def test_htmx_fetches_one_tab(viewer: Browser, borrower: Record) -> None:
     viewer.cookies["js"] = "1"
     answer = viewer.get(f"/borrowers/{borrower.uuid}/?tab=people", headers=htmx("borrower-tab"))
     fragment = answer.content.decode().strip()
@@ -149,7 +149,7 @@ def test_a_tab_is_fetched_alone(viewer: Browser, borrower: Record) -> None:
     assert "Maya Lindqvist" in fragment
 
 
-def test_a_write_whose_outcome_is_unknown_warns(viewer: Browser, borrower: Record) -> None:
+def test_page_warns_of_an_unknown_outcome(viewer: Browser, borrower: Record) -> None:
     write = WriteIntent.objects.create(
         submit_id=uuid4().hex, label="Email of Northwind", state="unknown", borrower_uuid=borrower.uuid
     )
@@ -167,7 +167,7 @@ def test_an_archived_borrower_is_marked(viewer: Browser, borrower: Record) -> No
     assert "Archived" in page(viewer, borrower)
 
 
-def test_a_look_is_recorded_once_in_ten_minutes(viewer: Browser, borrower: Record) -> None:
+def test_repeated_views_are_recorded_once(viewer: Browser, borrower: Record) -> None:
     page(viewer, borrower)
     page(viewer, borrower, "?tab=people")
     entry = Entry.objects.get(action="borrowers.detail")
@@ -177,9 +177,7 @@ def test_a_look_is_recorded_once_in_ten_minutes(viewer: Browser, borrower: Recor
     assert ">Borrower</th>" not in history
 
 
-def test_a_page_with_scripts_waits_for_no_slow_answer_and_its_panels_find_it_under_way(
-    viewer: Browser, portal_service: Sandbox, borrower: Record
-) -> None:
+def test_page_and_panel_share_a_slow_read(viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
     given.account(Kind.LOAN, borrower, portal_service.world.loan(borrower.uuid, amount="12000.00")["uuid"])
     portal_service.fail_next("*", delay=1, times=2)
     shown = page(viewer, borrower)
@@ -189,7 +187,7 @@ def test_a_page_with_scripts_waits_for_no_slow_answer_and_its_panels_find_it_und
     assert sorted(call.operation for call in portal_service.calls) == ["loans.get", "repayments.of_loan"]
 
 
-def test_a_panel_asks_the_service_and_remembers_the_answer(
+def test_a_panel_saves_the_services_answer(
     viewer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     loan = given.account(
@@ -200,7 +198,7 @@ def test_a_panel_asks_the_service_and_remembers_the_answer(
     assert (loan.status, loan.checked_at is not None) == ("ACTIVE", True)
 
 
-def test_a_panel_says_why_it_cannot_be_read_and_keeps_the_copy(
+def test_a_failed_refresh_keeps_the_saved_copy(
     viewer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     given.account(Kind.LOAN, borrower, portal_service.world.loan(borrower.uuid, amount="12000.00")["uuid"])
@@ -212,11 +210,11 @@ def test_a_panel_says_why_it_cannot_be_read_and_keeps_the_copy(
     assert Record.objects.get(kind=Kind.LOAN).failing_since is not None
 
 
-def test_a_borrower_nobody_knows_is_not_found(viewer: Browser) -> None:
+def test_an_unknown_borrower_is_not_found(viewer: Browser) -> None:
     assert viewer.get("/borrowers/nobody/").status_code == 404
 
 
-def test_accounts_beyond_those_that_are_asked_for_are_shown_from_copies(
+def test_accounts_beyond_the_live_limit_use_saved_copies(
     viewer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     for _ in range(MAX_LIVE_ACCOUNTS + 2):

@@ -1,4 +1,4 @@
-"""Every step keeps what was typed, says what is wrong with it, and works with and without HTMX."""
+"""Each onboarding step saves its input, shows its errors, and works with and without HTMX."""
 
 import gzip
 import io
@@ -20,7 +20,7 @@ from tests.portal.borrowers.wizard import ADDRESS, BUSINESS, EIN, ELENA, PRIYA, 
 
 @pytest.fixture
 def wizard(servicer: Browser) -> Wizard:
-    """A draft whose first step is complete."""
+    """Return a draft whose first step is complete."""
     wizard = Wizard(servicer)
     wizard.post("business", BUSINESS)
     return wizard
@@ -30,30 +30,30 @@ def draft() -> Draft:
     return Draft.objects.get()
 
 
-def typed(step: Step) -> list[dict[str, str]]:
+def saved_fields(step: Step) -> list[dict[str, str]]:
     return draft().typed(step)
 
 
-def names() -> list[str]:
-    return [person.get("first_name", "") for person in typed(Step.PEOPLE)]
+def first_names() -> list[str]:
+    return [person.get("first_name", "") for person in saved_fields(Step.PEOPLE)]
 
 
-def file(content: bytes, name: str = "assets.json") -> io.BytesIO:
-    found = io.BytesIO(content)
-    found.name = name
-    return found
+def make_file(content: bytes, name: str = "assets.json") -> io.BytesIO:
+    upload = io.BytesIO(content)
+    upload.name = name
+    return upload
 
 
-# --- Keeping ---
+# --- Saving ---
 
 
-def test_looking_at_the_first_step_keeps_nothing(servicer: Browser) -> None:
+def test_opening_the_first_step_saves_nothing(servicer: Browser) -> None:
     page = html(servicer.get("/borrowers/new/"))
     assert "Not saved yet." in page
     assert not Draft.objects.exists()
 
 
-def test_a_valid_first_step_begins_a_draft_and_goes_on(wizard: Wizard) -> None:
+def test_a_valid_first_step_creates_a_draft(wizard: Wizard) -> None:
     answer = wizard.post("business", BUSINESS)
     assert (answer.status_code, answer["Location"]) == (303, f"{wizard.url}address/")
     assert draft().title == BUSINESS["first_name"]
@@ -62,75 +62,75 @@ def test_a_valid_first_step_begins_a_draft_and_goes_on(wizard: Wizard) -> None:
 
 
 @pytest.mark.parametrize("act", ["autosave", "dance", "remove-99", ""])
-def test_an_act_that_no_button_has_keeps_the_step(act: str, wizard: Wizard) -> None:
+def test_an_unknown_action_stays_on_the_step(act: str, wizard: Wizard) -> None:
     answer = wizard.post("business", BUSINESS, act)
     assert (answer.status_code, answer["Location"].partition("#")[0]) == (303, f"{wizard.url}business/")
 
 
-def test_pressing_next_twice_begins_one_draft(wizard: Wizard) -> None:
+def test_pressing_next_twice_creates_one_draft(wizard: Wizard) -> None:
     wizard.post("business", BUSINESS)
     assert Draft.objects.count() == 1
 
 
-def test_a_first_step_that_was_never_valid_keeps_nothing(servicer: Browser) -> None:
+def test_an_invalid_first_step_saves_nothing(servicer: Browser) -> None:
     assert Wizard(servicer).post("business", {"first_name": "Acme"}).status_code == 422
     assert not Draft.objects.exists()
 
 
-def test_a_pause_keeps_whatever_is_typed(servicer: Browser) -> None:
+def test_autosave_saves_incomplete_input(servicer: Browser) -> None:
     wizard = Wizard(servicer)
     answer = wizard.post("business", {"first_name": "Ac", "phone": "12"}, headers=htmx("draft-state"))
     assert html(answer).strip().startswith('<p id="draft-state"')
     assert "Draft saved" in html(answer)
     assert answer["HX-Replace-Url"] == f"{wizard.url}business/"
-    assert typed(Step.BUSINESS) == [{"first_name": "Ac", "phone": "12"}]
+    assert saved_fields(Step.BUSINESS) == [{"first_name": "Ac", "phone": "12"}]
 
 
-def test_leaving_keeps_what_is_wrong_and_resumes_with_it(wizard: Wizard) -> None:
-    left = wizard.post("address", ADDRESS | {"zip": "9021"}, act="leave")
-    assert left["Location"] == "/borrowers/"
+def test_a_draft_resumes_with_its_invalid_input(wizard: Wizard) -> None:
+    response = wizard.post("address", ADDRESS | {"zip": "9021"}, act="leave")
+    assert response["Location"] == "/borrowers/"
     page = html(wizard.browser.get(draft().get_absolute_url()))
     assert 'value="9021"' in page
     assert "“9021” isn’t a ZIP code" in page
     assert "Needs attention: 1 field" in page
 
 
-def test_going_back_keeps_what_was_typed(wizard: Wizard) -> None:
+def test_going_back_saves_the_step(wizard: Wizard) -> None:
     assert wizard.post("address", {"city": "Aus"}, act="back")["Location"] == f"{wizard.url}business/"
-    assert typed(Step.ADDRESS) == [{"city": "Aus"}]
+    assert saved_fields(Step.ADDRESS) == [{"city": "Aus"}]
 
 
-def test_what_is_not_typed_yet_is_not_called_wrong(wizard: Wizard) -> None:
+def test_empty_fields_of_a_saved_step_show_no_errors(wizard: Wizard) -> None:
     wizard.post("address", {"city": "Austin"}, act="leave")
     page = html(wizard.get("address"))
     assert "In progress" in page
     assert "This field is required" not in page
 
 
-def test_no_step_keeps_an_ein_or_ssn(wizard: Wizard) -> None:
+def test_no_step_saves_an_ein_or_ssn(wizard: Wizard) -> None:
     secrets = {"ein": EIN, "ssn_0": SSN, "person-0-ssn": SSN, "reason": "r"}
     for step in ("business", "address", "people", "reports"):
         wizard.post(step, secrets, act="leave")
     wizard.post("review", secrets, act="leave")
-    kept = json.dumps(draft().data)
-    assert EIN not in kept
-    assert SSN not in kept
+    saved = json.dumps(draft().data)
+    assert EIN not in saved
+    assert SSN not in saved
 
 
-def test_a_draft_left_alone_for_too_long_is_forgotten(wizard: Wizard, settings: LazySettings) -> None:
+def test_an_old_draft_is_deleted(wizard: Wizard, settings: LazySettings) -> None:
     Draft.objects.update(updated_at=timezone.now() - timedelta(days=settings.DRAFT_DAYS + 1))
     wizard.browser.get("/borrowers/new/")
     assert not Draft.objects.exists()
 
 
-def test_a_discarded_draft_is_gone(wizard: Wizard) -> None:
+def test_a_discarded_draft_is_deleted(wizard: Wizard) -> None:
     answer = wizard.browser.post(f"{wizard.url}discard/")
     assert answer["Location"] == "/borrowers/"
     assert wizard.get("address").status_code == 404
     assert wizard.browser.get(f"{wizard.url}discard/").status_code == 405
 
 
-def test_typing_on_in_a_discarded_draft_says_that_nothing_is_saved(wizard: Wizard) -> None:
+def test_input_for_a_discarded_draft_is_not_saved(wizard: Wizard) -> None:
     wizard.browser.post(f"{wizard.url}discard/")
     answer = wizard.post("address", ADDRESS, headers=htmx("draft-state"))
     assert answer.status_code == 409
@@ -139,7 +139,7 @@ def test_typing_on_in_a_discarded_draft_says_that_nothing_is_saved(wizard: Wizar
     assert not Draft.objects.exists()
 
 
-def test_a_draft_is_its_makers_alone(wizard: Wizard, supervisor: Browser) -> None:
+def test_a_draft_is_private_to_its_creator(wizard: Wizard, supervisor: Browser) -> None:
     assert supervisor.get(f"{wizard.url}address/").status_code == 404
     assert supervisor.post(f"{wizard.url}business/", BUSINESS | {"first_name": "Mine"}).status_code == 404
     supervisor.post(f"{wizard.url}discard/")
@@ -147,19 +147,19 @@ def test_a_draft_is_its_makers_alone(wizard: Wizard, supervisor: Browser) -> Non
     assert BUSINESS["email"] not in html(supervisor.get("/borrowers/new/"))
 
 
-def test_the_first_page_offers_to_resume(wizard: Wizard) -> None:
+def test_the_first_page_offers_to_resume_a_draft(wizard: Wizard) -> None:
     page = html(wizard.browser.get("/borrowers/new/"))
     assert f'href="{wizard.url}address/">Resume</a>' in page
 
 
-def test_there_is_no_other_step(wizard: Wizard) -> None:
+def test_an_unknown_step_is_not_found(wizard: Wizard) -> None:
     assert wizard.get("nonsense").status_code == 404
     assert wizard.post("nonsense", BUSINESS).status_code == 404
 
 
-# --- Bad input, every error at once ---
+# --- Bad input ---
 
-FAULTS = {
+INVALID = {
     "business": (
         {
             "first_name": "\x07",
@@ -198,29 +198,29 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("step", FAULTS)
-def test_names_every_error_of_a_step_at_once(step: str, wizard: Wizard) -> None:
-    faults, reasons = FAULTS[step]
-    answer = wizard.post(step, faults)
+@pytest.mark.parametrize("step", INVALID)
+def test_a_step_shows_all_errors_at_once(step: str, wizard: Wizard) -> None:
+    invalid, reasons = INVALID[step]
+    answer = wizard.post(step, invalid)
     assert answer.status_code == 422
     assert [reason for reason in reasons if reason.casefold() not in html(answer).casefold()] == []
     assert "Nothing was sent." in html(answer)
 
 
-@pytest.mark.parametrize("step", FAULTS)
-def test_a_refused_step_is_a_fragment_for_htmx(step: str, wizard: Wizard) -> None:
-    answer = wizard.post(step, FAULTS[step][0], headers=htmx("wizard"))
+@pytest.mark.parametrize("step", INVALID)
+def test_a_rejected_step_is_an_htmx_fragment(step: str, wizard: Wizard) -> None:
+    answer = wizard.post(step, INVALID[step][0], headers=htmx("wizard"))
     assert answer.status_code == 422
     assert html(answer).strip().startswith('<div class="sd-wizard" id="wizard">')
     assert "<html" not in html(answer)
 
 
-def test_a_zip_outside_its_state_is_refused(wizard: Wizard) -> None:
+def test_a_zip_outside_its_state_is_rejected(wizard: Wizard) -> None:
     page = html(wizard.post("address", ADDRESS | {"state": "NY"}))
     assert "ZIP code 78702 is not in New York: it belongs to Texas (TX)." in page
 
 
-def test_an_address_can_be_checked_before_going_on(wizard: Wizard) -> None:
+def test_an_address_can_be_checked_before_continuing(wizard: Wizard) -> None:
     page = html(wizard.post("address", ADDRESS, act="try"))
     assert "Format looks right: 1180 Airport Blvd, Austin, TX 78702." in page
     assert "The service verifies street and city" in page
@@ -232,7 +232,7 @@ HOSTILE = ["x" * 10_000, "\0", "\ud800", "‮<script>alert(1)</script>", "٣" * 
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("step", ["business", "address", "people", "reports"])
-def test_hostile_text_is_kept_harmless(step: str, text: str, wizard: Wizard) -> None:
+def test_hostile_text_is_escaped(step: str, text: str, wizard: Wizard) -> None:
     fields = people(ELENA) if step == "people" else BUSINESS | ADDRESS
     posted = [
         *fields,
@@ -257,38 +257,38 @@ def test_hostile_text_is_kept_harmless(step: str, text: str, wizard: Wizard) -> 
 # --- Live checks ---
 
 
-def checked(wizard: Wizard, step: str, fields: dict[str, str], name: str) -> str:
+def check_field(wizard: Wizard, step: str, fields: dict[str, str], name: str) -> str:
     headers = {"HX-Request": "true", "HX-Trigger-Name": name}
     return html(wizard.post(step, fields, act="check", headers=headers))
 
 
-def test_a_field_tells_the_rule_as_it_is_left(wizard: Wizard) -> None:
-    page = checked(wizard, "business", {"first_name": "AT&T"}, "first_name")
+def test_leaving_an_invalid_field_shows_its_error(wizard: Wizard) -> None:
+    page = check_field(wizard, "business", {"first_name": "AT&T"}, "first_name")
     assert "“&amp;” at position 3 isn’t allowed; write “and”." in page
     assert page.count('class="sd-field ') == 1
     assert 'id="requirements" hx-swap-oob="true"' in page
 
 
-def test_a_field_says_that_it_is_accepted(wizard: Wizard) -> None:
-    assert "Accepted" in checked(wizard, "people", people(ELENA), "person-0-first_name")
-    assert "Sent as IN" in checked(wizard, "people", people(PRIYA), "person-0-citizenship")
-    assert "18 or older" in checked(wizard, "people", people(PRIYA), "person-0-dob_year")
-    assert "In Texas" in checked(wizard, "address", ADDRESS, "zip")
+def test_leaving_a_valid_field_confirms_it(wizard: Wizard) -> None:
+    assert "Accepted" in check_field(wizard, "people", people(ELENA), "person-0-first_name")
+    assert "Sent as IN" in check_field(wizard, "people", people(PRIYA), "person-0-citizenship")
+    assert "18 or older" in check_field(wizard, "people", people(PRIYA), "person-0-dob_year")
+    assert "In Texas" in check_field(wizard, "address", ADDRESS, "zip")
 
 
-def test_a_half_typed_day_is_not_judged(wizard: Wizard) -> None:
+def test_an_incomplete_date_is_not_checked(wizard: Wizard) -> None:
     fields = people(ELENA | {"dob_month": "4", "dob_day": "19"})
-    assert checked(wizard, "people", fields, "person-0-dob_day") == ""
+    assert check_field(wizard, "people", fields, "person-0-dob_day") == ""
 
 
-def test_checking_a_field_keeps_nothing(servicer: Browser) -> None:
-    checked(Wizard(servicer), "business", BUSINESS, "email")
-    checked(Wizard(servicer), "business", BUSINESS, "no_such_field")
+def test_checking_a_field_saves_nothing(servicer: Browser) -> None:
+    check_field(Wizard(servicer), "business", BUSINESS, "email")
+    check_field(Wizard(servicer), "business", BUSINESS, "no_such_field")
     assert not Draft.objects.exists()
 
 
-def test_requirements_are_ticked_as_they_are_met(wizard: Wizard) -> None:
-    page = checked(wizard, "people", people(ELENA | {"title": ""}), "person-0-email")
+def test_met_requirements_are_checked_off(wizard: Wizard) -> None:
+    page = check_field(wizard, "people", people(ELENA | {"title": ""}), "person-0-email")
     assert "(met)" in page
     assert page.count("(not yet)") == 1
 
@@ -314,10 +314,10 @@ def test_people_can_be_rearranged_without_javascript(act: str, left: list[str], 
     answer = wizard.post("people", people(ELENA, PRIYA), act=act)
     assert answer.status_code == 303
     assert answer["Location"].startswith(f"{wizard.url}people/#person-")
-    assert names() == left
+    assert first_names() == left
 
 
-def test_rearranging_is_a_fragment_for_htmx(wizard: Wizard) -> None:
+def test_adding_a_person_is_an_htmx_fragment(wizard: Wizard) -> None:
     page = html(wizard.post("people", people(ELENA), act="add", headers=htmx("wizard")))
     assert page.strip().startswith('<div class="sd-wizard" id="wizard">')
     assert 'data-announce="Person 2 of 2"' in page
@@ -325,24 +325,24 @@ def test_rearranging_is_a_fragment_for_htmx(wizard: Wizard) -> None:
 
 def test_the_last_person_cannot_be_removed(wizard: Wizard) -> None:
     wizard.post("people", people(ELENA), act="remove-0")
-    assert names() == ["Elena"]
+    assert first_names() == ["Elena"]
 
 
-def test_a_person_with_the_business_s_address_needs_no_other(wizard: Wizard) -> None:
+def test_a_person_can_use_the_business_address(wizard: Wizard) -> None:
     wizard.post("address", ADDRESS)
     assert "Same address as the business: 1180 Airport Blvd, Austin, TX 78702" in html(wizard.get("people"))
     assert wizard.post("people", people(ELENA | {"zip": "nonsense"})).status_code == 303
     assert wizard.post("people", people(ELENA | {"same_address": ""})).status_code == 422
 
 
-def test_the_same_contact_twice_is_a_warning(wizard: Wizard) -> None:
+def test_a_repeated_email_and_phone_show_a_warning(wizard: Wizard) -> None:
     shared = {"email": ELENA["email"].upper(), "phone": "(512) 555-0178"}
     wizard.post("people", people(ELENA, PRIYA | shared))
     page = html(wizard.get("people"))
     assert page.count("Also entered for person 1.") == 2
 
 
-def test_who_is_known_here_is_a_warning(wizard: Wizard, sandbox: Sandbox) -> None:
+def test_a_person_matching_a_borrower_shows_a_warning(wizard: Wizard, sandbox: Sandbox) -> None:
     known = given.borrower(sandbox, first_name="Tallgrass Farms LP", phone="5125550199")
     wizard.post("people", people(ELENA, PRIYA))
     page = html(wizard.get("people"))
@@ -351,9 +351,9 @@ def test_who_is_known_here_is_a_warning(wizard: Wizard, sandbox: Sandbox) -> Non
     assert wizard.post("people", people(ELENA, PRIYA)).status_code == 303
 
 
-def test_a_key_person_known_here_is_a_warning_too(wizard: Wizard, sandbox: Sandbox) -> None:
-    known = given.borrower(sandbox, first_name="Tallgrass Farms LP")
-    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=known.uuid)[0]
+def test_a_person_matching_a_key_person_shows_a_warning(wizard: Wizard, sandbox: Sandbox) -> None:
+    existing = given.borrower(sandbox, first_name="Tallgrass Farms LP")
+    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=existing.uuid)[0]
     wizard.post("people", people(ELENA | {"email": person.email.upper()}))
     page = html(wizard.get("people"))
     assert "Also on a key person of Tallgrass Farms LP. Same person?" in page
@@ -362,9 +362,9 @@ def test_a_key_person_known_here_is_a_warning_too(wizard: Wizard, sandbox: Sandb
 # --- Reports ---
 
 
-def test_a_report_is_kept_compressed_with_both_sizes(wizard: Wizard) -> None:
+def test_a_report_is_stored_compressed_and_shows_both_sizes(wizard: Wizard) -> None:
     report = b'{"accounts": [' + b'{"balance": 12.50},' * 5000 + b"0]}"
-    assert wizard.post("reports", {"asset_report": file(report)})["Location"] == f"{wizard.url}review/"
+    assert wizard.post("reports", {"asset_report": make_file(report)})["Location"] == f"{wizard.url}review/"
     page = html(wizard.get("reports"))
     assert "assets.json" in page
     assert "92.8" in page
@@ -373,8 +373,8 @@ def test_a_report_is_kept_compressed_with_both_sizes(wizard: Wizard) -> None:
     assert gzip.decompress(draft().asset_report or b"") == report
 
 
-def test_the_mark_that_windows_writes_before_a_report_is_read_over(wizard: Wizard) -> None:
-    wizard.post("reports", {"asset_report": file(b'\xef\xbb\xbf{"accounts": []}')})
+def test_a_byte_order_mark_is_ignored(wizard: Wizard) -> None:
+    wizard.post("reports", {"asset_report": make_file(b'\xef\xbb\xbf{"accounts": []}')})
     assert gzip.decompress(draft().asset_report or b"") == b'{"accounts": []}'
 
 
@@ -395,55 +395,55 @@ def test_the_mark_that_windows_writes_before_a_report_is_read_over(wizard: Wizar
         (b"NaN", "This is not JSON"),
     ],
 )
-def test_what_is_no_report_is_refused(content: bytes, reason: str, wizard: Wizard) -> None:
-    answer = wizard.post("reports", {"asset_report": file(content)})
+def test_an_invalid_report_is_rejected(content: bytes, reason: str, wizard: Wizard) -> None:
+    answer = wizard.post("reports", {"asset_report": make_file(content)})
     assert answer.status_code == 422
     assert reason in html(answer)
     assert not draft().asset_report
 
 
-def test_brackets_in_texts_are_no_nesting(wizard: Wizard) -> None:
+def test_brackets_in_strings_do_not_count_as_nesting(wizard: Wizard) -> None:
     content = json.dumps({"a": "[" * 500 + '"\\'}).encode() + b"  \n"
-    assert wizard.post("reports", {"asset_report": file(content)}).status_code == 303
+    assert wizard.post("reports", {"asset_report": make_file(content)}).status_code == 303
 
 
-def test_a_report_that_is_too_large_is_refused(wizard: Wizard, settings: LazySettings) -> None:
+def test_a_report_over_the_limit_is_rejected(wizard: Wizard, settings: LazySettings) -> None:
     settings.UPLOAD_LIMIT_MB = 1
-    page = html(wizard.post("reports", {"asset_report": file(b"[" + b" " * 1_100_000 + b"]")}))
+    page = html(wizard.post("reports", {"asset_report": make_file(b"[" + b" " * 1_100_000 + b"]")}))
     assert "larger than 1 MB" in page
 
 
-def test_a_refused_report_leaves_the_one_before(wizard: Wizard) -> None:
-    wizard.post("reports", {"asset_report": file(b"[1]", "first.json")}, act="upload")
-    wizard.post("reports", {"asset_report": file(b"nonsense")})
+def test_a_rejected_report_keeps_the_previous_one(wizard: Wizard) -> None:
+    wizard.post("reports", {"asset_report": make_file(b"[1]", "first.json")}, act="upload")
+    wizard.post("reports", {"asset_report": make_file(b"nonsense")})
     assert draft().asset_report_name == "first.json"
 
 
-def test_a_refused_report_is_said_in_the_review_until_another_is_accepted(wizard: Wizard) -> None:
+def test_review_shows_a_rejected_report_until_replaced(wizard: Wizard) -> None:
     wizard.fill()
     assert "Not attached" not in html(wizard.get("review"))
-    wizard.post("reports", {"asset_report": file(b"<xml/>", "assets.json")})
+    wizard.post("reports", {"asset_report": make_file(b"<xml/>", "assets.json")})
     wizard.post("reports", {})
     for step in ("reports", "review"):
         assert "assets.json: This is not JSON" in html(wizard.get(step))
     assert "Not attached" in html(wizard.get("review"))
     wizard.post("reports", {}, act="clear")
     assert "Not attached" not in html(wizard.get("review"))
-    wizard.post("reports", {"asset_report": file(b"<xml/>", "assets.json")})
-    wizard.post("reports", {"asset_report": file(b"[1]", "better.json")})
+    wizard.post("reports", {"asset_report": make_file(b"<xml/>", "assets.json")})
+    wizard.post("reports", {"asset_report": make_file(b"[1]", "better.json")})
     assert "Not attached" not in html(wizard.get("review"))
 
 
-def test_a_report_can_be_taken_away_again(wizard: Wizard) -> None:
-    wizard.post("reports", {"asset_report": file(b"[1]")}, act="upload")
+def test_a_report_can_be_removed(wizard: Wizard) -> None:
+    wizard.post("reports", {"asset_report": make_file(b"[1]")}, act="upload")
     wizard.post("reports", {}, act="clear")
     assert "Optional, not started" in html(wizard.get("reports"))
     assert not draft().asset_report
 
 
-def test_a_file_that_lies_about_its_name_is_kept_under_a_harmless_one(wizard: Wizard) -> None:
+def test_a_hostile_file_name_is_sanitized(wizard: Wizard) -> None:
     name = "../../" + "x" * 300 + "<i>.json"
-    wizard.post("reports", {"asset_report": file(b"[1]", name)}, act="upload")
+    wizard.post("reports", {"asset_report": make_file(b"[1]", name)}, act="upload")
     assert len(draft().asset_report_name) <= 255
     assert "/" not in draft().asset_report_name
     assert "<i>" not in html(wizard.get("reports"))

@@ -1,4 +1,4 @@
-"""An edit that is refused, lost, repeated or late sends nothing twice and keeps what was typed."""
+"""A rejected, lost, repeated or expired edit is never sent twice and keeps its input."""
 
 import threading
 from datetime import timedelta
@@ -24,56 +24,52 @@ from tests.portal.borrowers.editor import (
     Editor,
     fields,
     html,
-    is_refused,
+    html_of_error,
     phases,
     sent,
 )
 
 
-def test_a_refusal_shows_the_words_and_keeps_everything_but_the_ssn(
-    of_person: Editor, portal_service: Sandbox
-) -> None:
+def test_a_rejection_keeps_all_input_but_the_ssn(person_editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, status=422, message="email belongs to somebody else")
-    page = is_refused(of_person.send(TWICE, email="taken@maya.example", **WITH_SSN))
+    page = html_of_error(person_editor.send(TWICE, email="taken@maya.example", **WITH_SSN))
     assert "<q>email belongs to somebody else</q>" in page
     assert "Fix 1 field. Nothing was changed." in page
     assert "The service rejected this" in page
-    kept = {"email": "taken@maya.example", "reason": "On the phone"} | WITH_SSN
-    assert fields(page).items() >= kept.items()
+    expected = {"email": "taken@maya.example", "reason": "On the phone"} | WITH_SSN
+    assert fields(page).items() >= expected.items()
     assert "2190" not in page
     assert phases() == ["attempt", "outcome rejected"]
 
 
-def test_a_refused_change_can_be_corrected_and_sent(editor: Editor, portal_service: Sandbox) -> None:
+def test_a_rejected_change_can_be_corrected_and_sent(editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, status=400, message="no")
-    form = fields(is_refused(editor.send(email="taken@bakery.example")))
+    form = fields(html_of_error(editor.send(email="taken@bakery.example")))
     preview = fields(html(editor.post(form | {"email": "free@bakery.example"}, "preview")))
     assert editor.post(preview | {"reason": ""}, "send").status_code == 303
     assert sent(portal_service) == {"email": "free@bakery.example"}
 
 
-def test_a_conflict_told_by_the_service_is_one(editor: Editor, portal_service: Sandbox) -> None:
+def test_a_conflict_at_the_service_shows_409(editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, status=409, message="changed while you were editing")
-    assert "changed while you were editing" in is_refused(editor.send(email="new@bakery.example"), 409)
+    assert "changed while you were editing" in html_of_error(editor.send(email="new@bakery.example"), 409)
 
 
-def test_a_borrower_the_service_does_not_have_is_not_found(
-    servicer: Browser, portal_service: Sandbox
-) -> None:
+def test_a_borrower_missing_at_the_service_is_not_found(servicer: Browser, portal_service: Sandbox) -> None:
     user = portal_service.world.borrower()
     record = given.save_answer(user)
     portal_service.reset()
-    page = is_refused(Editor(servicer, record).send(email="new@bakery.example"), 404)
+    page = html_of_error(Editor(servicer, record).send(email="new@bakery.example"), 404)
     assert "Record not found at the service" in page
 
 
-def test_what_never_left_is_told_and_can_be_sent_again(
+def test_a_change_can_be_sent_after_an_outage(
     editor: Editor, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     preview = editor.checked(email="new@bakery.example")
     settings.SERVICING_URL = "http://127.0.0.1:9"
     gateway.client.cache_clear()
-    page = is_refused(editor.post(preview | {"reason": "Called"}, "send"), 503)
+    page = html_of_error(editor.post(preview | {"reason": "Called"}, "send"), 503)
     assert "The service can’t be reached. Nothing was sent." in page
     assert "Called" in page
     settings.SERVICING_URL = portal_service.url
@@ -81,23 +77,21 @@ def test_what_never_left_is_told_and_can_be_sent_again(
     assert editor.post(fields(page) | {"reason": "Called"}, "send").status_code == 303
 
 
-def test_a_lost_answer_is_unknown_and_is_sent_again_only_on_purpose(
-    editor: Editor, portal_service: Sandbox
-) -> None:
+def test_resending_an_unknown_outcome_requires_confirmation(editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, cut_after_commit=True)
-    assert "Outcome unknown" in is_refused(editor.send(email="new@bakery.example"), 504)
+    assert "Outcome unknown" in html_of_error(editor.send(email="new@bakery.example"), 504)
     assert "Unclear whether the change by Servicer (servicer) went through:" in html(
         editor.browser.get(editor.url)
     )
     intent = WriteIntent.objects.get()
     assert intent.get_absolute_url() in html(editor.check(email="new@bakery.example"))
-    assert "Confirm that you want to send it again." in is_refused(editor.send(email="new@bakery.example"))
+    assert "Confirm that you want to send it again." in html_of_error(editor.send(email="new@bakery.example"))
     assert phases() == ["attempt", "outcome unknown"]
     assert editor.send({"again": "on"}, email="new@bakery.example").status_code == 303
     assert phases() == ["attempt", "outcome unknown", "attempt", "outcome confirmed"]
 
 
-def test_another_field_is_sent_without_asking(editor: Editor, portal_service: Sandbox) -> None:
+def test_another_field_is_sent_without_confirmation(editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, cut_after_commit=True)
     editor.send(email="new@bakery.example")
     assert editor.send(line_2="Suite 4").status_code == 303
@@ -110,7 +104,7 @@ def test_two_clicks_send_once(editor: Editor, portal_service: Sandbox) -> None:
     assert len(portal_service.calls) == 1
 
 
-def test_a_lost_sending_that_is_repeated_shows_what_is_known(editor: Editor, portal_service: Sandbox) -> None:
+def test_a_second_click_shows_the_unknown_outcome(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.checked(email="new@bakery.example") | {"reason": ""}
     portal_service.fail_next(UPDATE, cut_after_commit=True)
     editor.post(preview, "send")
@@ -123,77 +117,75 @@ def test_a_lost_sending_that_is_repeated_shows_what_is_known(editor: Editor, por
     ("state", "words"),
     [("sending", "Being sent"), ("rejected", "rejected this"), ("not_sent", "Nothing was sent")],
 )
-def test_the_result_tells_every_other_state(editor: Editor, state: str, words: str) -> None:
+def test_result_shows_each_unconfirmed_state(editor: Editor, state: str, words: str) -> None:
     url = editor.send(email="new@bakery.example")["Location"]
     WriteIntent.objects.update(state=state)
     assert words in html(editor.browser.get(url))
 
 
-def test_a_number_used_for_another_record_sends_nothing(
-    editor: Editor, of_person: Editor, portal_service: Sandbox
+def test_a_submit_id_used_for_another_record_is_rejected(
+    editor: Editor, person_editor: Editor, portal_service: Sandbox
 ) -> None:
     used = editor.checked(email="new@bakery.example") | {"reason": ""}
     editor.post(used, "send")
-    other = of_person.checked(email="new@maya.example") | {"submit_id": used["submit_id"]}
-    assert "Already sent" in is_refused(of_person.post(other, "send"), 409)
+    other = person_editor.checked(email="new@maya.example") | {"submit_id": used["submit_id"]}
+    assert "Already sent" in html_of_error(person_editor.post(other, "send"), 409)
     assert len(portal_service.calls) == 1
 
 
 @pytest.mark.parametrize("proposal", ["", "x", "x:y:z", "\0", b"\xed\xa0\x80"])
-def test_a_check_that_cannot_be_read_sends_nothing(
-    editor: Editor, portal_service: Sandbox, proposal: Any
-) -> None:
-    page = is_refused(editor.send({"proposal": proposal}, email="new@bakery.example"))
+def test_an_unreadable_review_is_not_sent(editor: Editor, portal_service: Sandbox, proposal: Any) -> None:
+    page = html_of_error(editor.send({"proposal": proposal}, email="new@bakery.example"))
     assert "The review couldn’t be read" in page
     assert not portal_service.calls
 
 
-def test_a_check_is_good_for_its_person_and_record_only(
-    editor: Editor, of_person: Editor, supervisor: Browser, portal_service: Sandbox
+def test_a_review_is_valid_only_for_its_user_and_record(
+    editor: Editor, person_editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
     preview = editor.checked(email="new@bakery.example") | {"reason": ""}
-    is_refused(of_person.post(preview, "send"))
-    is_refused(supervisor.post(editor.url, preview | {"action": "send"}))
+    html_of_error(person_editor.post(preview, "send"))
+    html_of_error(supervisor.post(editor.url, preview | {"action": "send"}))
     assert not portal_service.calls
 
 
-def test_a_check_is_shown_again_after_a_quarter_of_an_hour(editor: Editor, portal_service: Sandbox) -> None:
+def test_a_review_expires_after_15_minutes(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.checked(email="new@bakery.example") | {"reason": ""}
     with time_machine.travel(timezone.now() + timedelta(minutes=15, seconds=2)):
-        page = is_refused(editor.post(preview, "send"))
+        page = html_of_error(editor.post(preview, "send"))
         assert "expired after 15 minutes" in page
         assert not portal_service.calls
         assert editor.post(fields(page) | {"reason": ""}, "send").status_code == 303
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_clicks_at_once_send_once(editor: Editor, portal_service: Sandbox) -> None:
+def test_simultaneous_clicks_send_once(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.checked(email="new@bakery.example") | {"reason": ""}
     portal_service.fail_next(UPDATE, delay=0.5, times=None)
-    together = threading.Barrier(2)
-    places: list[str] = []
+    barrier = threading.Barrier(2)
+    locations: list[str] = []
 
-    def click(clicked: Editor) -> None:
-        together.wait()
-        places.append(clicked.post(preview, "send")["Location"])
+    def click(clicker: Editor) -> None:
+        barrier.wait()
+        locations.append(clicker.post(preview, "send")["Location"])
         connections.close_all()
 
-    clicks = [Editor(browser_of(Role.SERVICER), editor.record) for _ in range(2)]
-    threads = [threading.Thread(target=click, args=[each]) for each in clicks]
+    clickers = [Editor(browser_of(Role.SERVICER), editor.record) for _ in range(2)]
+    threads = [threading.Thread(target=click, args=[each]) for each in clickers]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(set(places)), len(portal_service.calls)) == (1, 1)
+    assert (len(set(locations)), len(portal_service.calls)) == (1, 1)
     assert phases() == ["attempt", "outcome confirmed"]
 
 
 @pytest.mark.parametrize("step", ["preview", "send"])
-def test_what_only_the_client_refuses_comes_back_to_the_form(
+def test_an_error_from_the_client_library_returns_to_the_form(
     editor: Editor, portal_service: Sandbox, settings: LazySettings, step: str
 ) -> None:
     form, preview = editor.open() | {"city": "Springfield"}, editor.checked(city="Springfield")
     settings.SERVICING_COUNTRY = "USA"
-    page = is_refused(editor.post({"preview": form, "send": preview | {"reason": "Moved"}}[step], step))
+    page = html_of_error(editor.post({"preview": form, "send": preview | {"reason": "Moved"}}[step], step))
     assert "The country must be written" in page
     assert not portal_service.calls

@@ -1,4 +1,4 @@
-"""Two people change one record at the same moment: one is sent, and the copy is that of the write that began last."""
+"""Concurrent edits of one record: only one is sent, and the newest write becomes the saved copy."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -18,28 +18,28 @@ from portal.audit.writes import Write, close_stale_writes, open_intent
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.borrowers.editor import UPDATE, Editor, fields, html, is_refused
+from tests.portal.borrowers.editor import UPDATE, Editor, fields, html, html_of_error
 
 STALE = timedelta(minutes=5)
 
 
 @pytest.fixture(autouse=True)
-def nothing_waits(settings: LazySettings) -> None:
+def without_approvals(settings: LazySettings) -> None:
     settings.APPROVAL_ACTS = []
 
 
 @contextmanager
-def in_the_middle_of(send: Callable[[], Any], portal_service: Sandbox) -> Iterator[list[Any]]:
-    """A block that runs while the service has a write and has not answered it yet."""
+def during_write(send: Callable[[], Any], portal_service: Sandbox) -> Iterator[list[Any]]:
+    """Run the block after the service received the write and before it answers."""
     answers: list[Any] = []
 
     def sender() -> None:
         answers.append(send())
         connections.close_all()
 
-    before, thread = len(portal_service.calls), threading.Thread(target=sender)
+    calls_before, thread = len(portal_service.calls), threading.Thread(target=sender)
     thread.start()
-    while len(portal_service.calls) == before:
+    while len(portal_service.calls) == calls_before:
         threading.Event().wait(0.01)
     try:
         yield answers
@@ -48,22 +48,22 @@ def in_the_middle_of(send: Callable[[], Any], portal_service: Sandbox) -> Iterat
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_second_of_two_is_refused_with_a_link_and_keeps_what_was_typed(
+def test_a_concurrent_edit_is_rejected_and_keeps_its_input(
     servicer: Browser, supervisor: Browser, portal_service: Sandbox
 ) -> None:
     record = given.borrower(portal_service)
     first, second = Editor(servicer, record), Editor(supervisor, record)
     previews = first.checked(email="first@bakery.example"), second.checked(email="second@bakery.example")
     portal_service.fail_next(UPDATE, delay=1.5)
-    with in_the_middle_of(lambda: first.post(previews[0] | {"reason": "One"}, "send"), portal_service):
+    with during_write(lambda: first.post(previews[0] | {"reason": "One"}, "send"), portal_service):
         intent = WriteIntent.objects.get()
-        page = is_refused(second.post(previews[1] | {"reason": "Two"}, "send"), 409)
+        page = html_of_error(second.post(previews[1] | {"reason": "Two"}, "send"), 409)
         assert intent.get_absolute_url() in page
         assert "Nothing was sent now." in page
         assert "second@bakery.example" in page
         assert intent.get_absolute_url() in html(supervisor.get(second.url))
     assert len(portal_service.calls) == 1
-    # The copy has moved, so the second one looks again.
+    # The saved copy has changed, so the second user must review again.
     assert second.post(fields(page) | {"reason": "Two"}, "send").status_code == 409
     assert second.send(email="second@bakery.example").status_code == 303
     assert portal_service.world.user(record.uuid)["email"] == "second@bakery.example"
@@ -71,30 +71,30 @@ def test_the_second_of_two_is_refused_with_a_link_and_keeps_what_was_typed(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_person_and_their_borrower_are_separate_records(
+def test_a_key_person_and_borrower_can_be_edited_at_once(
     servicer: Browser, supervisor: Browser, portal_service: Sandbox
 ) -> None:
-    """The borrower's answer holds the person as they were: their own newer copy stays."""
+    """The borrower's answer has old data of the person, which must not replace their newer copy."""
     owner = given.borrower(portal_service)
     person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid).order_by("id")[0]
     old = list(portal_service.world.user(owner.uuid)["key_people"])
-    of_owner, of_person = Editor(servicer, owner), Editor(supervisor, person)
-    preview = of_owner.checked(email="owner@bakery.example") | {"reason": "One"}
+    owner_editor, person_editor = Editor(servicer, owner), Editor(supervisor, person)
+    preview = owner_editor.checked(email="owner@bakery.example") | {"reason": "One"}
     portal_service.fail_next(UPDATE, delay=1.5, changes={"key_people": old})
-    with in_the_middle_of(lambda: of_owner.post(preview, "send"), portal_service) as answers:
-        assert of_person.send(email="person@bakery.example").status_code == 303
+    with during_write(lambda: owner_editor.post(preview, "send"), portal_service) as answers:
+        assert person_editor.send(email="person@bakery.example").status_code == 303
     assert answers[0].status_code == 303
     assert "owner@bakery.example" in Record.objects.get(uuid=owner.uuid).answer
     assert "person@bakery.example" in Record.objects.get(uuid=person.uuid).answer
-    # A person who was not changed in between is as the borrower's answer says.
-    renamed = [one | {"email": "later@bakery.example"} for one in old]
-    portal_service.fail_next(UPDATE, changes={"key_people": renamed})
-    of_owner.send(line_2="Suite 4")
+    # Without a newer copy, the person is updated from the borrower's answer.
+    changed = [one | {"email": "later@bakery.example"} for one in old]
+    portal_service.fail_next(UPDATE, changes={"key_people": changed})
+    owner_editor.send(line_2="Suite 4")
     assert "later@bakery.example" in Record.objects.get(uuid=person.uuid).answer
 
 
 @pytest.mark.parametrize("way", ["lost", "crashed"])
-def test_a_write_without_an_answer_frees_its_record_and_is_named(
+def test_an_unknown_outcome_warns_but_does_not_block_edits(
     servicer: Browser, supervisor: Browser, portal_service: Sandbox, way: str
 ) -> None:
     record = given.borrower(portal_service)
@@ -106,14 +106,14 @@ def test_a_write_without_an_answer_frees_its_record_and_is_named(
         actor = Actor(name="Servicer (servicer)")
         open_intent(write, actor, operation=UPDATE, method="PUT", path="/", body={"email": "lost"})
         WriteIntent.objects.update(created_at=timezone.now() - STALE)
-    lost, other = WriteIntent.objects.get(), Editor(supervisor, record)
+    intent, other = WriteIntent.objects.get(), Editor(supervisor, record)
     page = html(supervisor.get(other.url))
     assert "Unclear whether the change by Servicer (servicer) went through:" in page
-    assert lost.get_absolute_url() in page
+    assert intent.get_absolute_url() in page
     assert other.send(line_2="Suite 4").status_code == 303
 
 
-def test_the_database_itself_takes_one_write_to_a_record(portal_service: Sandbox) -> None:
+def test_the_database_allows_one_open_write_per_record(portal_service: Sandbox) -> None:
     intent = WriteIntent(submit_id="1", record_key="borrower:1")
     intent.save()
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -123,15 +123,15 @@ def test_the_database_itself_takes_one_write_to_a_record(portal_service: Sandbox
     WriteIntent(submit_id="3", record_key="borrower:1").save()
 
 
-def test_a_late_answer_does_not_replace_that_of_a_write_that_began_after_it(
-    servicer: Browser, portal_service: Sandbox
-) -> None:
+def test_a_late_answer_does_not_replace_a_newer_one(servicer: Browser, portal_service: Sandbox) -> None:
     record = given.borrower(portal_service)
 
-    def update(email: str, before: Callable[[], Any]) -> None:
+    def update(email: str, before_saving: Callable[[], Any]) -> None:
         write = Write(submit_id=email, label="Late", subject_kind="borrower", subject_uuid=record.uuid)
         watcher = gateway.Watcher(Actor.system("late"), write)
-        gateway.client().with_watcher(Sleeper(watcher, before)).borrowers.update(record.uuid, email=email)
+        gateway.client().with_watcher(DelayedWatcher(watcher, before_saving)).borrowers.update(
+            record.uuid, email=email
+        )
 
     def sleep() -> None:
         WriteIntent.objects.update(created_at=timezone.now() - STALE)
@@ -144,8 +144,8 @@ def test_a_late_answer_does_not_replace_that_of_a_write_that_began_after_it(
     assert "second@bakery.example" in Record.objects.get(uuid=record.uuid).answer
 
 
-class Sleeper:
-    """A process that sleeps between its answer and the recording of it."""
+class DelayedWatcher:
+    """A watcher that sleeps between the answer and saving it."""
 
     def __init__(self, watcher: gateway.Watcher, sleep: Callable[[], Any]) -> None:
         self.watcher, self.sleep = watcher, sleep

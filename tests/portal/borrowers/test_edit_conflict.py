@@ -1,4 +1,4 @@
-"""An edit whose copy moved meanwhile overwrites nothing unseen."""
+"""An edit never overwrites changes that its user has not seen."""
 
 import json
 from typing import Any
@@ -9,20 +9,20 @@ from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.borrowers.editor import Editor, fields, html, is_refused, sent, text
+from tests.portal.borrowers.editor import Editor, fields, html, html_of_error, sent, text
 
 
-def moved(record: Record, **changes: Any) -> Record:
-    """The copy as another person's change leaves it."""
+def change_copy(record: Record, **changes: Any) -> Record:
+    """Change the saved copy as another user's edit would."""
     return given.save_answer(json.loads(record.answer) | changes)
 
 
-def test_a_stale_form_is_refused_with_all_three_values(
+def test_a_stale_form_shows_all_three_values(
     editor: Editor, borrower: Record, portal_service: Sandbox
 ) -> None:
     form = editor.open()
-    moved(borrower, email="theirs@bakery.example")
-    page = is_refused(editor.post(form | {"email": "mine@bakery.example"}, "preview"), 409)
+    change_copy(borrower, email="theirs@bakery.example")
+    page = html_of_error(editor.post(form | {"email": "mine@bakery.example"}, "preview"), 409)
     read = text(page)
     assert "office@harborstreetbakery.example" in read
     assert "theirs" in read
@@ -30,90 +30,90 @@ def test_a_stale_form_is_refused_with_all_three_values(
     assert not portal_service.calls
 
 
-def test_a_value_that_both_changed_waits_for_a_decision(editor: Editor, borrower: Record) -> None:
+def test_a_field_changed_by_both_users_requires_a_choice(editor: Editor, borrower: Record) -> None:
     form = editor.open()
-    moved(borrower, email="theirs@bakery.example")
-    clash = fields(is_refused(editor.post(form | {"email": "mine@bakery.example"}, "preview"), 409))
-    assert "choice-email" not in clash
-    assert "Choose a value for each field." in is_refused(editor.post(clash, "preview"), 409)
+    change_copy(borrower, email="theirs@bakery.example")
+    conflict = fields(html_of_error(editor.post(form | {"email": "mine@bakery.example"}, "preview"), 409))
+    assert "choice-email" not in conflict
+    assert "Choose a value for each field." in html_of_error(editor.post(conflict, "preview"), 409)
 
 
-def test_mine_is_sent_when_i_say_so(editor: Editor, borrower: Record, portal_service: Sandbox) -> None:
+def test_choosing_my_value_sends_it(editor: Editor, borrower: Record, portal_service: Sandbox) -> None:
     form = editor.open()
-    moved(borrower, email="theirs@bakery.example")
-    clash = fields(html(editor.post(form | {"email": "mine@bakery.example"}, "preview")))
-    preview = editor.post(clash | {"choice-email": "yours"}, "preview")
+    change_copy(borrower, email="theirs@bakery.example")
+    conflict = fields(html(editor.post(form | {"email": "mine@bakery.example"}, "preview")))
+    preview = editor.post(conflict | {"choice-email": "yours"}, "preview")
     editor.post(fields(html(preview)) | {"reason": ""}, "send")
     assert sent(portal_service) == {"email": "mine@bakery.example"}
 
 
-def test_theirs_stays_when_i_say_so(editor: Editor, borrower: Record, portal_service: Sandbox) -> None:
+def test_choosing_the_saved_value_leaves_it_unchanged(
+    editor: Editor, borrower: Record, portal_service: Sandbox
+) -> None:
     form = editor.open()
-    moved(borrower, email="theirs@bakery.example")
+    change_copy(borrower, email="theirs@bakery.example")
     typed = {"email": "mine@bakery.example", "phone": "5125550143"}
-    clash = fields(html(editor.post(form | typed, "preview")))
-    preview = editor.post(clash | {"choice-email": "theirs"}, "preview")
+    conflict = fields(html(editor.post(form | typed, "preview")))
+    preview = editor.post(conflict | {"choice-email": "theirs"}, "preview")
     editor.post(fields(html(preview)) | {"reason": ""}, "send")
     assert sent(portal_service) == {"phone": "5125550143"}
 
 
-def test_what_only_they_changed_stays_by_default(
+def test_another_users_change_is_the_default_choice(
     editor: Editor, borrower: Record, portal_service: Sandbox
 ) -> None:
     form = editor.open()
-    moved(borrower, address=json.loads(borrower.answer)["address"] | {"line_2": "Floor 2"})
-    clash = fields(is_refused(editor.post(form | {"phone": "5125550143"}, "preview"), 409))
-    assert (clash["choice-address"], clash["choice-phone"]) == ("theirs", "yours")
-    editor.post(fields(html(editor.post(clash, "preview"))) | {"reason": ""}, "send")
+    change_copy(borrower, address=json.loads(borrower.answer)["address"] | {"line_2": "Floor 2"})
+    conflict = fields(html_of_error(editor.post(form | {"phone": "5125550143"}, "preview"), 409))
+    assert (conflict["choice-address"], conflict["choice-phone"]) == ("theirs", "yours")
+    editor.post(fields(html(editor.post(conflict, "preview"))) | {"reason": ""}, "send")
     assert sent(portal_service) == {"phone": "5125550143"}
 
 
-def test_a_copy_that_moves_again_is_shown_again(editor: Editor, borrower: Record) -> None:
+def test_a_second_change_is_shown_again(editor: Editor, borrower: Record) -> None:
     form = editor.open()
-    moved(borrower, email="theirs@bakery.example")
-    clash = fields(html(editor.post(form | {"email": "mine@bakery.example"}, "preview")))
-    moved(borrower, email="again@bakery.example")
-    page = is_refused(editor.post(clash | {"choice-email": "yours"}, "preview"), 409)
+    change_copy(borrower, email="theirs@bakery.example")
+    conflict = fields(html(editor.post(form | {"email": "mine@bakery.example"}, "preview")))
+    change_copy(borrower, email="again@bakery.example")
+    page = html_of_error(editor.post(conflict | {"choice-email": "yours"}, "preview"), 409)
     assert "again" in text(page)
 
 
-def test_a_copy_that_moved_after_the_check_is_not_overwritten(
+def test_a_change_after_the_review_is_not_overwritten(
     editor: Editor, borrower: Record, portal_service: Sandbox
 ) -> None:
     preview = editor.checked(email="mine@bakery.example")
-    moved(borrower, email="theirs@bakery.example")
-    is_refused(editor.post(preview | {"reason": ""}, "send"), 409)
+    change_copy(borrower, email="theirs@bakery.example")
+    html_of_error(editor.post(preview | {"reason": ""}, "send"), 409)
     assert not portal_service.calls
 
 
-def test_what_cannot_be_edited_is_no_conflict(editor: Editor, borrower: Record) -> None:
+def test_a_change_to_a_read_only_field_is_no_conflict(editor: Editor, borrower: Record) -> None:
     form = editor.open()
-    moved(borrower, website="https://bakery.example", industry="Food")
+    change_copy(borrower, website="https://bakery.example", industry="Food")
     assert editor.post(form | {"email": "mine@bakery.example"}, "preview").status_code == 200
 
 
-def test_a_copy_that_is_not_kept_any_more_asks_for_every_difference(
+def test_without_the_original_copy_every_difference_needs_a_choice(
     editor: Editor, borrower: Record, portal_service: Sandbox
 ) -> None:
     form = editor.open()
-    moved(borrower, email="theirs@bakery.example").snapshots.all().delete()
-    clash = fields(is_refused(editor.post(form | {"phone": "5125550143"}, "preview"), 409))
+    change_copy(borrower, email="theirs@bakery.example").snapshots.all().delete()
+    conflict = fields(html_of_error(editor.post(form | {"phone": "5125550143"}, "preview"), 409))
     chosen = {"choice-email": "theirs", "choice-phone": "yours"}
-    editor.post(fields(html(editor.post(clash | chosen, "preview"))) | {"reason": ""}, "send")
+    editor.post(fields(html(editor.post(conflict | chosen, "preview"))) | {"reason": ""}, "send")
     assert sent(portal_service) == {"phone": "5125550143"}
 
 
-def test_what_became_known_meanwhile_stays_unless_it_was_typed(
-    servicer: Browser, portal_service: Sandbox
-) -> None:
+def test_a_newly_loaded_value_is_the_default_unless_typed(servicer: Browser, portal_service: Sandbox) -> None:
     user = portal_service.world.individual()
     item = store.Observation(kind=Kind.BORROWER, uuid=user["uuid"], borrower_uuid=user["uuid"], label="Maya")
     editor = Editor(servicer, store.save([item], source=Source.STAFF)[0])
     form = editor.open() | {"phone": "5125550143"}
     given.save_answer(user)
-    clash = fields(is_refused(editor.post(form, "preview"), 409))
-    assert clash["choice-email"] == "theirs"
-    assert "choice-phone" not in clash
-    preview = editor.post(clash | {"choice-phone": "yours"}, "preview")
+    conflict = fields(html_of_error(editor.post(form, "preview"), 409))
+    assert conflict["choice-email"] == "theirs"
+    assert "choice-phone" not in conflict
+    preview = editor.post(conflict | {"choice-phone": "yours"}, "preview")
     editor.post(fields(html(preview)) | {"reason": ""}, "send")
     assert sent(portal_service) == {"phone": "5125550143"}

@@ -1,4 +1,4 @@
-"""Whatever is typed or uploaded is sent as it must be, or refused with a sentence."""
+"""Invalid or hostile input and uploads on the profile form are rejected with a message."""
 
 import re
 from typing import Any
@@ -9,76 +9,74 @@ from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
 from hypothesis import HealthCheck
-from hypothesis import given as drawn
-from hypothesis import settings as effort
-from hypothesis import strategies as some
+from hypothesis import given as for_any
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from servicing import rules
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
-from tests.portal.borrowers.editor import SSN, WITH_SSN, Editor, fields, html, is_refused
+from tests.portal.borrowers.editor import SSN, WITH_SSN, Editor, fields, html, html_of_error
 
 BILLION_LAUGHS = (
     b'<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]><a>&c;</a>'
 )
 
 
-def test_every_error_is_told_at_once(editor: Editor, portal_service: Sandbox) -> None:
-    wrong = {"first_name": "AT&T", "email": "x", "phone": "1", "zip": "99999"}
-    page = is_refused(editor.check(**wrong))
+def test_all_errors_are_shown_at_once(editor: Editor, portal_service: Sandbox) -> None:
+    invalid = {"first_name": "AT&T", "email": "x", "phone": "1", "zip": "99999"}
+    page = html_of_error(editor.check(**invalid))
     assert "Fix 4 fields. Nothing was sent." in page
     assert "“&amp;” at position 3 isn’t allowed; write “and”." in page
-    assert fields(page).items() >= wrong.items()
+    assert fields(page).items() >= invalid.items()
 
 
 @pytest.mark.parametrize("hostile", ["x" * 10_000, "a\0b", b"a\xed\xa0\x80", b"\xff\xfe", "\u202e"])
 @pytest.mark.parametrize("name", ["first_name", "email", "phone", "line_1", "city", "state", "zip"])
-def test_hostile_text_is_refused_with_a_sentence(
-    editor: Editor, name: str, hostile: Any, portal_service: Sandbox
-) -> None:
-    is_refused(editor.check(**{name: hostile}))
+def test_hostile_text_is_rejected(editor: Editor, name: str, hostile: Any, portal_service: Sandbox) -> None:
+    html_of_error(editor.check(**{name: hostile}))
     assert not portal_service.calls
 
 
 @pytest.mark.parametrize("name", ["version", "seen", "choice-email", "reason"])
 @pytest.mark.parametrize("hostile", ["x" * 10_000, "a\0b", b"\xed\xa0\x80", "%"])
-def test_hostile_hidden_fields_break_nothing(editor: Editor, name: str, hostile: Any) -> None:
+def test_hostile_hidden_fields_cause_no_server_error(editor: Editor, name: str, hostile: Any) -> None:
     assert editor.check(email="new@bakery.example", **{name: hostile}).status_code in (200, 409, 422)
 
 
-@effort(
+@hypothesis_settings(
     max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@drawn(data=some.data())
-def test_whatever_is_typed_never_breaks_a_page(of_person: Editor, data: some.DataObject) -> None:
-    texts = some.text(some.characters(codec="utf-8"), max_size=60)
-    strange = texts | some.sampled_from(["x" * 10_000, b"\xed\xa0\x80", "\0", "2024-02-30", "on"])
-    names = [*of_person.open(), "dob", "dob_month", "dob_day", "dob_year", "with_ssn", "seen", "action"]
-    typed = data.draw(some.dictionaries(some.sampled_from(names), strange, max_size=6))
-    form = of_person.open() | typed
-    answer = of_person.post(form, form.get("action", "preview"))
+@for_any(data=st.data())
+def test_random_input_causes_no_server_error(person_editor: Editor, data: st.DataObject) -> None:
+    texts = st.text(st.characters(codec="utf-8"), max_size=60)
+    strange = texts | st.sampled_from(["x" * 10_000, b"\xed\xa0\x80", "\0", "2024-02-30", "on"])
+    names = [*person_editor.open(), "dob", "dob_month", "dob_day", "dob_year", "with_ssn", "seen", "action"]
+    typed = data.draw(st.dictionaries(st.sampled_from(names), strange, max_size=6))
+    form = person_editor.open() | typed
+    answer = person_editor.post(form, form.get("action", "preview"))
     assert answer.status_code in (200, 204, 409, 422)
 
 
-@effort(
+@hypothesis_settings(
     max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@drawn(data=some.data())
-def test_whatever_was_told_can_be_edited(
-    servicer: Browser, portal_service: Sandbox, data: some.DataObject
+@for_any(data=st.data())
+def test_any_profile_from_the_service_can_be_edited(
+    servicer: Browser, portal_service: Sandbox, data: st.DataObject
 ) -> None:
-    texts = some.text(some.characters(codec="utf-8"), max_size=30)
-    strange = some.none() | texts | some.integers() | some.just("x" * 5_000) | some.lists(texts, max_size=2)
+    texts = st.text(st.characters(codec="utf-8"), max_size=30)
+    strange = st.none() | texts | st.integers() | st.just("x" * 5_000) | st.lists(texts, max_size=2)
     user = portal_service.world.individual()
-    names = some.sampled_from([name for name in user if name != "uuid"])
-    address = some.dictionaries(some.sampled_from([*user["address"]]), strange)
-    told = data.draw(some.dictionaries(names, strange) | some.fixed_dictionaries({"address": address}))
-    editor = Editor(servicer, given.save_answer(user | told))
+    names = st.sampled_from([name for name in user if name != "uuid"])
+    address = st.dictionaries(st.sampled_from([*user["address"]]), strange)
+    changes = data.draw(st.dictionaries(names, strange) | st.fixed_dictionaries({"address": address}))
+    editor = Editor(servicer, given.save_answer(user | changes))
     assert "No changes to send." in html(editor.check())
     assert editor.check(email="new@maya.example").status_code == 200
 
@@ -92,26 +90,30 @@ def test_whatever_was_told_can_be_edited(
         (("4", "19", "1887"), "is before 1900"),
     ],
 )
-def test_a_date_that_cannot_be_is_refused(of_person: Editor, day: tuple[str, ...], words: str) -> None:
+def test_an_invalid_date_of_birth_is_rejected(
+    person_editor: Editor, day: tuple[str, ...], words: str
+) -> None:
     typed = dict(zip(("dob_month", "dob_day", "dob_year"), day, strict=True))
-    page = is_refused(of_person.check(**typed))
+    page = html_of_error(person_editor.check(**typed))
     assert words in page
     assert re.search(r"<details[^>]* open>", page)
 
 
 @pytest.mark.parametrize(("days", "status"), [(0, 200), (1, 422)])
-def test_eighteen_is_exact(of_person: Editor, settings: LazySettings, days: int, status: int) -> None:
+def test_a_person_must_be_18_to_the_day(
+    person_editor: Editor, settings: LazySettings, days: int, status: int
+) -> None:
     with time_machine.travel("2026-06-15 20:00:00 +0000"):
         today = rules.today_in(settings.SERVICING_TIME_ZONE)
         youngest = {"dob_month": "6", "dob_day": str(today.day + days), "dob_year": str(today.year - 18)}
-        assert of_person.check(**youngest).status_code == status
+        assert person_editor.check(**youngest).status_code == status
 
 
 @pytest.mark.parametrize("again", ["219-09-9998", "", "12"])
-def test_an_ssn_is_typed_twice_and_never_shown(
-    of_person: Editor, portal_service: Sandbox, again: str
+def test_a_mismatched_ssn_is_rejected_and_not_shown(
+    person_editor: Editor, portal_service: Sandbox, again: str
 ) -> None:
-    page = is_refused(of_person.send({"ssn": SSN, "ssn_again": again}, **WITH_SSN))
+    page = html_of_error(person_editor.send({"ssn": SSN, "ssn_again": again}, **WITH_SSN))
     assert "2190" not in page
     assert "219-09" not in page
     assert not portal_service.calls
@@ -138,33 +140,33 @@ def test_an_ssn_is_typed_twice_and_never_shown(
         ("credit_report", b"<a/>" + b" " * 1_100_000, "larger than 1 MB"),
     ],
 )
-def test_a_file_that_is_no_report_is_refused(
+def test_an_invalid_report_is_rejected(
     editor: Editor, portal_service: Sandbox, settings: LazySettings, name: str, content: bytes, words: str
 ) -> None:
     settings.UPLOAD_LIMIT_MB = 1
     file = {name: SimpleUploadedFile("report", content)}
-    assert words in is_refused(editor.send(file, **{f"with_{name}": "on"}))
+    assert words in html_of_error(editor.send(file, **{f"with_{name}": "on"}))
     assert not portal_service.calls
 
 
-def test_a_report_that_was_announced_must_come(editor: Editor, portal_service: Sandbox) -> None:
-    assert "Choose a file" in is_refused(editor.send(with_asset_report="on"))
+def test_a_selected_report_requires_a_file(editor: Editor, portal_service: Sandbox) -> None:
+    assert "Choose a file" in html_of_error(editor.send(with_asset_report="on"))
     assert not portal_service.calls
 
 
-def test_a_refused_sending_asks_for_the_file_again(of_person: Editor, portal_service: Sandbox) -> None:
+def test_a_rejected_form_asks_for_the_file_again(person_editor: Editor, portal_service: Sandbox) -> None:
     file = SimpleUploadedFile("assets.json", b"{}")
-    page = is_refused(of_person.send({"asset_report": file}, with_asset_report="on", **WITH_SSN))
+    page = html_of_error(person_editor.send({"asset_report": file}, with_asset_report="on", **WITH_SSN))
     assert "Choose the file again." in page
     assert not portal_service.calls
 
 
-def test_a_chosen_file_is_measured_before_it_is_sent(editor: Editor, portal_service: Sandbox) -> None:
+def test_a_chosen_file_shows_its_size_before_sending(editor: Editor, portal_service: Sandbox) -> None:
     file = SimpleUploadedFile("credit.xml", b"<a>" + b" " * 20_000 + b"</a>")
     page = html(editor.post({"credit_report": file}, "measure", headers=htmx("")))
     assert re.search(r"20,007 bytes, \d\d after compression", page)
-    wrong = html(editor.post({"asset_report": SimpleUploadedFile("a.json", b"<a/>")}, "measure"))
-    assert "sd-note-bad" in wrong
+    invalid = html(editor.post({"asset_report": SimpleUploadedFile("a.json", b"<a/>")}, "measure"))
+    assert "sd-note-bad" in invalid
     assert editor.post({"other": SimpleUploadedFile("a.json", b"{}")}, "measure").status_code == 204
 
 
@@ -177,14 +179,12 @@ def test_an_upload_never_touches_the_disk(
     assert answer.status_code == 303
 
 
-def test_a_zip_code_of_a_bordering_state_is_sent_once_confirmed(
-    editor: Editor, portal_service: Sandbox
-) -> None:
+def test_a_confirmed_zip_of_a_bordering_state_is_sent(editor: Editor, portal_service: Sandbox) -> None:
     typed = {"state": "Texas", "zip": "73949", "city": "Texhoma"}
     assert "belongs to Oklahoma (OK), which borders Texas" in html(editor.check(**typed))
-    refused = editor.send(**typed)
-    assert refused.status_code == 422
-    assert "Then confirm." in html(refused)
+    rejected = editor.send(**typed)
+    assert rejected.status_code == 422
+    assert "Then confirm." in html(rejected)
     assert not portal_service.calls
     assert editor.send({"zip_checked": "on"}, **typed).status_code == 303
     assert "zip_checked" not in html(editor.check(email="new@bakery.example"))

@@ -1,4 +1,4 @@
-"""A key person is changed under their borrower, with the same check and the same proof."""
+"""Editing a key person: the same review, result and audit trail as for a borrower."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ from tests.portal.borrowers.editor import (
     Editor,
     fields,
     html,
-    is_refused,
+    html_of_error,
     phases,
     sent,
     text,
@@ -39,52 +39,52 @@ def maya(owner: Record) -> Record:
 
 
 @pytest.fixture
-def of_maya(servicer: Browser, maya: Record) -> Editor:
+def maya_editor(servicer: Browser, maya: Record) -> Editor:
     return Editor(servicer, maya)
 
 
-def test_a_title_and_an_ssn_are_sent_and_nothing_else(
-    of_maya: Editor, maya: Record, portal_service: Sandbox
-) -> None:
-    of_maya.send(TWICE, title="DIRECTOR", **WITH_SSN)
+def test_only_the_title_and_ssn_are_sent(maya_editor: Editor, maya: Record, portal_service: Sandbox) -> None:
+    maya_editor.send(TWICE, title="DIRECTOR", **WITH_SSN)
     assert portal_service.calls[-1].path == f"/v1/users/{maya.borrower_uuid}/key_people/{maya.uuid}"
     assert sent(portal_service).keys() == {"title", "ssn"}
     assert sent(portal_service)["title"] == "DIRECTOR"
     assert portal_service.world.received_ssn(maya.uuid) == "219099999"
 
 
-def test_the_result_tells_what_came_back(of_maya: Editor) -> None:
-    page = of_maya.result(TWICE, title="DIRECTOR", **BORN, **WITH_SSN)
+def test_result_counts_confirmed_and_unreturned_values(maya_editor: Editor) -> None:
+    page = maya_editor.result_page(TWICE, title="DIRECTOR", **BORN, **WITH_SSN)
     assert "Sent: 1 confirmed, 2 not returned" in page
 
 
-def test_an_address_that_comes_back_without_its_empty_lines_is_confirmed(of_maya: Editor) -> None:
-    assert "Sent: 1 confirmed" in of_maya.result(city="Springfield")
+def test_an_address_returned_without_empty_lines_is_confirmed(maya_editor: Editor) -> None:
+    assert "Sent: 1 confirmed" in maya_editor.result_page(city="Springfield")
 
 
-def test_what_the_service_altered_is_an_amber_row(of_maya: Editor, portal_service: Sandbox) -> None:
+def test_result_highlights_a_title_changed_by_the_service(
+    maya_editor: Editor, portal_service: Sandbox
+) -> None:
     portal_service.fail_next(UPDATE, changes={"title": "BENEFICIARY"})
-    page = of_maya.result(title="DIRECTOR")
+    page = maya_editor.result_page(title="DIRECTOR")
     assert '<tr class="sd-altered">' in page
     assert "added: </span>Beneficiary</ins>" in page
 
 
-def test_a_title_in_small_letters_is_the_same_title(of_maya: Editor, portal_service: Sandbox) -> None:
+def test_a_lowercase_title_is_the_same_title(maya_editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, changes={"title": "director"})
-    assert "1 confirmed" in of_maya.result(title="DIRECTOR")
-    assert "No changes to send." in html(of_maya.check(title="DIRECTOR"))
+    assert "1 confirmed" in maya_editor.result_page(title="DIRECTOR")
+    assert "No changes to send." in html(maya_editor.check(title="DIRECTOR"))
 
 
-def test_a_field_that_is_missing_in_the_answer_is_not_returned(
-    of_maya: Editor, maya: Record, portal_service: Sandbox
+def test_a_field_missing_from_the_answer_shows_as_not_returned(
+    maya_editor: Editor, maya: Record, portal_service: Sandbox
 ) -> None:
     answer = {name: value for name, value in json.loads(maya.answer).items() if name != "phone"}
     portal_service.fail_next(UPDATE, body=answer | {"email": "new@maya.example"}, commit=True)
-    page = of_maya.result(email="new@maya.example", phone="5125550143")
+    page = maya_editor.result_page(email="new@maya.example", phone="5125550143")
     assert "Sent: 1 confirmed, 1 not returned" in page
 
 
-def test_a_title_nobody_heard_of_is_left_alone(
+def test_an_unknown_title_on_file_does_not_block_other_changes(
     servicer: Browser, owner: Record, portal_service: Sandbox
 ) -> None:
     user = json.loads(owner.answer)
@@ -104,10 +104,10 @@ def test_a_title_nobody_heard_of_is_left_alone(
         ({"first_name": "José"}, "write “e”"),
     ],
 )
-def test_a_name_that_is_refused_is_kept_with_the_reason(
-    of_maya: Editor, typed: dict[str, str], words: str
+def test_a_rejected_name_is_shown_again_with_the_reason(
+    maya_editor: Editor, typed: dict[str, str], words: str
 ) -> None:
-    page = is_refused(of_maya.check(**typed))
+    page = html_of_error(maya_editor.check(**typed))
     assert words in page
     assert fields(page).items() >= typed.items()
 
@@ -119,27 +119,27 @@ def test_a_name_that_is_refused_is_kept_with_the_reason(
         ({"dob": "2020-01-01"}, "This person is"),
     ],
 )
-def test_title_and_age_are_checked(of_maya: Editor, typed: dict[str, str], words: str) -> None:
-    assert words in is_refused(of_maya.check(**typed))
+def test_title_and_age_are_checked(maya_editor: Editor, typed: dict[str, str], words: str) -> None:
+    assert words in html_of_error(maya_editor.check(**typed))
 
 
-def test_there_are_no_reports_of_a_key_person(of_maya: Editor, portal_service: Sandbox) -> None:
-    assert "with_asset_report" not in of_maya.open()
-    assert "No changes to send." in html(of_maya.check(with_asset_report="on"))
+def test_a_key_person_has_no_reports(maya_editor: Editor, portal_service: Sandbox) -> None:
+    assert "with_asset_report" not in maya_editor.open()
+    assert "No changes to send." in html(maya_editor.check(with_asset_report="on"))
 
 
-def test_a_stale_form_is_refused_with_all_three_values(of_maya: Editor, owner: Record) -> None:
-    form = of_maya.open()
+def test_a_stale_form_shows_all_three_values(maya_editor: Editor, owner: Record) -> None:
+    form = maya_editor.open()
     user = json.loads(owner.answer)
     user["key_people"][0]["title"] = "BENEFICIARY"
     given.save_answer(user)
-    read = text(is_refused(of_maya.post(form | {"title": "DIRECTOR"}, "preview"), 409))
+    read = text(html_of_error(maya_editor.post(form | {"title": "DIRECTOR"}, "preview"), 409))
     for title in ("Owner", "Beneficiary", "Director"):
         assert title in read
 
 
-def test_the_trail_says_whose_key_person_was_changed(of_maya: Editor, owner: Record) -> None:
-    of_maya.send(TWICE, title="DIRECTOR", **WITH_SSN)
+def test_audit_trail_names_the_key_person_and_borrower(maya_editor: Editor, owner: Record) -> None:
+    maya_editor.send(TWICE, title="DIRECTOR", **WITH_SSN)
     assert phases() == ["attempt", "outcome confirmed"]
     attempt = Entry.objects.get(action=UPDATE, phase="attempt")
     assert attempt.subject_label == f"Maya June Lindqvist of {owner}"
@@ -147,24 +147,24 @@ def test_the_trail_says_whose_key_person_was_changed(of_maya: Editor, owner: Rec
     assert WriteIntent.objects.get().borrower_uuid == owner.uuid
 
 
-def test_two_clicks_send_once(of_maya: Editor, portal_service: Sandbox) -> None:
-    preview = of_maya.checked(title="DIRECTOR") | {"reason": ""}
-    first, second = (of_maya.post(preview, "send") for _ in range(2))
+def test_two_clicks_send_once(maya_editor: Editor, portal_service: Sandbox) -> None:
+    preview = maya_editor.checked(title="DIRECTOR") | {"reason": ""}
+    first, second = (maya_editor.post(preview, "send") for _ in range(2))
     assert first["Location"] == second["Location"]
     assert len(portal_service.calls) == 1
 
 
 def test_a_person_of_another_borrower_is_not_found(
-    servicer: Browser, of_maya: Editor, borrower: Record
+    servicer: Browser, maya_editor: Editor, borrower: Record
 ) -> None:
-    url = of_maya.url.replace(of_maya.url.split("/")[2], borrower.uuid)
+    url = maya_editor.url.replace(maya_editor.url.split("/")[2], borrower.uuid)
     assert servicer.get(url).status_code == 404
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.AUDITOR, Role.ADMIN])
-def test_needs_a_role_that_lends(role: Role, of_maya: Editor, portal_service: Sandbox) -> None:
+def test_other_roles_cannot_edit(role: Role, maya_editor: Editor, portal_service: Sandbox) -> None:
     browser = browser_of(role)
-    assert browser.get(of_maya.url).status_code == 403
+    assert browser.get(maya_editor.url).status_code == 403
     typed: dict[str, Any] = {"title": "DIRECTOR", "action": "preview"}
-    assert browser.post(of_maya.url, typed).status_code == 403
+    assert browser.post(maya_editor.url, typed).status_code == 403
     assert not portal_service.calls

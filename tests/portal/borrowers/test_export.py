@@ -1,4 +1,4 @@
-"""The list of borrowers as a file: what is shown, all that match, and nothing that a spreadsheet would run."""
+"""Exporting the list of borrowers as CSV: its columns, rows, file name and audit entry."""
 
 import csv
 import io
@@ -13,59 +13,59 @@ from servicing.sandbox import Sandbox
 from tests import given
 
 
-def lines(browser: Browser, query: str = "") -> list[list[str]]:
-    """The rows of the file, its heads first."""
+def export_rows(browser: Browser, query: str = "") -> list[list[str]]:
+    """Return the rows of the file, header first."""
     answer = browser.get(f"/borrowers/export/{query}")
     assert answer.status_code == 200
     return list(csv.reader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
 
 
-def test_it_holds_the_chosen_columns_of_the_rows_shown(viewer: Browser, portal_service: Sandbox) -> None:
+def test_export_has_the_chosen_columns(viewer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service, first_name="Acme LLC", phone="5125550143")
     viewer.post("/borrowers/", {"column": ["phone", "lines"]})
-    assert lines(viewer) == [
+    assert export_rows(viewer) == [
         ["Name", "Phone", "Lines", "ID"],
         ["Acme LLC", "5125550143", "0", borrower.uuid],
     ]
 
 
-def test_it_holds_this_page_or_all_that_match(viewer: Browser) -> None:
+def test_export_has_one_page_or_all_matches(viewer: Browser) -> None:
     for number in range(30):
         Record.objects.create(kind=Kind.BORROWER, uuid=f"b-{number}", label=f"B{number:02}", state="TX")
     Record.objects.create(kind=Kind.BORROWER, uuid="other", label="Elsewhere", state="CO")
-    assert [row[0] for row in lines(viewer, "?state=TX&sort=name&page=2")[1:]] == [
+    assert [row[0] for row in export_rows(viewer, "?state=TX&sort=name&page=2")[1:]] == [
         f"B{n}" for n in range(25, 30)
     ]
-    assert [row[0] for row in lines(viewer, "?state=TX&sort=name&all=1")[1:]] == [
+    assert [row[0] for row in export_rows(viewer, "?state=TX&sort=name&all=1")[1:]] == [
         f"B{n:02}" for n in range(30)
     ]
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
-def test_no_cell_is_a_formula(viewer: Browser, start: str) -> None:
+def test_formulas_are_escaped(viewer: Browser, start: str) -> None:
     Record.objects.create(kind=Kind.BORROWER, uuid="b-1", label=f"{start}1+1")
-    assert lines(viewer)[1][0] == f"'{start}1+1"
+    assert export_rows(viewer)[1][0] == f"'{start}1+1"
 
 
-def test_its_name_says_what_narrowed_it(viewer: Browser) -> None:
+def test_file_name_lists_the_filters(viewer: Browser) -> None:
     answer = viewer.get("/borrowers/export/?state=TX&q=acme&all=1")
     name = f"borrowers-text-acme-state-texas-{timezone.localdate()}.csv"
     assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
 
 
-def test_it_leaves_one_entry_with_its_filters_and_count(viewer: Browser, portal_service: Sandbox) -> None:
+def test_export_is_recorded_with_filters_and_row_count(viewer: Browser, portal_service: Sandbox) -> None:
     given.borrower(portal_service)
-    lines(viewer, "?q=llc&state=OR&all=1")
+    export_rows(viewer, "?q=llc&state=OR&all=1")
     entry = Entry.objects.get(action="borrowers.export")
     assert entry.detail == {"query": "llc", "filters": {"state": "OR"}, "rows": 1}
     assert entry.subject_label == "all that match"
 
 
-def test_it_is_not_made_by_a_post(viewer: Browser) -> None:
+def test_post_is_not_allowed(viewer: Browser) -> None:
     assert viewer.post("/borrowers/export/").status_code == 405
 
 
-def test_a_tax_number_that_was_searched_for_stays_out_of_the_trail(viewer: Browser) -> None:
+def test_a_searched_ssn_is_hidden_in_the_audit_trail(viewer: Browser) -> None:
     viewer.get("/borrowers/export/?q=219-09-9999+acme")
     entry = Entry.objects.get(action="borrowers.export")
     assert entry.detail["query"] == "[hidden] acme"

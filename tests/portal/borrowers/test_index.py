@@ -1,4 +1,4 @@
-"""The list of borrowers that this desk knows, with what each one has."""
+"""The list of borrowers on file: its rows, filters, sorting, paging and columns."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ def rows(browser: Browser, query: str = "") -> str:
     return answer.content.decode()
 
 
-def test_a_row_tells_who_it_is_and_what_it_has(viewer: Browser, portal_service: Sandbox) -> None:
+def test_a_row_shows_the_borrower_and_its_figures(viewer: Browser, portal_service: Sandbox) -> None:
     people = [{"first_name": "Elena", "last_name": "Ortiz"}, {"first_name": "Priya"}]
     borrower = given.borrower(
         portal_service, first_name="Northwind Baking Co LLC", phone="5125550143", key_people=people
@@ -38,15 +38,13 @@ def test_a_row_tells_who_it_is_and_what_it_has(viewer: Browser, portal_service: 
     assert f'href="/borrowers/{borrower.uuid}/"' in row
 
 
-def test_a_bare_identifier_is_listed_with_its_name(viewer: Browser) -> None:
+def test_a_borrower_with_only_an_id_is_listed_by_name(viewer: Browser) -> None:
     Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Northwind <LLC>")
     assert "Northwind &lt;LLC&gt;" in rows(viewer)
 
 
 @pytest.mark.parametrize("query", ["?q=northwind", "?q=(512)+555-0143", "?entity=CORPORATION", "?state=TX"])
-def test_it_is_narrowed_by_text_entity_and_state(
-    viewer: Browser, portal_service: Sandbox, query: str
-) -> None:
+def test_text_entity_and_state_filter_the_list(viewer: Browser, portal_service: Sandbox, query: str) -> None:
     place = {
         "line_1": "1 Main St",
         "city": "Austin",
@@ -62,7 +60,7 @@ def test_it_is_narrowed_by_text_entity_and_state(
     assert "Acme Farms" not in found
 
 
-def test_it_can_be_put_in_order_both_ways(viewer: Browser, portal_service: Sandbox) -> None:
+def test_names_sort_in_both_directions(viewer: Browser, portal_service: Sandbox) -> None:
     for name in ("Birch LLC", "Acorn LLC", "Cedar LLC"):
         given.borrower(portal_service, first_name=name)
     orders = [
@@ -72,7 +70,7 @@ def test_it_can_be_put_in_order_both_ways(viewer: Browser, portal_service: Sandb
     assert orders == [["Acorn LLC", "Birch LLC", "Cedar LLC"], ["Cedar LLC", "Birch LLC", "Acorn LLC"]]
 
 
-def test_it_is_paged_and_keeps_its_filters(viewer: Browser) -> None:
+def test_pages_keep_the_filters(viewer: Browser) -> None:
     for number in range(30):
         Record.objects.create(
             kind=Kind.BORROWER, uuid=f"b-{number}", label=f"Borrower {number:02}", state="TX"
@@ -84,14 +82,14 @@ def test_it_is_paged_and_keeps_its_filters(viewer: Browser) -> None:
     assert "state=TX" in second
 
 
-def listed(browser: Browser, query: str) -> str:
-    """The names in the table, in their order."""
+def listed_names(browser: Browser, query: str) -> str:
+    """Return the names in the table, in order."""
     return " ".join(re.findall(r'<th scope="row"><a [^>]*><b>([^<]+)</b></a>', rows(browser, query)))
 
 
 @pytest.fixture
-def three(portal_service: Sandbox) -> list[Record]:
-    """Late owes, Asker waits for a decision, Quiet has nothing."""
+def three_borrowers(portal_service: Sandbox) -> list[Record]:
+    """Save three borrowers: Late is past due, Asker has an open application, Quiet has no accounts."""
     late, asker, quiet = (
         given.borrower(portal_service, first_name=name, key_people=[]) for name in ("Late", "Asker", "Quiet")
     )
@@ -115,47 +113,47 @@ def three(portal_service: Sandbox) -> list[Record]:
         ("?past_due=yes&application=open", ""),
     ],
 )
-def test_it_is_narrowed_and_ordered_by_what_borrowers_have(
-    viewer: Browser, three: list[Record], query: str, names: str
+def test_accounts_filter_and_sort_the_list(
+    viewer: Browser, three_borrowers: list[Record], query: str, names: str
 ) -> None:
-    assert listed(viewer, query) == names
+    assert listed_names(viewer, query) == names
 
 
-def test_an_application_that_is_decided_is_no_longer_open(
-    viewer: Browser, portal_service: Sandbox, three: list[Record]
+def test_a_decided_application_is_no_longer_open(
+    viewer: Browser, portal_service: Sandbox, three_borrowers: list[Record]
 ) -> None:
     decided = Application(uuid="application-1", status=Decision(decision="APPROVED"))
-    store.save(store.observe(decided, borrower_uuid=three[1].uuid), source=Source.SERVICE)
-    assert listed(viewer, "?application=open") == ""
-    assert listed(viewer, "?q=status:approved") == "Asker"
+    store.save(store.observe(decided, borrower_uuid=three_borrowers[1].uuid), source=Source.SERVICE)
+    assert listed_names(viewer, "?application=open") == ""
+    assert listed_names(viewer, "?q=status:approved") == "Asker"
 
 
 @pytest.mark.parametrize(
     ("query", "names"), [("?checked=day", "New"), ("?checked=older", "Old"), ("?checked=never", "None")]
 )
-def test_it_is_narrowed_by_when_the_service_last_answered(viewer: Browser, query: str, names: str) -> None:
+def test_last_update_filters_the_list(viewer: Browser, query: str, names: str) -> None:
     now = timezone.now()
     for name, checked in (("New", now), ("Old", now - timedelta(days=40)), ("None", None)):
         Record.objects.create(kind=Kind.BORROWER, uuid=name, label=name, checked_at=checked)
-    assert listed(viewer, query) == names
+    assert listed_names(viewer, query) == names
 
 
-def test_it_is_narrowed_by_the_days_since_when_it_is_known(viewer: Browser) -> None:
+def test_date_added_filters_the_list(viewer: Browser) -> None:
     for day in (1, 2, 3):
-        made = Record.objects.create(kind=Kind.BORROWER, uuid=f"b-{day}", label=f"Day{day}")
-        # Evening in the business's zone, the next day in UTC.
-        Record.objects.filter(pk=made.pk).update(created_at=datetime(2026, 11, day + 1, 3, tzinfo=UTC))
-    assert listed(viewer, "?from=2026-11-02&to=2026-11-02") == "Day2"
-    assert listed(viewer, "?from=2026-11-02&sort=-created") == "Day2 Day3"
+        record = Record.objects.create(kind=Kind.BORROWER, uuid=f"b-{day}", label=f"Day{day}")
+        # This is evening in the business's time zone, but the next day in UTC.
+        Record.objects.filter(pk=record.pk).update(created_at=datetime(2026, 11, day + 1, 3, tzinfo=UTC))
+    assert listed_names(viewer, "?from=2026-11-02&to=2026-11-02") == "Day2"
+    assert listed_names(viewer, "?from=2026-11-02&sort=-created") == "Day2 Day3"
 
 
-def test_it_is_narrowed_by_who_added_it(servicer: Browser, viewer: Browser) -> None:
+def test_added_by_filters_the_list(servicer: Browser, viewer: Browser) -> None:
     for uuid, name in (("b-1", "Mine"), ("b-2", "Other")):
         servicer.post("/registry/add/", {"kind": "borrower", "uuid": uuid, "label": name})
     Record.objects.filter(uuid="b-2").update(created_by="Ana Silva")
     page = viewer.get("/borrowers/").content.decode()
     assert re.findall(r'<option value="(\w[^"]*)">Added by', page) == ["Ana Silva", "Servicer (servicer)"]
-    assert listed(viewer, "?owner=Ana+Silva") == "Other"
+    assert listed_names(viewer, "?owner=Ana+Silva") == "Other"
 
 
 @pytest.mark.parametrize(
@@ -171,11 +169,11 @@ def test_it_is_narrowed_by_who_added_it(servicer: Browser, viewer: Browser) -> N
         ("?q=colour:blue", "“colour:” isn’t an operator"),
     ],
 )
-def test_a_filter_that_means_nothing_is_said(viewer: Browser, query: str, words: str) -> None:
+def test_an_invalid_filter_is_reported(viewer: Browser, query: str, words: str) -> None:
     assert words in rows(viewer, query)
 
 
-def test_each_active_filter_is_a_chip_that_can_be_removed(viewer: Browser, portal_service: Sandbox) -> None:
+def test_each_active_filter_has_a_removable_chip(viewer: Browser, portal_service: Sandbox) -> None:
     given.borrower(portal_service)
     html = rows(viewer, "?q=LLC&state=TX&past_due=yes&sort=name&page=2")
     chips = re.findall(r'sd-chip-here">\s*([^<]+?)\s*<a href="([^"]+)"', html)
@@ -186,7 +184,7 @@ def test_each_active_filter_is_a_chip_that_can_be_removed(viewer: Browser, porta
     ]
 
 
-def test_the_head_of_a_column_says_and_turns_the_order(viewer: Browser, portal_service: Sandbox) -> None:
+def test_a_column_header_shows_and_reverses_the_order(viewer: Browser, portal_service: Sandbox) -> None:
     given.borrower(portal_service)
     heads = rows(viewer, "?sort=name&state=&q=")
     ascending = (
@@ -197,24 +195,24 @@ def test_the_head_of_a_column_says_and_turns_the_order(viewer: Browser, portal_s
     assert 'aria-sort="descending"' in rows(viewer, "?sort=-name")
 
 
-def test_equal_rows_keep_their_order_from_page_to_page(viewer: Browser) -> None:
+def test_paging_lists_tied_rows_once(viewer: Browser) -> None:
     Record.objects.bulk_create(
         Record(kind=Kind.BORROWER, uuid=f"b-{number}", label=f"N{number}", city="Austin")
         for number in range(60)
     )
-    pages = [listed(viewer, f"?sort=city&page={page}").split() for page in (1, 2, 3)]
+    pages = [listed_names(viewer, f"?sort=city&page={page}").split() for page in (1, 2, 3)]
     assert sorted(name for page in pages for name in page) == sorted(f"N{number}" for number in range(60))
 
 
 @pytest.mark.parametrize(("size", "count"), [("25", 25), ("50", 50), ("100", 60), ("7", 25)])
-def test_a_page_has_as_many_rows_as_chosen(viewer: Browser, size: str, count: int) -> None:
+def test_page_size_limits_the_rows(viewer: Browser, size: str, count: int) -> None:
     Record.objects.bulk_create(
         Record(kind=Kind.BORROWER, uuid=f"b-{number}", label="N") for number in range(60)
     )
     assert rows(viewer, f"?size={size}").count("data-row") == count
 
 
-def test_very_many_are_counted_up_to_a_limit_while_narrowed(viewer: Browser) -> None:
+def test_a_filtered_count_stops_at_a_limit(viewer: Browser) -> None:
     given.many(MAX_COUNTED + 30, kind=Kind.BORROWER, state="TX")
     assert "1 to 25 of 10,000+<" in rows(viewer, "?state=TX")
     assert "of 10,000<" not in rows(viewer, "?state=TX")
@@ -222,9 +220,7 @@ def test_very_many_are_counted_up_to_a_limit_while_narrowed(viewer: Browser) -> 
     assert f"10,026 to {MAX_COUNTED + 30:,} of" in rows(viewer, "?page=999")
 
 
-def test_a_swapped_list_brings_its_total_and_its_state_along(
-    viewer: Browser, portal_service: Sandbox
-) -> None:
+def test_an_htmx_list_includes_its_total_sort_and_size(viewer: Browser, portal_service: Sandbox) -> None:
     given.borrower(portal_service)
     html = rows(viewer, "?sort=name&size=50&q=llc")
     assert '<span class="sd-count" id="borrower-total" hx-swap-oob="true">1</span>' in html
@@ -233,12 +229,12 @@ def test_a_swapped_list_brings_its_total_and_its_state_along(
     assert "hx-swap-oob" not in viewer.get("/borrowers/").content.decode()
 
 
-def test_the_address_that_is_shown_holds_no_empty_filters(viewer: Browser) -> None:
+def test_the_pushed_url_omits_empty_filters(viewer: Browser) -> None:
     answer = viewer.get("/borrowers/?q=a&state=&entity=&page=2", headers=htmx("borrower-rows"))
     assert answer["HX-Push-Url"] == "/borrowers/?q=a&page=2"
 
 
-def test_columns_are_chosen_once_and_kept(viewer: Browser, portal_service: Sandbox) -> None:
+def test_chosen_columns_are_saved_until_reset(viewer: Browser, portal_service: Sandbox) -> None:
     given.borrower(portal_service, email="ap@north.example")
     answer = viewer.post("/borrowers/?q=llc&sort=name", {"column": ["email", "loans", "evil"]})
     assert (answer.status_code, answer["Location"]) == (303, "/borrowers/?q=llc&sort=name")
@@ -248,22 +244,20 @@ def test_columns_are_chosen_once_and_kept(viewer: Browser, portal_service: Sandb
     assert "Latest decision" in rows(viewer)
 
 
-def test_one_person_does_not_choose_columns_for_another(
-    viewer: Browser, servicer: Browser, portal_service: Sandbox
-) -> None:
+def test_columns_are_chosen_per_user(viewer: Browser, servicer: Browser, portal_service: Sandbox) -> None:
     given.borrower(portal_service)
     viewer.post("/borrowers/", {"column": ["email"]})
     assert "Latest decision" in rows(servicer)
 
 
-def test_a_list_has_one_menu_for_all_rows(viewer: Browser, portal_service: Sandbox) -> None:
+def test_rows_share_one_menu(viewer: Browser, portal_service: Sandbox) -> None:
     given.borrower(portal_service)
     given.borrower(portal_service)
     assert rows(viewer).count("data-menu-of=") == 2
     assert rows(viewer).count("Print summary</a>") == 1
 
 
-def test_a_row_menu_says_why_an_act_is_not_offered(
+def test_the_row_menu_explains_a_disabled_action(
     viewer: Browser, servicer: Browser, portal_service: Sandbox
 ) -> None:
     borrower = given.borrower(portal_service)
@@ -273,17 +267,17 @@ def test_a_row_menu_says_why_an_act_is_not_offered(
     assert "New application<small>Requires the servicer or supervisor role</small>" in rows(viewer)
 
 
-def test_an_archived_borrower_is_gone(viewer: Browser, portal_service: Sandbox) -> None:
+def test_an_archived_borrower_is_not_listed(viewer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     Record.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
     assert borrower.uuid not in rows(viewer)
 
 
-def test_an_empty_list_says_how_borrowers_come_here(viewer: Browser) -> None:
+def test_an_empty_list_shows_none_on_file(viewer: Browser) -> None:
     assert "None on file" in rows(viewer)
 
 
-def test_filters_that_hide_everybody_say_so(viewer: Browser, portal_service: Sandbox) -> None:
+def test_filters_without_matches_show_a_message(viewer: Browser, portal_service: Sandbox) -> None:
     given.borrower(portal_service)
     assert "Nothing matches" in rows(viewer, "?q=nobody+like+this")
 
@@ -291,15 +285,17 @@ def test_filters_that_hide_everybody_say_so(viewer: Browser, portal_service: San
 @pytest.mark.parametrize(
     "query", ["?sort=evil", "?page=x", "?size=7", "?entity=%00", "?q=%00%22", "?state=" + "x" * 999]
 )
-def test_what_is_not_understood_breaks_nothing(viewer: Browser, portal_service: Sandbox, query: str) -> None:
+def test_invalid_parameters_do_not_break_the_list(
+    viewer: Browser, portal_service: Sandbox, query: str
+) -> None:
     given.borrower(portal_service)
     assert rows(viewer, query).strip().startswith('<div id="borrower-rows"')
 
 
-def test_only_who_may_is_offered_to_onboard(viewer: Browser, servicer: Browser) -> None:
+def test_only_a_servicer_is_offered_onboarding(viewer: Browser, servicer: Browser) -> None:
     assert 'href="/borrowers/new/"' not in viewer.get("/borrowers/").content.decode()
     assert 'href="/borrowers/new/"' in servicer.get("/borrowers/").content.decode()
 
 
-def test_a_fragment_holds_the_rows_alone(viewer: Browser) -> None:
+def test_an_htmx_fragment_has_only_the_rows(viewer: Browser) -> None:
     assert rows(viewer).strip().startswith('<div id="borrower-rows"')

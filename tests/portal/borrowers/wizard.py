@@ -1,4 +1,4 @@
-"""Onboarding as a person does it: what is typed on each step, and the buttons that lead to the next."""
+"""Drives the onboarding form: sample input for each step, and a wizard that submits it."""
 
 import re
 from typing import Any
@@ -41,22 +41,22 @@ PRIYA = ELENA | {
     "dob_year": "1987",
 }
 CREATE = "borrowers.create_commercial"
-PHONE_REFUSED = {"status": 422, "message": "phone must be a valid US phone number"}
+PHONE_REJECTED = {"status": 422, "message": "phone must be a valid US phone number"}
 SIGNED = {"ein": EIN, "ein_again": EIN, "checked": "on"}
 
 
 def people(*persons: dict[str, str]) -> dict[str, str]:
-    """The fields of the people step."""
+    """Return the fields of the key people step."""
     return {f"person-{n}-{name}": text for n, person in enumerate(persons) for name, text in person.items()}
 
 
 class Wizard:
-    """One draft in one browser."""
+    """Fills in one draft in one browser."""
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
-        first = html(browser.get("/borrowers/new/"))
-        self.url = found(r'action="(/borrowers/new/[0-9a-f-]{36}/)business/"', first)
+        page = html(browser.get("/borrowers/new/"))
+        self.url = find(r'action="(/borrowers/new/[0-9a-f-]{36}/)business/"', page)
 
     def get(self, step: str) -> HttpResponse:
         return self.browser.get(f"{self.url}{step}/")
@@ -65,19 +65,19 @@ class Wizard:
         return self.browser.post(f"{self.url}{step}/", typed | {"act": act}, **headers)
 
     def fill(self, *persons: dict[str, str], **business: str) -> "Wizard":
-        """Every step but the last."""
+        """Fill in every step but the last."""
         self.post("business", BUSINESS | business)
         self.post("address", ADDRESS)
         self.post("people", people(*(persons or (ELENA, PRIYA))))
         return self
 
     def hidden(self) -> dict[str, str]:
-        """What the last step carries unseen."""
+        """Return the hidden fields of the last step."""
         page = html(self.get("review"))
-        return {name: found(rf'name="{name}" value="([^"]*)"', page) for name in ("submit_id", "seen")}
+        return {name: find(rf'name="{name}" value="([^"]*)"', page) for name in ("submit_id", "seen")}
 
     def send(self, typed: dict[str, str] | None = None, **headers: Any) -> HttpResponse:
-        """Press the last button."""
+        """Submit the last step."""
         return self.post("review", self.hidden() | SIGNED | (typed or {}), **headers)
 
 
@@ -85,18 +85,18 @@ def html(response: Any) -> str:
     return response.content.decode()
 
 
-def found(pattern: str, text: str) -> str:
+def find(pattern: str, text: str) -> str:
     match = re.search(pattern, text)
     assert match, f"{pattern} is not on the page"
     return match[1]
 
 
 def phases() -> list[str]:
-    """What the audit says of creations, oldest first."""
+    """Return the phases and results of onboarding in the audit trail, oldest first."""
     rows = Entry.objects.filter(action=CREATE).order_by("id").values_list("phase", "result")
     return [f"{phase} {result}".strip() for phase, result in rows]
 
 
-def is_refused(answer: Any, status: int = 422) -> str:
+def html_of_error(answer: Any, status: int = 422) -> str:
     assert answer.status_code == status
     return html(answer)

@@ -1,4 +1,4 @@
-"""Help: its terms are those of the screens, every area has a page, and the search box finds them."""
+"""Help: its terms appear on the screens, every area has a page, and search finds the pages."""
 
 import re
 from datetime import date
@@ -26,8 +26,8 @@ from tests.portal.pages import page, panel, words
 NEW = 'Help <span class="sd-badge sd-accent">New</span>'
 
 
-def screens(sandbox: Sandbox) -> str:
-    """What a supervisor reads in every area and on a page of each kind."""
+def screen_text(sandbox: Sandbox) -> str:
+    """The text a supervisor sees in every area and on a page of each kind."""
     supervisor = browser_of(Role.SUPERVISOR)
     borrower = given.borrower(sandbox)
     loan, line = given.loan(sandbox, borrower), given.line(sandbox, borrower)
@@ -38,32 +38,32 @@ def screens(sandbox: Sandbox) -> str:
     read = [(loan, "loan"), (loan, "loan-repayments"), (line, "line"), (application, "application")]
     panels = [panel(supervisor, record.get_absolute_url(), name) for record, name in read]
     Record.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))
-    lost = WriteIntent.objects.create(
+    unknown_write = WriteIntent.objects.create(
         submit_id="lost", operation="applications.submit", state="unknown", label="an application",
         borrower_uuid=borrower.uuid, actor_id=1, actor_name="S",
     )  # fmt: skip
     tabs = [f"{borrower.get_absolute_url()}?tab={tab}" for tab in ("overview", "loans", "notes")]
     areas = [reverse(area.url_name) for group in AREAS.values() for area in group]
-    addresses = [*areas, *tabs, line.get_absolute_url(), own, reverse("audit:write", args=[lost.pk])]
+    addresses = [*areas, *tabs, line.get_absolute_url(), own, reverse("audit:write", args=[unknown_write.pk])]
     mains = [page(supervisor, address).partition("<main")[2] for address in addresses]
     return words(" ".join([*panels, *mains])).casefold()
 
 
-def test_every_term_that_help_explains_is_on_a_screen(portal_service: Sandbox, viewer: Browser) -> None:
+def test_every_help_term_appears_on_a_screen(portal_service: Sandbox, viewer: Browser) -> None:
     shown = page(viewer, "/help/")
     terms = re.findall(r"<dt>([^<]+)</dt>", shown.partition("data-terms")[2].partition("</dl>")[0])
     assert len(terms) > 15
-    read = screens(portal_service)
-    assert [term for term in terms if term.casefold() not in read] == []
+    text = screen_text(portal_service)
+    assert [term for term in terms if term.casefold() not in text] == []
 
 
-def test_every_area_has_its_page(portal_service: Sandbox, viewer: Browser) -> None:
+def test_every_area_has_a_help_page(portal_service: Sandbox, viewer: Browser) -> None:
     for areas in AREAS.values():
         for area in areas:
             assert area.url_name.partition(":")[0] in HELP_PAGES.keys() & PICTURES.keys()
-    first = unescape(page(viewer, "/help/"))
+    index = unescape(page(viewer, "/help/"))
     for address, title in HELP_PAGES.items():
-        assert f'href="/help/{address}/"' in first
+        assert f'href="/help/{address}/"' in index
         shown = page(viewer, f"/help/{address}/")
         assert f"<h1>{title}</h1>" in shown
         assert len(words(shown.partition("sd-prose")[2].partition("</section>")[0])) > 100
@@ -72,7 +72,7 @@ def test_every_area_has_its_page(portal_service: Sandbox, viewer: Browser) -> No
     assert viewer.get("/help/unheard-of/").status_code == 404
 
 
-def test_help_names_the_changes_that_need_an_approval_here(
+def test_help_lists_the_changes_that_need_approval(
     portal_service: Sandbox, viewer: Browser, settings: LazySettings
 ) -> None:
     assert "need an approval: legal name, SSN, date of birth." in page(viewer, "/help/onboarding/")
@@ -82,15 +82,15 @@ def test_help_names_the_changes_that_need_an_approval_here(
     assert "need an approval" not in page(viewer, "/help/onboarding/")
 
 
-def test_a_picture_leaves_room_for_its_page() -> None:
-    """A first visit may weigh 130 kB; a page of Help without its picture weighs 117."""
+def test_help_pictures_are_small() -> None:
+    """A first visit may weigh 130 kB, and a Help page without its picture weighs 117 kB."""
     for address in PICTURES:
         content = (BASE_DIR / f"static/help/{address}.webp").read_bytes()
         assert len(content) < 12_500
         assert Image.open(BytesIO(content)).size == (700, 420)
 
 
-def test_the_first_day_leads_to_eight_pages_that_open(portal_service: Sandbox) -> None:
+def test_first_day_links_open(portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     given.loan(portal_service, borrower)
     given.line(portal_service, borrower)
@@ -103,33 +103,27 @@ def test_the_first_day_leads_to_eight_pages_that_open(portal_service: Sandbox) -
         assert {browser.get(link).status_code for link in links} == {200}
 
 
-def test_the_first_day_has_no_dead_links_before_anything_is_on_file(
-    portal_service: Sandbox, viewer: Browser
-) -> None:
+def test_first_day_has_no_dead_links_without_records(portal_service: Sandbox, viewer: Browser) -> None:
     tasks = page(viewer, "/help/first-day/").partition("sd-prose")[2].partition("</ol>")[0]
     assert (tasks.count("<li>"), tasks.count("<a "), tasks.count("nothing on file yet")) == (8, 2, 6)
 
 
-def test_help_is_in_the_menu_and_explains_the_operators_of_search(
-    portal_service: Sandbox, viewer: Browser
-) -> None:
+def test_help_is_in_the_menu_and_explains_search_operators(portal_service: Sandbox, viewer: Browser) -> None:
     assert 'href="/help/"' in viewer.get("/").content.decode()
     assert "past_due:" in page(viewer, "/help/")
 
 
-def test_the_search_box_finds_pages_of_help(portal_service: Sandbox, viewer: Browser) -> None:
-    def found(text: str) -> str:
+def test_search_suggests_help_pages(portal_service: Sandbox, viewer: Browser) -> None:
+    def suggestions(text: str) -> str:
         return viewer.get("/search/", {"q": text}, headers=htmx("suggestions")).content.decode()
 
-    assert 'href="/help/loans/"' in found("help loan")
-    assert 'href="/help/collections/"' in found("collections")
-    assert 'href="/help/first-day/"' in found("first day")
-    assert "/help/" not in found("new borrower")
+    assert 'href="/help/loans/"' in suggestions("help loan")
+    assert 'href="/help/collections/"' in suggestions("collections")
+    assert 'href="/help/first-day/"' in suggestions("first day")
+    assert "/help/" not in suggestions("new borrower")
 
 
-def test_news_are_marked_until_they_are_opened_once_for_each_version(
-    portal_service: Sandbox, viewer: Browser
-) -> None:
+def test_each_version_marks_news_as_new_until_opened(portal_service: Sandbox, viewer: Browser) -> None:
     assert NEW in page(viewer, "/loans/")
     news = page(viewer, "/help/news/")
     assert f"Version {__version__}" in news

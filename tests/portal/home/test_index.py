@@ -1,4 +1,4 @@
-"""The first page: what waits, the worst first, each one click from its proof, and nothing asked of the service."""
+"""The home page: the attention list, the payment numbers and the other sections."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -42,8 +42,8 @@ def days_from_now(days: int) -> date:
     return timezone.localdate() + timedelta(days=days)
 
 
-def read(owner: Record, kind: Kind, uuid: str) -> Record:
-    """Make an account known and read it, with its repayments."""
+def read_account(owner: Record, kind: Kind, uuid: str) -> Record:
+    """Put an account on file and read it with its repayments."""
     for record in account_records(given.account(kind, owner, uuid)):
         assert read_live(ME, record)
     return Record.objects.get(kind=kind, uuid=uuid)
@@ -64,20 +64,20 @@ def unknown_write(owner: Record, by: str = "servicer") -> WriteIntent:
     )
 
 
-def delivered(at: datetime, status: str) -> Message:
-    """A message of the local copy."""
+def create_message(at: datetime, status: str) -> Message:
+    """Create a message in the saved copy."""
     return Message.objects.create(
         pk=first_key_at(at), uuid=uuid4(), event="payment.failed", status=status, day=timezone.localdate(at)
     )
 
 
-def facts(browser: Browser, query: str = "") -> list[str]:
-    """The lines of the list as they read."""
+def attention_items(browser: Browser, query: str = "") -> list[str]:
+    """The sentences of the attention list."""
     cache.clear()
     return [item.sentence for item, _ in browser.get(f"/{query}").context["items"]]
 
 
-def flagged(sandbox: Sandbox, kind: Kind, past_due: str | None, name: str) -> Record:
+def flagged_account(sandbox: Sandbox, kind: Kind, past_due: str | None, name: str) -> Record:
     record = given.account(kind, given.borrower(sandbox, first_name=name), uuid4().hex)
     Record.objects.filter(pk=record.pk).update(
         flagged=True,
@@ -95,18 +95,16 @@ def no_calls() -> Iterator[None]:
 
 
 class TestAttention:
-    def test_an_empty_desk_says_what_will_appear(self, servicer: Browser) -> None:
+    def test_an_empty_list_says_nothing_needs_attention(self, servicer: Browser) -> None:
         assert "Nothing needs attention" in servicer.get("/").content.decode()
 
-    def test_a_worker_that_has_gone_is_said_until_there_is_one(self, servicer: Browser) -> None:
+    def test_page_warns_while_no_worker_is_running(self, servicer: Browser) -> None:
         Worker.objects.create(id="gone", beat_at=timezone.now() - timedelta(hours=2))
         assert "no worker is running" in servicer.get("/").content.decode()
         Worker.objects.create(id="back", beat_at=timezone.now())
         assert "no worker is running" not in servicer.get("/").content.decode()
 
-    def test_everything_that_waits_stands_in_one_list_the_worst_first(
-        self, portal_service: Sandbox, servicer: Browser
-    ) -> None:
+    def test_items_are_sorted_worst_first(self, portal_service: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(portal_service)
         unknown_write(owner)
         line = portal_service.world.line(owner.uuid, past_due_balance=Decimal("310.00"), days_past_due=12)
@@ -115,11 +113,11 @@ class TestAttention:
         due = portal_service.world.line(
             owner.uuid, payment_due_date=str(days_from_now(3)), payment_amount_due=Decimal("880.50")
         )
-        read(owner, Kind.LINE, line["uuid"])
-        read(owner, Kind.LOAN, loan["uuid"])
-        read(owner, Kind.LINE, due["uuid"])
+        read_account(owner, Kind.LINE, line["uuid"])
+        read_account(owner, Kind.LOAN, loan["uuid"])
+        read_account(owner, Kind.LINE, due["uuid"])
         with no_calls():
-            assert [fact[:22] for fact in facts(servicer)] == [
+            assert [item[:22] for item in attention_items(servicer)] == [
                 "Outcome unknown: an ap",
                 "Repayment of $88.10 re",
                 "An unknown amount past",
@@ -129,33 +127,33 @@ class TestAttention:
 
     def test_a_closed_loan_has_no_payment_due(self, portal_service: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(portal_service)
-        coming = {"due_date": str(days_from_now(3)), "total": Decimal("50.00"), "status": "SCHEDULED"}
+        installment = {"due_date": str(days_from_now(3)), "total": Decimal("50.00"), "status": "SCHEDULED"}
         for status in ("Charged off", "ACTIVE"):
             loan = portal_service.world.loan(owner.uuid, status=status, delinquent=False)
-            portal_service.world.amend(loan["uuid"], installments=[coming])
-            read(owner, Kind.LOAN, loan["uuid"])
-        assert [fact[:21] for fact in facts(servicer)] == ["Payment of $50.00 due"]
+            portal_service.world.amend(loan["uuid"], installments=[installment])
+            read_account(owner, Kind.LOAN, loan["uuid"])
+        assert [item[:21] for item in attention_items(servicer)] == ["Payment of $50.00 due"]
 
-    def test_a_long_list_begins_with_the_worst_and_tells_how_many_more_wait(
+    def test_a_long_group_shows_its_worst_items_and_total_count(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
         for number in range(12):
-            flagged(portal_service, Kind.LINE, f"{number + 1}.00", f"Borrower {number}")
-        assert [fact.split()[0] for fact in facts(servicer)] == ["$12.00", "$11.00", "$10.00"]
+            flagged_account(portal_service, Kind.LINE, f"{number + 1}.00", f"Borrower {number}")
+        assert [item.split()[0] for item in attention_items(servicer)] == ["$12.00", "$11.00", "$10.00"]
         html = servicer.get("/").content.decode()
         assert 'Past due <span class="sd-count">12</span></h3>' in html
         assert ">Show all</a>" in html
-        assert len(facts(servicer, "?show=past_due")) == len(facts(servicer, "?all=1")) == 12
+        assert (
+            len(attention_items(servicer, "?show=past_due")) == len(attention_items(servicer, "?all=1")) == 12
+        )
 
-    def test_the_title_says_what_is_past_due_and_each_group_its_sum(
-        self, portal_service: Sandbox, servicer: Browser
-    ) -> None:
+    def test_title_and_groups_show_past_due_totals(self, portal_service: Sandbox, servicer: Browser) -> None:
         for kind, amount in ((Kind.LINE, "310.25"), (Kind.LOAN, "1000.10"), (Kind.LOAN, None)):
-            flagged(portal_service, kind, amount, "Past Due LLC")
+            flagged_account(portal_service, kind, amount, "Past Due LLC")
         shown = pages.words(servicer.get("/").content.decode())
         assert "3 items need attention · $1,310.35 past due on 3 accounts (1 not known)" in shown
         assert "Past due 3 $1,310.35, plus 1 not known" in shown
-        assert [fact.split()[0] for fact in facts(servicer)] == ["An", "$1,000.10", "$310.25"]
+        assert [item.split()[0] for item in attention_items(servicer)] == ["An", "$1,000.10", "$310.25"]
         loan = Record.objects.get(kind=Kind.LOAN, past_due=Decimal("1000.10"))
         servicer.post(
             f"/attention/snooze/?item=loan:{loan.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
@@ -164,9 +162,7 @@ class TestAttention:
             servicer.get("/").content.decode()
         )
 
-    def test_a_loan_whose_installment_is_near_is_in_it(
-        self, portal_service: Sandbox, servicer: Browser
-    ) -> None:
+    def test_only_installments_due_soon_are_listed(self, portal_service: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(portal_service)
         near = [
             {
@@ -185,17 +181,15 @@ class TestAttention:
             }
         ]
         for rows in (near, far):
-            made = portal_service.world.loan(owner.uuid)
-            portal_service.world.amend(made["uuid"], installments=rows)
-            read(owner, Kind.LOAN, made["uuid"])
-        (only,) = facts(servicer)
+            loan = portal_service.world.loan(owner.uuid)
+            portal_service.world.amend(loan["uuid"], installments=rows)
+            read_account(owner, Kind.LOAN, loan["uuid"])
+        (only,) = attention_items(servicer)
         assert only.startswith("Payment of $101.50 due")
 
-    def test_each_line_leads_to_its_proof_and_to_its_borrower(
-        self, portal_service: Sandbox, servicer: Browser
-    ) -> None:
+    def test_items_link_to_the_account_and_borrower(self, portal_service: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(portal_service)
-        line = read(
+        line = read_account(
             owner, Kind.LINE, portal_service.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"]
         )
         page = servicer.get("/").content.decode()
@@ -203,60 +197,62 @@ class TestAttention:
         assert f'href="{owner.get_absolute_url()}"' in page
         assert servicer.get(line.get_absolute_url()).status_code == 200
 
-    def test_returned_long_ago_is_not_in_it(self, portal_service: Sandbox, servicer: Browser) -> None:
+    def test_old_returned_repayments_are_not_listed(self, portal_service: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(portal_service)
         loan = portal_service.world.loan(owner.uuid)
         for days, amount in ((-6, "6.00"), (-8, "8.00")):
             portal_service.world.repayment(
                 loan["uuid"], amount=amount, payment_type="RETURNED", effective_date=days_from_now(days)
             )
-        read(owner, Kind.LOAN, loan["uuid"])
-        assert [fact for fact in facts(servicer) if "Repayment" in fact] == ["Repayment of $6.00 returned"]
+        read_account(owner, Kind.LOAN, loan["uuid"])
+        assert [item for item in attention_items(servicer) if "Repayment" in item] == [
+            "Repayment of $6.00 returned"
+        ]
 
-    def test_a_return_is_news_on_the_day_of_its_message_or_of_the_copy_that_changed(
+    def test_a_return_is_recent_by_its_message_or_status_change(
         self, portal_service: Sandbox, service_client: Client, servicer: Browser
     ) -> None:
         world, owner = portal_service.world, given.borrower(portal_service)
         loan = world.loan(owner.uuid)
-        told, seen, old = (
+        announced, refreshed, old = (
             world.repayment(loan["uuid"], amount=amount, effective_date=days_from_now(-40))
             for amount in ("11.00", "12.00", "13.00")
         )
         world.amend(old["uuid"], status="FAILED_AFTER_SUCCESS")
-        read(owner, Kind.LOAN, loan["uuid"])
-        for payment in (told, seen):
+        read_account(owner, Kind.LOAN, loan["uuid"])
+        for payment in (announced, refreshed):
             world.amend(payment["uuid"], status="FAILED_AFTER_SUCCESS")
-        read(owner, Kind.LOAN, loan["uuid"])
-        for payment, days in ((told, 3), (old, 20)):
+        read_account(owner, Kind.LOAN, loan["uuid"])
+        for payment, days in ((announced, 3), (old, 20)):
             payload = payment | {"status": "FAILED_AFTER_SUCCESS"}
             world.message("payment.failed_after_success", payload, at=timezone.now() - timedelta(days=days))
         save_messages(service_client.messages.list(limit=10).data)
-        returned = [fact for fact in facts(servicer) if "returned" in fact]
+        returned = [item for item in attention_items(servicer) if "returned" in item]
         assert returned == [
             "Repayment of $12.00 returned after posting",
             "Repayment of $11.00 returned after posting",
         ]
 
-    def test_messages_that_did_not_arrive_are_one_line_until_there_are_new_ones(
+    def test_a_new_undelivered_message_wakes_the_snoozed_item(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
         now = timezone.now()
-        delivered(now, "SUCCESS")
-        delivered(now - timedelta(days=9), "FAILED")
-        assert facts(servicer) == []
-        delivered(now - timedelta(hours=2), "FAILED")
-        delivered(now - timedelta(hours=1), "UNDELIVERED")
-        assert facts(servicer) == ["2 messages not delivered. Newest: Payment failed"]
+        create_message(now, "SUCCESS")
+        create_message(now - timedelta(days=9), "FAILED")
+        assert attention_items(servicer) == []
+        create_message(now - timedelta(hours=2), "FAILED")
+        create_message(now - timedelta(hours=1), "UNDELIVERED")
+        assert attention_items(servicer) == ["2 messages not delivered. Newest: Payment failed"]
         ((item, _),) = servicer.get("/").context["items"]
         assert "status=FAILED&status=UNDELIVERED" in item.url
         servicer.post(
             f"/attention/snooze/?item={item.key}", {"until": str(days_from_now(5)), "reason": "Known"}
         )
-        assert facts(servicer) == []
-        delivered(now + timedelta(seconds=2), "FAILED")
-        assert facts(servicer) == ["3 messages not delivered. Newest: Payment failed"]
+        assert attention_items(servicer) == []
+        create_message(now + timedelta(seconds=2), "FAILED")
+        assert attention_items(servicer) == ["3 messages not delivered. Newest: Payment failed"]
 
-    def test_what_was_not_sent_of_a_new_borrower_waits(
+    def test_a_new_borrower_with_unsent_details_is_listed(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
         owner = given.borrower(portal_service)
@@ -264,34 +260,38 @@ class TestAttention:
         WriteIntent.objects.filter(pk=intent.pk).update(
             operation="borrowers.create_commercial", state="confirmed", finished_at=timezone.now()
         )
-        assert facts(servicer) == ["No asset report sent from here and 2 more"]
-        assert facts(servicer, "?show=mine") == facts(servicer)
+        assert attention_items(servicer) == ["No asset report sent from here and 2 more"]
+        assert attention_items(servicer, "?show=mine") == attention_items(servicer)
 
-    def test_only_my_own_old_drafts_are_in_it(self, servicer: Browser, supervisor: Browser) -> None:
+    def test_only_my_own_old_drafts_are_listed(self, servicer: Browser, supervisor: Browser) -> None:
         for name in ("servicer", "supervisor"):
             Draft.objects.create(
                 owner=User.objects.get(username=name), data={"business": [{"first_name": f"Draft of {name}"}]}
             )
-        assert facts(servicer) == []
+        assert attention_items(servicer) == []
         Draft.objects.update(updated_at=timezone.now() - timedelta(days=2))
-        assert facts(servicer) == ["Draft not sent: Draft of servicer"]
+        assert attention_items(servicer) == ["Draft not sent: Draft of servicer"]
 
-    def test_filters_count_and_keep_to_their_kind(
+    def test_filter_counts_match_their_lists(
         self, portal_service: Sandbox, servicer: Browser, supervisor: Browser
     ) -> None:
         owner = given.borrower(portal_service)
         unknown_write(owner)
         unknown_write(owner, by="supervisor")
-        read(owner, Kind.LINE, portal_service.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
+        read_account(
+            owner, Kind.LINE, portal_service.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"]
+        )
         counts = {name: count for name, _, count in servicer.get("/").context["attention"].pills}
         assert counts == {"": 3, "mine": 1, "past_due": 1, "system": 2}
         for name, count in counts.items():
-            assert len(facts(servicer, f"?show={name}")) == count
+            assert len(attention_items(servicer, f"?show={name}")) == count
 
-    def test_a_strange_filter_is_no_filter(self, servicer: Browser) -> None:
+    def test_an_invalid_filter_does_not_break_the_page(self, servicer: Browser) -> None:
         assert servicer.get("/?show=%00<script>&numbers=x").status_code == 200
 
-    def test_more_than_fits_is_counted_and_linked(self, portal_service: Sandbox, servicer: Browser) -> None:
+    def test_a_truncated_list_shows_its_total_and_a_link(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
         Record.objects.bulk_create(
             Record(
                 kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b", flagged=True, past_due=n, past_due_rank=n
@@ -303,31 +303,31 @@ class TestAttention:
         assert ">All 40 lines past due</a>" in page
         assert "40 items need attention" in page
 
-    def test_navigation_counts_what_waits_on_every_page(
-        self, portal_service: Sandbox, servicer: Browser
-    ) -> None:
+    def test_navigation_shows_the_item_count(self, portal_service: Sandbox, servicer: Browser) -> None:
         unknown_write(given.borrower(portal_service))
         page = servicer.get("/borrowers/").content.decode()
         assert '<span class="sd-nav-count">1<' in page
 
-    def test_it_counts_what_the_page_itself_read(self, portal_service: Sandbox, servicer: Browser) -> None:
+    def test_navigation_counts_an_account_the_page_just_read(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
         owner = given.borrower(portal_service)
         line = portal_service.world.line(owner.uuid, past_due_balance=Decimal("310.00"), days_past_due=12)
         record = given.account(Kind.LINE, owner, line["uuid"])
         assert "sd-nav-count" not in servicer.get("/borrowers/").content.decode()
         assert '<span class="sd-nav-count">1<' in servicer.get(record.get_absolute_url()).content.decode()
 
-    def test_the_worker_counts_for_the_navigation_until_somebody_acts(
+    def test_navigation_uses_the_workers_count_until_someone_acts(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
-        first, second = (flagged(portal_service, Kind.LOAN, "700.00", "Late LLC") for _ in range(2))
+        first, second = (flagged_account(portal_service, Kind.LOAN, "700.00", "Late LLC") for _ in range(2))
         run_chores()
         with CaptureQueriesContext(connection) as queries:
             assert '<span class="sd-nav-count">2<' in servicer.get("/borrowers/").content.decode()
         assert not any("collections_promise" in query["sql"] for query in queries.captured_queries)
         snoozed = {"until": str(days_from_now(5)), "reason": "Known"}
         servicer.post(f"/attention/snooze/?item=loan:{first.uuid}", snoozed)
-        cache.clear()  # Another process has only the worker's number.
+        cache.clear()  # Another process sees only the worker's count.
         assert '<span class="sd-nav-count">1<' in servicer.get("/borrowers/").content.decode()
         run_chores()
         second.flagged, second.past_due, second.past_due_rank = False, Decimal(0), None
@@ -338,7 +338,7 @@ class TestAttention:
     def test_a_count_is_not_saved_if_someone_acts_while_counting(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
-        loan = flagged(portal_service, Kind.LOAN, "700.00", "Late LLC")
+        loan = flagged_account(portal_service, Kind.LOAN, "700.00", "Late LLC")
         state = account_state()
 
         def act_while_counting() -> int:
@@ -351,54 +351,54 @@ class TestAttention:
         save_count(state, lambda: 5)
         assert saved_count(state) == 5
 
-    def test_settled_writes_need_nobody(
+    def test_settled_writes_are_not_listed(
         self, portal_service: Sandbox, viewer: Browser, servicer: Browser
     ) -> None:
         intent = unknown_write(given.borrower(portal_service))
         for state in ("sending", "confirmed", "rejected", "not_sent"):
             WriteIntent.objects.filter(pk=intent.pk).update(state=state)
-            assert facts(viewer) == []
+            assert attention_items(viewer) == []
 
-    def test_a_write_cut_off_by_a_crash_turns_up_as_unknown(
+    def test_an_interrupted_write_is_listed_as_unknown(
         self, portal_service: Sandbox, viewer: Browser, servicer: Browser
     ) -> None:
         write = unknown_write(given.borrower(portal_service))
         WriteIntent.objects.update(state="sending", created_at=timezone.now() - timedelta(minutes=5))
-        assert facts(viewer) == ["Outcome unknown: an application for $40,000.00"]
+        assert attention_items(viewer) == ["Outcome unknown: an application for $40,000.00"]
         write.refresh_from_db()
         assert write.state == "unknown"
 
-    def test_a_lost_change_is_called_one(
+    def test_an_unknown_update_is_described_as_a_change(
         self, portal_service: Sandbox, viewer: Browser, servicer: Browser
     ) -> None:
         unknown_write(given.borrower(portal_service, first_name="Northwind LLC"))
         WriteIntent.objects.update(method="PUT", label="Northwind LLC")
-        assert facts(viewer) == ["Outcome unknown: change to Northwind LLC"]
+        assert attention_items(viewer) == ["Outcome unknown: change to Northwind LLC"]
         assert ">Northwind LLC</a>" not in viewer.get("/").content.decode()
 
-    def test_accounts_come_by_what_is_past_due(self, portal_service: Sandbox, viewer: Browser) -> None:
-        flagged(portal_service, Kind.LOAN, None, "Unknown Debt LLC")
-        flagged(portal_service, Kind.LOAN, "700.00", "Middle Debt LLC")
-        flagged(portal_service, Kind.LINE, "12.50", "Small Debt LLC")
-        flagged(portal_service, Kind.LINE, "9000.00", "Large Debt LLC")
+    def test_accounts_are_sorted_by_past_due_amount(self, portal_service: Sandbox, viewer: Browser) -> None:
+        flagged_account(portal_service, Kind.LOAN, None, "Unknown Debt LLC")
+        flagged_account(portal_service, Kind.LOAN, "700.00", "Middle Debt LLC")
+        flagged_account(portal_service, Kind.LINE, "12.50", "Small Debt LLC")
+        flagged_account(portal_service, Kind.LINE, "9000.00", "Large Debt LLC")
         page = viewer.get("/?show=past_due").content.decode()
         names = re.findall(r"(Unknown|Small|Middle|Large) Debt LLC</b></a>", page)
         assert names == ["Unknown", "Large", "Middle", "Small"]
 
-    def test_an_archived_account_needs_nobody(self, portal_service: Sandbox, viewer: Browser) -> None:
-        record = flagged(portal_service, Kind.LINE, "310.00", "Acme Farms LLC")
+    def test_archived_accounts_are_not_listed(self, portal_service: Sandbox, viewer: Browser) -> None:
+        record = flagged_account(portal_service, Kind.LINE, "310.00", "Acme Farms LLC")
         Record.objects.filter(pk=record.pk).update(archived_at=timezone.now())
-        assert facts(viewer) == []
+        assert attention_items(viewer) == []
 
-    def test_it_asks_the_service_nothing(self, portal_service: Sandbox, viewer: Browser) -> None:
-        flagged(portal_service, Kind.LINE, "310.00", "Acme Farms LLC")
+    def test_home_page_does_not_call_the_service(self, portal_service: Sandbox, viewer: Browser) -> None:
+        flagged_account(portal_service, Kind.LINE, "310.00", "Acme Farms LLC")
         viewer.get("/")
         assert portal_service.calls == []
 
 
 class TestNumbers:
     @pytest.mark.parametrize("spell", [str.upper, str.lower, str.capitalize])
-    def test_payments_of_seven_days_are_counted_summed_and_proved(
+    def test_seven_day_totals_match_the_repayment_list(
         self, portal_service: Sandbox, viewer: Browser, spell: Callable[[str], str]
     ) -> None:
         owner = given.borrower(portal_service)
@@ -410,8 +410,8 @@ class TestNumbers:
             line["uuid"], amount="7.00", status=spell("FAILED"), effective_date=today
         )
         portal_service.world.repayment(line["uuid"], amount="1.00", effective_date=days_from_now(-7), **paid)
-        read(owner, Kind.LOAN, loan["uuid"])
-        read(owner, Kind.LINE, line["uuid"])
+        read_account(owner, Kind.LOAN, loan["uuid"])
+        read_account(owner, Kind.LINE, line["uuid"])
         shown = viewer.get("/").context["numbers"].week
         assert (shown.succeeded.count, shown.succeeded.sum) == (2, Decimal("100.30"))
         assert (shown.failed.count, shown.failed.sum) == (1, Decimal("7.00"))
@@ -424,11 +424,13 @@ class TestNumbers:
             "Succeeded",
         ]
 
-    def test_bars_and_table_are_of_the_same_days(self, portal_service: Sandbox, viewer: Browser) -> None:
+    def test_payments_are_shown_as_a_chart_and_a_table(
+        self, portal_service: Sandbox, viewer: Browser
+    ) -> None:
         owner = given.borrower(portal_service)
         loan = portal_service.world.loan(owner.uuid)
         portal_service.world.repayment(loan["uuid"], amount="50.00")
-        read(owner, Kind.LOAN, loan["uuid"])
+        read_account(owner, Kind.LOAN, loan["uuid"])
         page = viewer.get("/").content.decode()
         table = viewer.get("/?numbers=table", headers=htmx("numbers")).content.decode()
         assert 'fill="var(--chart-bar)"' in page
@@ -436,15 +438,15 @@ class TestNumbers:
         assert table.count('scope="row"') == 7
         assert "$50.00" in table
 
-    def test_source_and_coverage_are_said(self, portal_service: Sandbox, viewer: Browser) -> None:
+    def test_updated_account_count_is_shown(self, portal_service: Sandbox, viewer: Browser) -> None:
         owner = given.borrower(portal_service)
-        read(owner, Kind.LOAN, portal_service.world.loan(owner.uuid)["uuid"])
+        read_account(owner, Kind.LOAN, portal_service.world.loan(owner.uuid)["uuid"])
         given.account(Kind.LINE, owner, "0f0e0d0c-0000-4000-8000-000000000009")
         assert "1 of 2 accounts updated in 24 hours" in viewer.get("/").content.decode()
 
 
 class TestSections:
-    def test_recent_borrowers_are_those_i_looked_at(
+    def test_recent_borrowers_are_the_ones_i_viewed(
         self, portal_service: Sandbox, servicer: Browser, viewer: Browser
     ) -> None:
         mine, other = (
@@ -455,7 +457,7 @@ class TestSections:
         viewer.get(other.get_absolute_url())
         assert [record.label for record, _ in servicer.get("/").context["recent"]] == ["Mine LLC"]
 
-    def test_a_draft_is_waiting_for_whoever_began_it(self, servicer: Browser, supervisor: Browser) -> None:
+    def test_a_draft_is_shown_only_to_its_owner(self, servicer: Browser, supervisor: Browser) -> None:
         Wizard(servicer).post("business", BUSINESS, act="save")
         draft = Draft.objects.get(owner=User.objects.get(username="servicer"))
         assert f'href="{draft.get_absolute_url()}"' in servicer.get("/").content.decode()
@@ -463,7 +465,7 @@ class TestSections:
             "drafts and follow-ups appear here" in supervisor.get("/", headers=htmx("work")).content.decode()
         )
 
-    def test_my_open_follow_ups_are_there(self, portal_service: Sandbox, servicer: Browser) -> None:
+    def test_my_open_follow_ups_are_listed(self, portal_service: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(portal_service)
         user = User.objects.get(username="servicer")
         for title, done in (("Call Priya", None), ("Done already", timezone.now())):
@@ -474,7 +476,7 @@ class TestSections:
         assert "Call Priya" in page
         assert "Done already" not in page
 
-    def test_team_activity_tells_acts_and_no_looks(
+    def test_team_activity_lists_changes_but_not_views(
         self, portal_service: Sandbox, servicer: Browser, viewer: Browser
     ) -> None:
         owner = given.borrower(portal_service)
@@ -482,7 +484,7 @@ class TestSections:
         servicer.post(f"/notes/new/borrower/{owner.uuid}/", {"text": "Prefers mornings"})
         assert [text.split()[0] for _, text in viewer.get("/").context["activity"]] == ["added"]
 
-    def test_the_teams_work_reads_as_sentences_without_sign_ins(self, viewer: Browser) -> None:
+    def test_team_activity_reads_as_sentences_without_sign_ins(self, viewer: Browser) -> None:
         maya = Actor(name="Maya Chen", role="servicer")
         append(maya, "lookup.archive", subject_label="Northwind LLC")
         append(maya, "accounts.sign_in")
@@ -491,18 +493,16 @@ class TestSections:
         assert "signed in" not in activity
 
     @pytest.mark.parametrize("section", ["home-health", "attention", "numbers", "work", "activity"])
-    def test_each_refreshes_by_itself(self, viewer: Browser, section: str) -> None:
+    def test_each_section_refreshes_separately(self, viewer: Browser, section: str) -> None:
         fragment = viewer.get("/", headers=htmx(section)).content.decode()
         assert fragment.lstrip().startswith("<section")
         assert f'id="{section}"' in fragment.partition(">")[0]
         assert "data-refresh" in fragment.partition(">")[0]
         assert "<html" not in fragment
 
-    def test_with_the_service_down_the_page_stands_and_says_so(
-        self, portal_service: Sandbox, viewer: Browser
-    ) -> None:
+    def test_page_reports_a_service_outage(self, portal_service: Sandbox, viewer: Browser) -> None:
         owner = given.borrower(portal_service)
-        line = read(
+        line = read_account(
             owner, Kind.LINE, portal_service.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"]
         )
         RemoteCall.objects.update(at=timezone.now() - timedelta(minutes=5))
@@ -515,5 +515,5 @@ class TestSections:
         assert "Statements failing since" in page
         assert "$5.00 past due" in page
 
-    def test_nobody_signed_in_sees_nothing(self, anonymous: Browser) -> None:
+    def test_signed_out_visitors_are_sent_to_sign_in(self, anonymous: Browser) -> None:
         assert "/sign-in/" in anonymous.get("/")["Location"]

@@ -1,4 +1,4 @@
-"""A kind of job whose work a test writes down."""
+"""Kinds of job that run a function set by the test."""
 
 from collections.abc import Callable
 

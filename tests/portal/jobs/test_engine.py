@@ -1,4 +1,4 @@
-"""What the worker uses of the database engine without a promise from it: an upgrade that changes it fails here."""
+"""The undocumented parts of django-tasks-db that the worker uses: an upgrade that changes them fails here."""
 
 import inspect
 from importlib.metadata import version
@@ -9,11 +9,11 @@ from django_tasks_db.models import DBTaskResult
 from portal.jobs.engine import DatabaseWorker
 
 
-def test_the_engine_is_of_the_pinned_version() -> None:
+def test_the_engine_has_the_pinned_version() -> None:
     assert version("django-tasks-db").startswith("0.13.")
 
 
-def test_the_worker_overrides_and_sets_what_the_engine_has() -> None:
+def test_the_worker_relies_on_existing_engine_names() -> None:
     overridden = {name for name in vars(DatabaseWorker) if inspect.isfunction(getattr(DatabaseWorker, name))}
     assert overridden - set(vars(db_worker.Worker)) == {"interrupt"}
     worker = DatabaseWorker()

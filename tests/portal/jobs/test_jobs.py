@@ -1,4 +1,4 @@
-"""Background work in one process: started once, worked off, cancelled, tried again, given up."""
+"""Background jobs in one process: starting and running them."""
 
 import pytest
 from django.core.management import call_command
@@ -16,21 +16,21 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def owner(portal_service: Sandbox) -> Record:
-    """A borrower with a loan and a line, of which nothing was read yet."""
+    """A borrower with a loan and a line that haven't been read yet."""
     record = given.borrower(portal_service)
     given.loan(portal_service, record)
     given.line(portal_service, record)
     return record
 
 
-def work() -> None:
+def run_worker() -> None:
     call_command("work", batch=True)
 
 
-def test_what_is_started_is_worked_off_and_tells_how_it_went(owner: Record) -> None:
+def test_a_job_runs_and_records_its_outcome(owner: Record) -> None:
     job = start_job(refresh_portfolio, rate=1000)
     assert (job.state, job.actor_name) == ("waiting", "system")
-    work()
+    run_worker()
     job.refresh_from_db()
     assert (job.state, job.done, job.total, job.failed, job.attempts) == ("done", 4, 4, 0, 1)
     assert Entry.objects.get(action="lookup.refresh_portfolio").detail == {
@@ -42,5 +42,5 @@ def test_what_is_started_is_worked_off_and_tells_how_it_went(owner: Record) -> N
 
 def test_a_second_start_joins_the_first(owner: Record) -> None:
     assert start_job(refresh_portfolio, rate=1000) == start_job(refresh_portfolio, rate=1000)
-    work()
+    run_worker()
     assert start_job(refresh_portfolio) != Job.objects.earliest("created_at")

@@ -1,4 +1,4 @@
-"""Real workers, really killed and really stopped, on one database."""
+"""Worker processes that are stopped, killed or cut off from the database."""
 
 import json
 import os
@@ -36,7 +36,7 @@ ACCOUNTS = 8
 def worker(
     portal_service: Sandbox, stderr: IO[bytes] | None = None, **settings: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """``manage.py work`` beside this test."""
+    """Run ``manage.py work`` alongside the test."""
     service = {
         "SERVICING_URL": portal_service.url,
         "SERVICING_CLIENT_ID": CLIENT_ID,
@@ -71,58 +71,62 @@ def until(holds: Callable[[], object]) -> None:
 
 @pytest.fixture
 def job(portal_service: Sandbox) -> Job:
-    """A portfolio to read that takes about two seconds."""
+    """A portfolio refresh that takes about two seconds."""
     owner = given.borrower(portal_service)
     for _ in range(ACCOUNTS // 2):
         given.loan(portal_service, owner)
     return start_job(refresh_portfolio, rate=4)
 
 
-def now(job: Job) -> Job:
+def reload_job(job: Job) -> Job:
     return Job.objects.get(pk=job.pk)
 
 
-def test_another_worker_takes_over_what_a_killed_one_left(portal_service: Sandbox, job: Job) -> None:
+def test_another_worker_finishes_a_killed_workers_job(portal_service: Sandbox, job: Job) -> None:
     with worker(portal_service) as first:
-        until(lambda: now(job).done > 1)
+        until(lambda: reload_job(job).done > 1)
         first.kill()
-    assert now(job).state == "running"
+    assert reload_job(job).state == "running"
     with worker(portal_service):
-        until(lambda: not now(job).is_open)
-    ended = now(job)
-    assert (ended.state, ended.done, ended.total) == ("done", ACCOUNTS, ACCOUNTS)
+        until(lambda: not reload_job(job).is_open)
+    finished = reload_job(job)
+    assert (finished.state, finished.done, finished.total) == ("done", ACCOUNTS, ACCOUNTS)
     assert (
-        ACCOUNTS <= len(portal_service.calls) < ACCOUNTS + ended.attempts
-    )  # What was under way when it died is read again.
+        ACCOUNTS <= len(portal_service.calls) < ACCOUNTS + finished.attempts
+    )  # Each further attempt may repeat the read that was cut off.
     assert Entry.objects.filter(action="lookup.refresh_portfolio").count() == 1
 
 
-def test_a_worker_that_is_told_to_stop_gives_its_job_back(portal_service: Sandbox, job: Job) -> None:
+def test_a_stopping_worker_returns_its_job(portal_service: Sandbox, job: Job) -> None:
     with worker(portal_service) as process:
-        until(lambda: now(job).done > 1)
+        until(lambda: reload_job(job).done > 1)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    given_back = now(job)
-    assert (given_back.state, given_back.attempts, Worker.objects.get().stopped_at is None) == (
+    returned = reload_job(job)
+    assert (returned.state, returned.attempts, Worker.objects.get().stopped_at is None) == (
         "waiting",
         0,
         False,
     )
     call_command("work", batch=True)
-    assert (now(job).state, now(job).done, len(portal_service.calls)) == ("done", ACCOUNTS, ACCOUNTS)
+    assert (reload_job(job).state, reload_job(job).done, len(portal_service.calls)) == (
+        "done",
+        ACCOUNTS,
+        ACCOUNTS,
+    )
 
 
-def test_a_step_that_does_not_end_is_broken_off_after_the_grace(portal_service: Sandbox, job: Job) -> None:
+def test_a_stuck_step_is_interrupted_after_the_grace_period(portal_service: Sandbox, job: Job) -> None:
     portal_service.fail_next("loans.get", delay=20)
     with worker(portal_service) as process:
         until(lambda: portal_service.calls)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    assert (now(job).state, now(job).attempts) == ("waiting", 0)
+    assert (reload_job(job).state, reload_job(job).attempts) == ("waiting", 0)
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="a table away is an operational error there alone")
-def test_a_worker_outlives_a_database_that_does_not_answer(portal_service: Sandbox, job: Job) -> None:
+def test_a_worker_survives_an_operational_error(portal_service: Sandbox, job: Job) -> None:
     table = DBTaskResult._meta.db_table
     databases.run(f"ALTER TABLE {table} RENAME TO away")
     with worker(portal_service) as process:
@@ -130,10 +134,10 @@ def test_a_worker_outlives_a_database_that_does_not_answer(portal_service: Sandb
         time.sleep(1)
         assert process.poll() is None
         databases.run(f"ALTER TABLE away RENAME TO {table}")
-        until(lambda: now(job).state == "done")
+        until(lambda: reload_job(job).state == "done")
 
 
-def test_a_worker_outlives_any_error_of_the_database_and_says_so(
+def test_a_worker_survives_and_logs_database_errors(
     portal_service: Sandbox, job: Job, tmp_path: Path
 ) -> None:
     tables = [DBTaskResult._meta.db_table, Worker._meta.db_table, Job._meta.db_table]
@@ -143,26 +147,26 @@ def test_a_worker_outlives_any_error_of_the_database_and_says_so(
         until(lambda: log.read_text().count("\n") > 2)
         assert process.poll() is None
         databases.run(*(f"ALTER TABLE away_{table} RENAME TO {table}" for table in tables))
-        until(lambda: now(job).state == "done")
+        until(lambda: reload_job(job).state == "done")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {"OperationalError", "ProgrammingError"} & {line.get("error") for line in lines}
 
 
-def test_two_workers_begin_what_is_due_once(portal_service: Sandbox) -> None:
+def test_two_workers_start_each_due_job_once(portal_service: Sandbox) -> None:
     with worker(portal_service, REFRESH_MINUTES="1440"), worker(portal_service, REFRESH_MINUTES="1440"):
         until(lambda: Worker.objects.count() == 2)
-        seen = {one.pk: one.beat_at for one in Worker.objects.all()}
-        until(lambda: all(one.beat_at > seen[one.pk] for one in Worker.objects.all()))
+        first_beats = {one.pk: one.beat_at for one in Worker.objects.all()}
+        until(lambda: all(one.beat_at > first_beats[one.pk] for one in Worker.objects.all()))
         until(lambda: Job.objects.filter(name=refresh_portfolio.name, state="done").exists())
     names = list(Job.objects.values_list("name", flat=True))
     assert len(names) == len(set(names))
 
 
-def test_another_engine_carries_what_the_clock_hands_on(portal_service: Sandbox, job: Job) -> None:
+def test_a_lost_job_resumes_on_another_task_backend(portal_service: Sandbox, job: Job) -> None:
     long_ago = timezone.now() - timedelta(minutes=1)
     Job.objects.filter(pk=job.pk).update(state="running", worker="gone", attempts=1, lease_until=long_ago)
     DBTaskResult.objects.all().delete()
     with worker(portal_service, TASK_BACKEND="django_tasks.backends.immediate.ImmediateBackend"):
-        until(lambda: not now(job).is_open)
-    assert (now(job).state, now(job).done, now(job).attempts) == ("done", ACCOUNTS, 2)
+        until(lambda: not reload_job(job).is_open)
+    assert (reload_job(job).state, reload_job(job).done, reload_job(job).attempts) == ("done", ACCOUNTS, 2)
     assert not DBTaskResult.objects.exists()

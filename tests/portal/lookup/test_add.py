@@ -13,7 +13,7 @@ LOAN = "0f0e0d0c-0000-4000-8000-000000000002"
 BORROWER = {"kind": "borrower", "uuid": OWNER, "label": "Northwind Baking Co LLC"}
 
 
-def test_a_borrower_is_added_by_identifier_and_name(servicer: Browser) -> None:
+def test_a_borrower_is_added_by_id_and_name(servicer: Browser) -> None:
     answer = servicer.post("/registry/add/", BORROWER)
     assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{OWNER}/")
     record = Record.objects.get()
@@ -32,14 +32,14 @@ def test_a_loan_is_added_under_its_borrower(servicer: Browser, portal_service: S
     assert Record.objects.get(kind=Kind.LOAN).borrower_uuid == owner.uuid
 
 
-def test_what_is_wrong_is_told_in_the_order_of_the_fields(servicer: Browser, portal_service: Sandbox) -> None:
+def test_errors_are_listed_in_field_order(servicer: Browser, portal_service: Sandbox) -> None:
     record = given.loan(portal_service, given.borrower(portal_service))
     page = servicer.post("/registry/add/", {"kind": "loan", "uuid": record.uuid}).content.decode()
     summary = page[page.index("sd-errors") : page.index("</ul>", page.index("sd-errors"))]
     assert summary.index("Already on file") < summary.index("Choose the borrower")
 
 
-def test_it_leaves_one_entry_and_asks_the_service_nothing(servicer: Browser, portal_service: Sandbox) -> None:
+def test_adding_is_recorded_without_calling_the_service(servicer: Browser, portal_service: Sandbox) -> None:
     servicer.post("/registry/add/", BORROWER)
     entry = Entry.objects.get(action="lookup.add")
     assert (entry.actor_name, entry.subject_uuid, entry.subject_label) == (
@@ -50,16 +50,14 @@ def test_it_leaves_one_entry_and_asks_the_service_nothing(servicer: Browser, por
     assert portal_service.calls == []
 
 
-def test_the_identifier_is_found_in_whatever_was_pasted(servicer: Browser) -> None:
+def test_the_id_is_read_from_a_pasted_url(servicer: Browser) -> None:
     servicer.post(
         "/registry/add/", BORROWER | {"uuid": f" https://lender.example/users/{OWNER.upper()}?tab=1 "}
     )
     assert Record.objects.get().uuid == OWNER
 
 
-def test_a_borrower_is_proven_by_a_loan_or_a_line_of_theirs(
-    servicer: Browser, portal_service: Sandbox
-) -> None:
+def test_a_borrower_is_verified_by_its_loan_or_line(servicer: Browser, portal_service: Sandbox) -> None:
     owner, other = (portal_service.world.borrower()["uuid"] for _ in range(2))
     typed = {"kind": "borrower", "label": "Northwind Baking Co LLC"}
     loan, line = portal_service.world.loan(owner)["uuid"], portal_service.world.line(owner)["uuid"]
@@ -73,7 +71,7 @@ def test_a_borrower_is_proven_by_a_loan_or_a_line_of_theirs(
     assert set(Record.objects.values_list("uuid", flat=True)) == {owner, loan, line}
 
 
-def test_an_identifier_from_the_search_is_filled_in(servicer: Browser) -> None:
+def test_an_id_from_search_is_filled_in(servicer: Browser) -> None:
     page = servicer.get(f"/registry/add/?kind=loan&uuid={LOAN}").content.decode()
     assert f'value="{LOAN}"' in page
     assert '<option value="loan" selected>' in page
@@ -94,9 +92,7 @@ def test_an_identifier_from_the_search_is_filled_in(servicer: Browser) -> None:
         ({"label": "Nul \0 byte"}, "unreadable character"),
     ],
 )
-def test_what_cannot_be_is_refused_with_everything_kept(
-    servicer: Browser, changed: dict[str, str], sentence: str
-) -> None:
+def test_rejected_input_is_shown_again(servicer: Browser, changed: dict[str, str], sentence: str) -> None:
     answer = servicer.post("/registry/add/", BORROWER | changed)
     assert (answer.status_code, Record.objects.count()) == (422, 0)
     page = answer.content.decode()
@@ -105,13 +101,13 @@ def test_what_cannot_be_is_refused_with_everything_kept(
         assert not text.isalnum() or f'value="{text}"' in page
 
 
-def test_what_is_known_already_is_shown_instead(servicer: Browser, portal_service: Sandbox) -> None:
+def test_a_borrower_already_on_file_is_linked(servicer: Browser, portal_service: Sandbox) -> None:
     owner = given.borrower(portal_service)
     answer = servicer.post("/registry/add/", BORROWER | {"uuid": owner.uuid})
     assert answer.status_code == 422
     assert f'href="/borrowers/{owner.uuid}/"' in answer.content.decode()
 
 
-def test_who_only_looks_cannot_add(viewer: Browser) -> None:
+def test_a_viewer_cannot_add_records(viewer: Browser) -> None:
     assert viewer.post("/registry/add/", BORROWER).status_code == 403
     assert not Record.objects.exists()

@@ -1,4 +1,4 @@
-"""Taking a record out of lists and search, and bringing it back."""
+"""Archiving and restoring records."""
 
 import pytest
 from django.http import HttpResponse
@@ -26,22 +26,20 @@ def is_listed(browser: Browser) -> bool:
     return listed.pop()
 
 
-def test_an_archived_record_leaves_lists_and_search_and_keeps_its_page(
-    supervisor: Browser, borrower: Record
-) -> None:
+def test_an_archived_borrower_is_hidden_but_keeps_its_page(supervisor: Browser, borrower: Record) -> None:
     assert is_listed(supervisor)
     assert archive(supervisor, borrower)["Location"] == borrower.get_absolute_url()
     assert not is_listed(supervisor)
     assert supervisor.get(borrower.get_absolute_url()).status_code == 200
 
 
-def test_it_can_be_brought_back(supervisor: Browser, borrower: Record) -> None:
+def test_an_archived_borrower_can_be_restored(supervisor: Browser, borrower: Record) -> None:
     archive(supervisor, borrower)
     archive(supervisor, borrower, "restore")
     assert is_listed(supervisor)
 
 
-def test_each_leaves_one_entry_with_its_reason(supervisor: Browser, borrower: Record) -> None:
+def test_archiving_and_restoring_are_recorded_with_reasons(supervisor: Browser, borrower: Record) -> None:
     archive(supervisor, borrower)
     archive(supervisor, borrower, "restore", "Not doubled")
     entries = Entry.objects.filter(action__startswith="lookup.").order_by("id")
@@ -51,14 +49,14 @@ def test_each_leaves_one_entry_with_its_reason(supervisor: Browser, borrower: Re
     ]
 
 
-def test_pressing_twice_does_not_bring_it_back(supervisor: Browser, borrower: Record) -> None:
+def test_archiving_twice_does_not_restore(supervisor: Browser, borrower: Record) -> None:
     archive(supervisor, borrower)
     archive(supervisor, borrower)
     assert not is_listed(supervisor)
     assert Entry.objects.filter(action="lookup.archive").count() == 1
 
 
-def test_the_form_offers_what_is_possible(supervisor: Browser, borrower: Record) -> None:
+def test_the_form_offers_to_archive_or_restore(supervisor: Browser, borrower: Record) -> None:
     address = f"/registry/borrower/{borrower.uuid}/archive/"
     assert 'name="act" value="archive"' in supervisor.get(address).content.decode()
     archive(supervisor, borrower)
@@ -66,12 +64,14 @@ def test_the_form_offers_what_is_possible(supervisor: Browser, borrower: Record)
 
 
 @pytest.mark.parametrize(("act", "reason"), [("archive", ""), ("delete", "Doubled")])
-def test_what_cannot_be_is_refused(supervisor: Browser, borrower: Record, act: str, reason: str) -> None:
+def test_a_missing_reason_or_unknown_action_is_rejected(
+    supervisor: Browser, borrower: Record, act: str, reason: str
+) -> None:
     assert archive(supervisor, borrower, act, reason).status_code == 422
     assert is_listed(supervisor)
 
 
-def test_what_stays_is_said_before_a_borrower_is_archived(
+def test_archiving_a_borrower_lists_what_stays_visible(
     supervisor: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     loan, _, line = (
@@ -85,20 +85,20 @@ def test_what_stays_is_said_before_a_borrower_is_archived(
     assert "stay in lists and search: 1 key person, 2 loans, 1 line of credit." in page
     assert "Its accounts no longer match" in page
 
-    def leads_to(account: Record, address: str) -> bool:
+    def is_linked(account: Record, address: str) -> bool:
         return f'href="{account.get_absolute_url()}"' in supervisor.get(address).content.decode()
 
-    assert leads_to(loan, "/loans/?q=northwind")
+    assert is_linked(loan, "/loans/?q=northwind")
     archive(supervisor, borrower)
-    assert leads_to(loan, "/loans/")
-    assert leads_to(line, "/lines/")
-    assert leads_to(loan, f"/search/?q={loan.uuid}")
-    assert not leads_to(loan, "/loans/?q=northwind")
+    assert is_linked(loan, "/loans/")
+    assert is_linked(line, "/lines/")
+    assert is_linked(loan, f"/search/?q={loan.uuid}")
+    assert not is_linked(loan, "/loans/?q=northwind")
     restoring = supervisor.get(f"/registry/borrower/{borrower.uuid}/archive/").content.decode()
     assert "stay in lists and search" not in restoring
 
 
-def test_what_stays_is_said_before_an_account_is_archived(
+def test_archiving_a_loan_lists_what_stays_visible(
     supervisor: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     loan = given.loan(portal_service, borrower)
@@ -112,12 +112,12 @@ def test_what_stays_is_said_before_an_account_is_archived(
     assert payment.get_absolute_url() in supervisor.get("/repayments/").content.decode()
 
 
-def test_only_a_supervisor_archives(servicer: Browser, borrower: Record) -> None:
+def test_a_servicer_cannot_archive(servicer: Browser, borrower: Record) -> None:
     assert archive(servicer, borrower).status_code == 403
     assert is_listed(servicer)
 
 
-def test_the_page_of_an_account_leads_there(
+def test_account_pages_link_to_correct_and_archive(
     servicer: Browser, supervisor: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     for account in (given.loan(portal_service, borrower), given.line(portal_service, borrower)):

@@ -1,4 +1,4 @@
-"""Correcting the name of a record, and its borrower."""
+"""Correcting a record's name or borrower."""
 
 import pytest
 from django.test import Client as Browser
@@ -18,11 +18,11 @@ def loan(portal_service: Sandbox) -> Record:
 
 
 def correct(browser: Browser, record: Record, **typed: str) -> object:
-    known = {"label": record.label, "borrower_uuid": record.borrower_uuid, "reason": "Told by phone"}
-    return browser.post(f"/registry/{record.kind}/{record.uuid}/correct/", known | typed)
+    current = {"label": record.label, "borrower_uuid": record.borrower_uuid, "reason": "Told by phone"}
+    return browser.post(f"/registry/{record.kind}/{record.uuid}/correct/", current | typed)
 
 
-def test_a_name_is_corrected_and_found_by_the_new_one(servicer: Browser, loan: Record) -> None:
+def test_a_corrected_name_is_searchable(servicer: Browser, loan: Record) -> None:
     answer = correct(servicer, loan, label="Bread oven of 2026")
     assert (answer.status_code, answer["Location"]) == (303, loan.get_absolute_url())
     assert (
@@ -31,7 +31,7 @@ def test_a_name_is_corrected_and_found_by_the_new_one(servicer: Browser, loan: R
     )
 
 
-def test_a_record_is_given_to_its_right_borrower(
+def test_a_loan_can_be_moved_to_another_borrower(
     servicer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
     right = given.borrower(portal_service, first_name="Acme Farms LLC")
@@ -40,20 +40,20 @@ def test_a_record_is_given_to_its_right_borrower(
     assert loan.borrower_uuid == right.uuid
 
 
-def test_it_leaves_one_entry_with_before_after_and_reason(servicer: Browser, loan: Record) -> None:
+def test_a_correction_is_recorded_with_changes_and_reason(servicer: Browser, loan: Record) -> None:
     correct(servicer, loan, label="Bread oven")
     entry = Entry.objects.get(action="lookup.correct")
     assert (entry.changes, entry.reason) == ({"label": ["Oven", "Bread oven"]}, "Told by phone")
     assert entry.subject_uuid == loan.uuid
 
 
-def test_nothing_to_correct_changes_and_records_nothing(servicer: Browser, loan: Record) -> None:
+def test_a_correction_without_changes_is_not_recorded(servicer: Browser, loan: Record) -> None:
     answer = correct(servicer, loan)
     assert "No changes to save" in servicer.get(answer["Location"]).content.decode()
     assert not Entry.objects.filter(action="lookup.correct").exists()
 
 
-def test_an_answer_that_came_meanwhile_is_not_lost(servicer: Browser, portal_service: Sandbox) -> None:
+def test_a_correction_keeps_the_latest_answer(servicer: Browser, portal_service: Sandbox) -> None:
     user = portal_service.world.borrower(email="then@northwind.example")
     owner = given.save_answer(user)
     given.save_answer(user | {"email": "now@northwind.example"})
@@ -62,7 +62,7 @@ def test_an_answer_that_came_meanwhile_is_not_lost(servicer: Browser, portal_ser
     assert (owner.label, store.last_answer(owner, Borrower).email) == ("Northwind", "now@northwind.example")
 
 
-def test_a_borrower_belongs_to_nobody_else(servicer: Browser, portal_service: Sandbox) -> None:
+def test_a_borrower_cannot_belong_to_another_borrower(servicer: Browser, portal_service: Sandbox) -> None:
     owner, other = given.borrower(portal_service), given.borrower(portal_service)
     correct(servicer, owner, borrower_uuid=other.uuid, label="Northwind")
     owner.refresh_from_db()
@@ -78,7 +78,7 @@ def test_a_borrower_belongs_to_nobody_else(servicer: Browser, portal_service: Sa
         ({"label": "x" * 301}, "Up to 300"),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_invalid_input_is_rejected(
     servicer: Browser, loan: Record, typed: dict[str, str], sentence: str
 ) -> None:
     answer = correct(servicer, loan, **typed)
@@ -88,21 +88,21 @@ def test_what_cannot_be_is_refused(
     assert loan.label == "Oven"
 
 
-def test_the_form_begins_with_what_is_known(servicer: Browser, loan: Record) -> None:
+def test_the_form_shows_the_current_values(servicer: Browser, loan: Record) -> None:
     page = servicer.get(f"/registry/loan/{loan.uuid}/correct/").content.decode()
     assert 'value="Oven"' in page
     assert f'value="{loan.borrower_uuid}"' in page
 
 
-def test_a_record_that_is_not_known_is_not_found(servicer: Browser) -> None:
+def test_an_unknown_record_is_not_found(servicer: Browser) -> None:
     assert servicer.get("/registry/loan/nothing/correct/").status_code == 404
 
 
-def test_who_only_looks_cannot_correct(viewer: Browser, loan: Record) -> None:
+def test_a_viewer_cannot_correct_records(viewer: Browser, loan: Record) -> None:
     assert correct(viewer, loan, label="Bread oven").status_code == 403
 
 
-def test_a_borrower_keeps_a_name(servicer: Browser, portal_service: Sandbox) -> None:
+def test_a_borrowers_name_cannot_be_blank(servicer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service, first_name="Acme Farms LLC")
     answer = correct(servicer, borrower, label=" ")
     assert (answer.status_code, "Enter the borrower" in answer.content.decode()) == (422, True)

@@ -1,4 +1,4 @@
-"""Every list says how much of it the service confirmed within a day."""
+"""Lists show how many of their records were updated in the last 24 hours."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ KINDS = [Kind.LOAN, Kind.LINE, Kind.LOAN_REPAYMENTS, Kind.LINE_REPAYMENTS, Kind.
 
 @pytest.fixture
 def accounts(portal_service: Sandbox) -> None:
-    """Three records of each kind; two of each were read, one of these long ago."""
+    """Save three records of each kind: one updated now, one 25 hours ago, one never."""
     owner, now = given.borrower(portal_service), timezone.now()
     for kind in KINDS:
         for number, checked in enumerate((now, now - timedelta(hours=25), None)):
@@ -34,9 +34,11 @@ def accounts(portal_service: Sandbox) -> None:
         ("/repayments/", "2 of 6 lists of repayments"),
     ],
 )
-def test_a_list_says_how_young_it_is(viewer: Browser, accounts: None, address: str, words: str) -> None:
+def test_a_list_shows_how_many_records_are_recent(
+    viewer: Browser, accounts: None, address: str, words: str
+) -> None:
     assert f"{words}</span> updated in the last 24 hours." in plain(viewer, address)
 
 
-def test_a_list_of_nothing_says_nothing_of_it(viewer: Browser) -> None:
+def test_an_empty_list_shows_no_update_count(viewer: Browser) -> None:
     assert "checked in the last" not in plain(viewer, "/loans/")

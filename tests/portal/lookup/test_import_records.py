@@ -1,4 +1,4 @@
-"""Importing a lender's own records, on the page and by command, with a report line by line."""
+"""Importing a lender's own records, on the page and with a command."""
 
 import os
 import re
@@ -37,15 +37,15 @@ def upload(browser: Browser, **files: str | bytes) -> HttpResponse:
         else:
             data = text.encode() if isinstance(text, str) else text
             typed[name] = SimpleUploadedFile(f"{name}.txt", data)
-    answer = browser.post("/registry/import/", typed)
-    if answer.status_code != 303:
-        return answer
+    response = browser.post("/registry/import/", typed)
+    if response.status_code != 303:
+        return response
     call_command("work", batch=True)
-    pages = [browser.get(one.get_absolute_url()).content for one in Upload.objects.all()]
+    pages = [browser.get(item.get_absolute_url()).content for item in Upload.objects.all()]
     return HttpResponse(b" ".join(b"".join(pages).split()))
 
 
-def test_ids_and_profiles_are_taken(supervisor: Browser, portal_service: Sandbox) -> None:
+def test_ids_and_profiles_are_imported(supervisor: Browser, portal_service: Sandbox) -> None:
     profile = dumps(portal_service.world.borrower(first_name="Acme Farms LLC")).decode()
     page = upload(supervisor, ids=IDS, profiles=profile).content.decode()
     assert "2 lines imported, 0 rejected" in page
@@ -56,7 +56,7 @@ def test_ids_and_profiles_are_taken(supervisor: Browser, portal_service: Sandbox
     }
 
 
-def test_each_file_leaves_an_entry(supervisor: Browser) -> None:
+def test_each_import_is_recorded(supervisor: Browser) -> None:
     upload(supervisor, ids=IDS + "ship,x,,\n")
     entry = Entry.objects.get(action="lookup.import_records")
     detail = {"taken": 2, "refused": 1, "started_by": "Supervisor (supervisor)"}
@@ -64,7 +64,7 @@ def test_each_file_leaves_an_entry(supervisor: Browser) -> None:
     assert Entry.objects.get(action="lookup.upload").actor_name == "Supervisor (supervisor)"
 
 
-def test_a_file_is_taken_in_by_a_worker_and_not_kept(supervisor: Browser) -> None:
+def test_a_worker_imports_and_deletes_the_file(supervisor: Browser) -> None:
     typed = {
         "exported_on": timezone.localdate().isoformat(),
         "ids": SimpleUploadedFile("mine.csv", IDS.encode()),
@@ -77,19 +77,19 @@ def test_a_file_is_taken_in_by_a_worker_and_not_kept(supervisor: Browser) -> Non
     assert Upload.objects.defer(None).get().content is None
 
 
-def test_a_file_rests_sealed_and_goes_with_its_job(supervisor: Browser) -> None:
+def test_a_file_is_encrypted_and_deleted_with_its_job(supervisor: Browser) -> None:
     typed = {"exported_on": timezone.localdate().isoformat()}
     ssn = SimpleUploadedFile("mine.csv", f"{IDS}borrower,b-2,,219-09-9999\n".encode())
     supervisor.post("/registry/import/", typed | {"ids": ssn})
-    found = Upload.objects.defer(None).get()
-    assert b"219-09-9999" in found.file
-    assert b"219-09-9999" not in bytes(found.content or b"")
-    assert Job.objects.get(pk=found.job_id).cancel()
+    saved = Upload.objects.defer(None).get()
+    assert b"219-09-9999" in saved.file
+    assert b"219-09-9999" not in bytes(saved.content or b"")
+    assert Job.objects.get(pk=saved.job_id).cancel()
     Upload.objects.forget_old()
     assert Upload.objects.defer(None).get().content is None
 
 
-def test_a_file_that_was_taken_in_keeps_what_came_of_it_when_its_job_is_begun_again(
+def test_rerunning_a_job_keeps_the_import_result(
     supervisor: Browser,
 ) -> None:
     upload(supervisor, ids=IDS)
@@ -98,38 +98,38 @@ def test_a_file_that_was_taken_in_keeps_what_came_of_it_when_its_job_is_begun_ag
     assert (Upload.objects.get().taken, Job.objects.get().result) == (2, {"taken": 2, "refused": 0})
 
 
-def test_one_file_is_shown_at_once_and_two_among_the_latest(supervisor: Browser) -> None:
+def test_one_file_opens_its_import_and_two_open_the_list(supervisor: Browser) -> None:
     day = timezone.localdate().isoformat()
-    for names, way in ((["ids"], r"/registry/import/\d+/"), (["ids", "profiles"], "/registry/import/")):
+    for names, path in ((["ids"], r"/registry/import/\d+/"), (["ids", "profiles"], "/registry/import/")):
         files = {name: SimpleUploadedFile(f"{name}.txt", IDS.encode()) for name in names}
         answer = supervisor.post("/registry/import/", files | {"exported_on": day})
-        assert re.fullmatch(way, answer["Location"])
-        said = supervisor.get(answer["Location"]).content.decode()
-        assert ("Both imports started" in said) == (len(names) == 2)
+        assert re.fullmatch(path, answer["Location"])
+        page = supervisor.get(answer["Location"]).content.decode()
+        assert ("Both imports started" in page) == (len(names) == 2)
 
 
-def test_the_way_to_it_is_where_records_are_added(supervisor: Browser, viewer: Browser) -> None:
+def test_only_a_supervisor_sees_the_import_link(supervisor: Browser, viewer: Browser) -> None:
     for address in ("/borrowers/", "/registry/add/"):
         assert 'href="/registry/import/"' in supervisor.get(address).content.decode()
     assert 'href="/registry/import/"' not in viewer.get("/borrowers/").content.decode()
 
 
-def test_refused_lines_are_listed_with_their_reasons(supervisor: Browser) -> None:
+def test_rejected_lines_are_listed_with_reasons(supervisor: Browser) -> None:
     page = upload(supervisor, ids=f"{HEAD}\nship,<x>,,\nborrower,b-1,,Acme, Inc\n").content.decode()
     assert "is not one of borrower" in page
     assert "put quotes around a name that contains a comma" in page
     assert not Record.objects.exists()
 
 
-def test_the_file_of_refused_lines_holds_more_than_the_page(supervisor: Browser) -> None:
+def test_all_rejected_lines_can_be_downloaded(supervisor: Browser) -> None:
     page = upload(supervisor, ids="\n".join([HEAD, *(["ship,x,,"] * 1234)])).content.decode()
     assert "The first 200 of 1,234 rejected lines" in page
     assert page.count("is not one of") == 200
-    file = re.search(r'href="(/registry/import/\d+/refused/)"', page)
-    assert b"".join(supervisor.get(file[1]).streaming_content).decode().count("is not one of") == 1234
+    link = re.search(r'href="(/registry/import/\d+/refused/)"', page)
+    assert b"".join(supervisor.get(link[1]).streaming_content).decode().count("is not one of") == 1234
 
 
-def test_a_line_that_is_no_csv_hides_no_other(supervisor: Browser) -> None:
+def test_a_malformed_line_does_not_affect_other_lines(supervisor: Browser) -> None:
     lines = ["loan,l-1,b-1,", "", 'loan,"l-2,b-1,', 'loan,l-3,b-1,"Oven, ""large"""']
     page = upload(supervisor, ids="\r\n".join([HEAD, *lines])).content.decode()
     assert "2 lines imported, 1 rejected" in page
@@ -137,14 +137,14 @@ def test_a_line_that_is_no_csv_hides_no_other(supervisor: Browser) -> None:
     assert Record.objects.get(uuid="l-3").label == 'Oven, "large"'
 
 
-def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: LazySettings) -> None:
+def test_a_file_over_the_limit_is_rejected(supervisor: Browser, settings: LazySettings) -> None:
     settings.UPLOAD_LIMIT_MB = 1
     page = upload(supervisor, ids=IDS + "x" * 1024 * 1024).content.decode()
     assert "larger than 1 MB" in page
     assert not Record.objects.exists()
 
 
-def test_the_first_line_may_be_in_capitals(supervisor: Browser) -> None:
+def test_the_header_ignores_case(supervisor: Browser) -> None:
     page = upload(supervisor, ids=IDS.replace(HEAD, "Kind,UUID,Borrower_UUID,Label")).content.decode()
     assert "2 lines imported, 0 rejected" in page
 
@@ -187,7 +187,7 @@ def test_the_first_line_may_be_in_capitals(supervisor: Browser) -> None:
         "long",
     ],
 )
-def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason: str) -> None:
+def test_an_invalid_id_file_shows_the_reason(supervisor: Browser, data: bytes, reason: str) -> None:
     assert reason in upload(supervisor, ids=data).content.decode()
     assert not Record.objects.exists()
 
@@ -211,30 +211,30 @@ def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason:
     ],
     ids=["not UTF-8", "list", "no uuid", "path", "SSN", "long", "ids", "capitals", "EIN", "SSN of a person"],
 )
-def test_a_bad_profile_is_told_why(supervisor: Browser, data: bytes, reason: str) -> None:
+def test_an_invalid_profile_shows_the_reason(supervisor: Browser, data: bytes, reason: str) -> None:
     assert reason in upload(supervisor, profiles=data).content.decode()
     assert not Record.objects.exists()
 
 
-def test_the_mark_that_spreadsheets_write_is_read_over(supervisor: Browser) -> None:
+def test_a_byte_order_mark_is_ignored(supervisor: Browser) -> None:
     upload(supervisor, ids=b"\xef\xbb\xbf" + IDS.replace("\n", "\r\n").encode())
     assert Record.objects.count() == 2
 
 
-def test_a_file_without_records_says_so(supervisor: Browser) -> None:
+def test_a_file_without_records_shows_a_message(supervisor: Browser) -> None:
     page = upload(supervisor, ids=f"{HEAD}\n").content.decode()
     assert "Nothing was imported: the file has no records." in page
     assert "All lines were imported" not in page
 
 
-def test_rows_that_a_spreadsheet_left_empty_are_passed_over(supervisor: Browser) -> None:
+def test_empty_spreadsheet_rows_are_skipped(supervisor: Browser) -> None:
     page = upload(
         supervisor, ids=f"{IDS.replace(HEAD, HEAD + ',,')},,,\n,,,,,,\n  \n\t\nship,x,,,,\n"
     ).content.decode()
     assert "2 lines imported, 1 rejected" in page
 
 
-def test_a_file_that_was_cancelled_says_what_stays(supervisor: Browser) -> None:
+def test_a_canceled_import_explains_what_was_saved(supervisor: Browser) -> None:
     typed = {"exported_on": timezone.localdate().isoformat()}
     address = supervisor.post(
         "/registry/import/", typed | {"ids": SimpleUploadedFile("mine.csv", IDS.encode())}
@@ -244,14 +244,14 @@ def test_a_file_that_was_cancelled_says_what_stays(supervisor: Browser) -> None:
     assert "Imported lines are saved" in supervisor.get(address).content.decode()
 
 
-def test_a_large_file_is_taken_whole(supervisor: Browser) -> None:
+def test_a_large_file_is_imported_completely(supervisor: Browser) -> None:
     lines = [f"borrower,b-{number},,Borrower {number}" for number in range(1100)]
     page = upload(supervisor, ids="\n".join([HEAD, *lines, "ship,x,,"])).content.decode()
     assert "1,100 lines imported, 1 rejected" in page
     assert Record.objects.count() == 1100
 
 
-def test_an_old_export_hides_no_newer_answer(supervisor: Browser, portal_service: Sandbox) -> None:
+def test_an_old_export_does_not_replace_a_newer_answer(supervisor: Browser, portal_service: Sandbox) -> None:
     user = portal_service.world.borrower(email="now@northwind.example")
     record = given.save_answer(user)
     old = dumps(user | {"email": "then@northwind.example"}).decode()
@@ -261,7 +261,7 @@ def test_an_old_export_hides_no_newer_answer(supervisor: Browser, portal_service
     assert (record.source, record.snapshots.get().source) == (Source.SERVICE, Source.FILE)
 
 
-def test_the_same_old_export_twice_is_one_earlier_copy(supervisor: Browser, portal_service: Sandbox) -> None:
+def test_importing_an_old_export_twice_saves_one_copy(supervisor: Browser, portal_service: Sandbox) -> None:
     user = portal_service.world.borrower()
     record = given.save_answer(user)
     day = (timezone.localdate() - timedelta(days=30)).isoformat()
@@ -270,9 +270,7 @@ def test_the_same_old_export_twice_is_one_earlier_copy(supervisor: Browser, port
     assert record.snapshots.count() == 1
 
 
-def test_a_newer_export_becomes_the_copy_marked_with_its_day(
-    supervisor: Browser, portal_service: Sandbox
-) -> None:
+def test_a_newer_export_becomes_the_saved_copy(supervisor: Browser, portal_service: Sandbox) -> None:
     record = given.save_answer(portal_service.world.borrower())
     Record.objects.update(answer_at=timezone.now() - timedelta(days=30))
     yesterday = timezone.localdate() - timedelta(days=1)
@@ -297,15 +295,13 @@ def test_a_newer_export_becomes_the_copy_marked_with_its_day(
     ],
     ids=["nothing", "empty", "no day", "tomorrow"],
 )
-def test_what_cannot_be_imported_is_refused(
-    supervisor: Browser, typed: dict[str, str], sentence: str
-) -> None:
+def test_an_invalid_form_is_rejected(supervisor: Browser, typed: dict[str, str], sentence: str) -> None:
     answer = upload(supervisor, **typed)
     assert (answer.status_code, Record.objects.count()) == (422, 0)
     assert sentence in answer.content.decode()
 
 
-def test_identifiers_are_taken_in_their_usual_form(supervisor: Browser) -> None:
+def test_ids_are_normalized(supervisor: Browser) -> None:
     uuid = "5fffffff-0000-4000-8000-0000000000ff"
     rows = f"Line,{uuid.upper()},b-1,\nline,{{{uuid}}},b-1,Till\nline,line-{uuid},b-1,\n"
     assert "3 lines imported, 0 rejected" in upload(supervisor, ids=f"{HEAD}\n{rows}").content.decode()
@@ -313,9 +309,7 @@ def test_identifiers_are_taken_in_their_usual_form(supervisor: Browser) -> None:
 
 
 @pytest.mark.parametrize("between", [0, store.BATCH_SIZE])
-def test_what_was_given_to_one_borrower_is_not_given_to_another_one(
-    supervisor: Browser, between: int
-) -> None:
+def test_a_loan_cannot_be_imported_under_two_borrowers(supervisor: Browser, between: int) -> None:
     others = "".join(f"loan,other-{n},b-1,\n" for n in range(between))
     page = upload(supervisor, ids=f"{HEAD}\nloan,l-1,b-1,\n{others}loan,l-1,b-2,\n").content.decode()
     assert "l-1 is already on file under another borrower" in page
@@ -323,9 +317,7 @@ def test_what_was_given_to_one_borrower_is_not_given_to_another_one(
 
 
 @pytest.mark.parametrize("between", [0, store.BATCH_SIZE])
-def test_borrowers_that_nobody_knows_after_the_whole_file_are_named(
-    supervisor: Browser, between: int
-) -> None:
+def test_borrowers_not_on_file_after_the_import_are_listed(supervisor: Browser, between: int) -> None:
     Record.objects.create(kind="borrower", uuid="known-before", archived_at=timezone.now())
     rows = [
         *("loan,l-1,b-8,", "line,l-2,told-later,", "loan,l-3,known-before,", "key_person,p-1,b-8,"),
@@ -339,12 +331,12 @@ def test_borrowers_that_nobody_knows_after_the_whole_file_are_named(
     assert again.content.decode().count("not on file") == 1
 
 
-def test_a_borrower_is_its_own(supervisor: Browser) -> None:
+def test_a_borrower_cannot_have_another_borrower(supervisor: Browser) -> None:
     page = upload(supervisor, ids=f"{HEAD}\nborrower,b-1,b-2,Acme\n").content.decode()
     assert "borrower_uuid of a borrower must be its own uuid or empty" in page
 
 
-def test_a_servicer_does_not_import(servicer: Browser) -> None:
+def test_a_servicer_cannot_import(servicer: Browser) -> None:
     assert upload(servicer, ids=IDS).status_code == 403
 
 
@@ -355,43 +347,45 @@ class TestCommand:
         call_command("import_ids", *map(str, paths), **options, stdout=out, stderr=out)
         return out.getvalue()
 
-    def test_both_files_are_taken_and_refused_lines_named(self, tmp_path: Path, sandbox: Sandbox) -> None:
+    def test_both_files_are_imported_and_rejected_lines_listed(
+        self, tmp_path: Path, sandbox: Sandbox
+    ) -> None:
         (tmp_path / "ids.csv").write_text(IDS + "ship,x,,\n")
         (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()) + b"\n{\n")
-        said = self.run(tmp_path / "ids.csv", profiles=tmp_path / "users.jsonl")
-        assert "ids.csv: 2 lines imported, 1 rejected." in said
-        assert "ids.csv line 4: kind 'ship' is not one of" in said
-        assert "users.jsonl line 2: not a user object" in said
+        output = self.run(tmp_path / "ids.csv", profiles=tmp_path / "users.jsonl")
+        assert "ids.csv: 2 lines imported, 1 rejected." in output
+        assert "ids.csv line 4: kind 'ship' is not one of" in output
+        assert "users.jsonl line 2: not a user object" in output
         assert set(Entry.objects.values_list("actor_name", "action")) == {("system", "lookup.import_records")}
 
-    def test_borrowers_that_nobody_knows_are_named(self, tmp_path: Path, sandbox: Sandbox) -> None:
+    def test_borrowers_not_on_file_are_listed(self, tmp_path: Path, sandbox: Sandbox) -> None:
         (tmp_path / "ids.csv").write_text("\n".join([HEAD, *(f"loan,l-{n},b-{n}," for n in range(1200))]))
         (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()))
-        said = self.run(tmp_path / "ids.csv", profiles=tmp_path / "users.jsonl")
+        output = self.run(tmp_path / "ids.csv", profiles=tmp_path / "users.jsonl")
         first = ", ".join(f"b-{n}" for n in range(10))
-        assert f"1,200 lines name 1,200 borrowers that are not on file: {first} and 1,190 more." in said
-        assert said.count("not on file") == 1
+        assert f"1,200 lines name 1,200 borrowers that are not on file: {first} and 1,190 more." in output
+        assert output.count("not on file") == 1
         (tmp_path / "ids.csv").write_text(f"{HEAD}\nloan,l-1,b-1,\n")
         assert "1 line names a borrower that is not on file: b-1." in self.run(tmp_path / "ids.csv")
 
-    def test_profiles_are_marked_with_the_day_of_their_file(self, tmp_path: Path, sandbox: Sandbox) -> None:
+    def test_profiles_are_dated_by_their_file(self, tmp_path: Path, sandbox: Sandbox) -> None:
         (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()))
         os.utime(tmp_path / "users.jsonl", (1_700_000_000, 1_700_000_000))
         self.run(profiles=tmp_path / "users.jsonl")
-        at = Record.objects.filter(kind="borrower").values_list("answer_at", flat=True).get()
-        assert at is not None
-        assert at.timestamp() == 1_700_000_000
+        answer_at = Record.objects.filter(kind="borrower").values_list("answer_at", flat=True).get()
+        assert answer_at is not None
+        assert answer_at.timestamp() == 1_700_000_000
 
-    def test_a_file_whose_name_is_no_text_leaves_its_entry(self, tmp_path: Path) -> None:
+    def test_a_file_name_that_is_not_utf8_is_recorded(self, tmp_path: Path) -> None:
         path = tmp_path / os.fsdecode(b"ids-\xff.csv")
         path.write_text(IDS)
         assert "ids-?.csv: 2 lines imported" in self.run(path)
         assert Entry.objects.get(action="lookup.import_records").subject_label == "ids-?.csv"
 
-    def test_a_file_that_cannot_be_read_is_said(self, tmp_path: Path) -> None:
+    def test_a_missing_file_is_reported(self, tmp_path: Path) -> None:
         with pytest.raises(CommandError, match="cannot be read"):
             self.run(tmp_path / "nothing.csv")
 
-    def test_no_file_at_all_is_said(self) -> None:
+    def test_a_file_is_required(self) -> None:
         with pytest.raises(CommandError, match="Give a CSV file of IDs"):
             self.run()

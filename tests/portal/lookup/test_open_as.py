@@ -1,4 +1,4 @@
-"""Opening an unknown identifier as an account of a borrower: the service is asked, its answer makes it known."""
+"""Opening an unknown ID as a borrower's account, which loads it from the service."""
 
 import pytest
 from django.test import Client as Browser
@@ -11,12 +11,12 @@ from tests import given
 UNKNOWN = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
-def opened(browser: Browser, kind: str, uuid: str, owner: str) -> object:
+def open_as(browser: Browser, kind: str, uuid: str, owner: str) -> object:
     return browser.post("/search/open/", {"kind": kind, "uuid": uuid, "borrower_uuid": owner})
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAN, Kind.LINE, Kind.APPLICATION])
-def test_what_the_service_has_becomes_known_and_opens(
+def test_an_account_at_the_service_is_saved_and_opened(
     viewer: Browser, portal_service: Sandbox, kind: Kind
 ) -> None:
     owner = given.borrower(portal_service)
@@ -26,17 +26,15 @@ def test_what_the_service_has_becomes_known_and_opens(
         "application": portal_service.world.line_application,
     }[kind]
     uuid = make(owner.uuid)["uuid"]
-    answer = opened(viewer, kind, uuid, owner.uuid)
+    answer = open_as(viewer, kind, uuid, owner.uuid)
     record = Record.objects.get(kind=kind, uuid=uuid)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     assert (record.borrower_uuid, record.source) == (owner.uuid, Source.SERVICE)
 
 
-def test_what_the_service_does_not_have_is_said_and_nothing_is_kept(
-    viewer: Browser, portal_service: Sandbox
-) -> None:
+def test_a_loan_missing_at_the_service_is_not_saved(viewer: Browser, portal_service: Sandbox) -> None:
     owner = given.borrower(portal_service, first_name="Acme LLC")
-    answer = opened(viewer, "loan", UNKNOWN, owner.uuid)
+    answer = open_as(viewer, "loan", UNKNOWN, owner.uuid)
     assert answer.status_code == 404
     html = answer.content.decode()
     assert "The service has no loan with this ID under “Acme LLC”. Nothing was changed." in html
@@ -44,11 +42,11 @@ def test_what_the_service_does_not_have_is_said_and_nothing_is_kept(
     assert not Record.objects.filter(uuid=UNKNOWN).exists()
 
 
-def test_a_service_that_does_not_answer_is_told_as_such(viewer: Browser, portal_service: Sandbox) -> None:
+def test_an_unavailable_service_shows_503(viewer: Browser, portal_service: Sandbox) -> None:
     owner = given.borrower(portal_service)
     for _ in range(3):
         portal_service.fail_next("loans.get", status=503)
-    answer = opened(viewer, "loan", UNKNOWN, owner.uuid)
+    answer = open_as(viewer, "loan", UNKNOWN, owner.uuid)
     assert answer.status_code == 503
     assert "The service isn’t responding" in answer.content.decode()
     assert "as line of credit" in answer.content.decode()
@@ -64,13 +62,13 @@ def test_a_service_that_does_not_answer_is_told_as_such(viewer: Browser, portal_
         ("loan", "\0", None),
     ],
 )
-def test_what_cannot_be_asked_is_not_asked(
+def test_invalid_input_is_not_sent_to_the_service(
     viewer: Browser, portal_service: Sandbox, kind: str, uuid: str, owner: str | None
 ) -> None:
-    known = given.borrower(portal_service)
-    assert opened(viewer, kind, uuid, known.uuid if owner is None else owner).status_code == 422
+    borrower = given.borrower(portal_service)
+    assert open_as(viewer, kind, uuid, borrower.uuid if owner is None else owner).status_code == 422
     assert not RemoteCall.objects.exists()
 
 
-def test_it_is_not_opened_by_following_a_link(viewer: Browser) -> None:
+def test_get_is_not_allowed(viewer: Browser) -> None:
     assert viewer.get("/search/open/").status_code == 405

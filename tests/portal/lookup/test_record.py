@@ -1,4 +1,4 @@
-"""One known record: its latest copy, when and by whom, and its borrower."""
+"""The page of one record: its saved copy, earlier copies and borrower."""
 
 import pytest
 from django.test import Client as Browser
@@ -12,14 +12,14 @@ from servicing.sandbox.wire import dumps
 from tests import given
 
 
-def told_loan(sandbox: Sandbox, **changes: object) -> Record:
+def save_loan(sandbox: Sandbox, **changes: object) -> Record:
     owner = given.borrower(sandbox, first_name="Northwind Baking Co LLC")
     loan = codec.decode(Loan, dumps(sandbox.world.loan(owner.uuid) | changes))
     return store.save(store.observe(loan, borrower_uuid=owner.uuid), source=Source.SERVICE)[0]
 
 
-def test_it_shows_what_was_told_and_leads_to_the_borrower(viewer: Browser, portal_service: Sandbox) -> None:
-    loan = told_loan(portal_service, risk_grade="B <2>")
+def test_page_shows_the_answer_and_links_the_borrower(viewer: Browser, portal_service: Sandbox) -> None:
+    loan = save_loan(portal_service, risk_grade="B <2>")
     page = viewer.get(f"/registry/loan/{loan.uuid}/").content.decode()
     assert "B &lt;2&gt;" in page
     assert "12 entries" in page
@@ -27,7 +27,7 @@ def test_it_shows_what_was_told_and_leads_to_the_borrower(viewer: Browser, porta
 
 
 def test_an_earlier_answer_is_listed(viewer: Browser, portal_service: Sandbox) -> None:
-    loan = told_loan(portal_service)
+    loan = save_loan(portal_service)
     later = codec.decode(Loan, dumps({"uuid": loan.uuid, "status": "CLOSED"}))
     store.save(store.observe(later), source=Source.SERVICE)
     page = viewer.get(f"/registry/loan/{loan.uuid}/").content.decode()
@@ -35,19 +35,19 @@ def test_an_earlier_answer_is_listed(viewer: Browser, portal_service: Sandbox) -
     assert "No earlier copies" not in page
 
 
-def test_a_bare_identifier_says_so(viewer: Browser, portal_service: Sandbox) -> None:
+def test_a_record_with_only_an_id_shows_a_note(viewer: Browser, portal_service: Sandbox) -> None:
     given.account(Kind.LOAN, given.borrower(portal_service), "loan-1")
     page = viewer.get("/registry/loan/loan-1/").content.decode()
     assert "Only the ID is on file" in page
 
 
-def test_whose_borrower_is_not_known_here_is_shown_all_the_same(viewer: Browser) -> None:
+def test_a_loan_of_an_unknown_borrower_has_a_page(viewer: Browser) -> None:
     Record.objects.create(kind=Kind.LOAN, uuid="loan-1", borrower_uuid="nobody")
     assert viewer.get("/registry/loan/loan-1/").status_code == 200
 
 
 @pytest.mark.parametrize(("role", "offered"), [("viewer", False), ("servicer", True)])
-def test_only_who_may_correct_is_offered_it(
+def test_only_a_servicer_is_offered_to_correct(
     request: pytest.FixtureRequest, portal_service: Sandbox, role: str, offered: bool
 ) -> None:
     browser = request.getfixturevalue(role)
@@ -57,7 +57,7 @@ def test_only_who_may_correct_is_offered_it(
     assert 'href="/registry/loan/loan-1/archive/"' not in page
 
 
-def test_an_archived_one_is_marked_and_may_be_restored(supervisor: Browser, portal_service: Sandbox) -> None:
+def test_an_archived_loan_is_marked_and_can_be_restored(supervisor: Browser, portal_service: Sandbox) -> None:
     given.account(Kind.LOAN, given.borrower(portal_service), "loan-1")
     Record.objects.filter(uuid="loan-1").update(archived_at=timezone.now())
     page = supervisor.get("/registry/loan/loan-1/").content.decode()
@@ -74,6 +74,6 @@ def test_an_archived_one_is_marked_and_may_be_restored(supervisor: Browser, port
         "/registry/loan_repayments/loan-1/",
     ],
 )
-def test_what_is_not_known_is_not_found(viewer: Browser, address: str) -> None:
+def test_an_unknown_record_is_not_found(viewer: Browser, address: str) -> None:
     Record.objects.create(kind=Kind.LOAN_REPAYMENTS, uuid="loan-1", answer="[]")
     assert viewer.get(address).status_code == 404

@@ -1,4 +1,4 @@
-"""The search box: suggestions while typing, the page of results, and ways on where nothing is known."""
+"""Search: suggestions while typing, the results page, and lookups of unknown IDs."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -36,14 +36,16 @@ def results(browser: Browser, text: str, **state: str) -> str:
     return " ".join(answer.content.decode().split())
 
 
-def best(html: str) -> str:
-    """Where Enter leads."""
-    found = re.findall(r'aria-selected="true"[^>]*href="([^"]+)"', html)
-    return found[0] if len(found) == 1 else ""
+def selected_link(html: str) -> str:
+    """Return the link that Enter opens."""
+    links = re.findall(r'aria-selected="true"[^>]*href="([^"]+)"', html)
+    return links[0] if len(links) == 1 else ""
 
 
 class TestSuggestions:
-    def test_they_are_grouped_by_kind_and_marked(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_matches_are_grouped_by_kind_and_highlighted(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
         people = [{"first_name": "Harriet", "last_name": "Underhill"}]
         given.borrower(portal_service, first_name="Harbor Street Bakery LLC", key_people=people)
         html = suggestions(viewer, "har")
@@ -52,20 +54,20 @@ class TestSuggestions:
         assert "<mark>Har</mark>bor Street Bakery LLC" in html
         assert "<mark>Har</mark>riet Underhill" in html
 
-    def test_they_are_a_fragment_that_names_what_it_answers(self, viewer: Browser) -> None:
+    def test_the_fragment_names_its_query(self, viewer: Browser) -> None:
         html = suggestions(viewer, " acme   farms ").strip()
         assert html.startswith('<div id="suggestions"')
         assert 'data-query="acme farms"' in html
         assert "<html" not in html
 
-    def test_the_reason_of_a_short_word_is_where_it_begins_one(self, viewer: Browser) -> None:
+    def test_a_short_query_highlights_the_start_of_a_word(self, viewer: Browser) -> None:
         text = search_text("Cedar Foods", "bee169c0-cba75cc66aba", "Abigail Reed")
         Record.objects.create(kind=Kind.BORROWER, uuid="b-1", label="Cedar Foods", search_text=text)
         html = suggestions(viewer, "ab")
         assert "<mark>Ab</mark>igail Reed" in html
         assert "bee169c0" not in html
 
-    def test_a_kind_shows_five_at_most(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_each_kind_shows_at_most_five(self, viewer: Browser, portal_service: Sandbox) -> None:
         for number in range(6):
             given.borrower(portal_service, first_name=f"Acme {number} LLC", key_people=[])
         assert suggestions(viewer, "acme").count("<mark>Acme</mark>") == 5
@@ -75,11 +77,11 @@ class TestSuggestions:
         assert "Acme" not in suggestions(viewer, "a")
 
     @pytest.mark.parametrize("typed", ["{Harbor", '"{cafe"', "{name} please", "{3f2a1b4c-9d47"])
-    def test_a_brace_makes_no_json_of_words(self, viewer: Browser, typed: str) -> None:
+    def test_an_opening_brace_is_not_read_as_json(self, viewer: Browser, typed: str) -> None:
         assert "All results for" in suggestions(viewer, typed)
         assert "No results" in results(viewer, typed)
 
-    def test_an_identifier_that_matches_is_shown(self, viewer: Browser) -> None:
+    def test_matching_ids_are_highlighted(self, viewer: Browser) -> None:
         Record.objects.create(kind=Kind.BORROWER, uuid=UNKNOWN, label="Acme", city="Austin")
         Record.objects.create(kind=Kind.LOAN, uuid=UNKNOWN, borrower_uuid=UNKNOWN, amount=Decimal(25000))
         assert (found := suggestions(viewer, "3f2b")).count("<mark>3f2b</mark>8c1e") == 2
@@ -87,20 +89,16 @@ class TestSuggestions:
         assert "<mark>3f2b8c1e</mark>" in suggestions(viewer, f"of {UNKNOWN}")
         assert "<mark>3f2b8c1e</mark>" in results(viewer, f"of {UNKNOWN[:13]}.")
 
-    def test_the_best_hit_of_all_kinds_is_the_one_that_enter_opens(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_enter_opens_the_best_match_of_all_kinds(self, viewer: Browser, portal_service: Sandbox) -> None:
         named = given.borrower(
             portal_service, first_name="Ana Lopez Consulting LLC", key_people=[{"first_name": "Bo"}]
         )
         ana = {"first_name": "Ana", "last_name": "Lopez", "middle_name": None}
         owner = given.borrower(portal_service, first_name="Zeta LLC", key_people=[ana])
-        assert best(suggestions(viewer, "ana lopez")) == f"/borrowers/{owner.uuid}/?tab=people"
-        assert best(suggestions(viewer, "ana lopez c")) == f"/borrowers/{named.uuid}/"
+        assert selected_link(suggestions(viewer, "ana lopez")) == f"/borrowers/{owner.uuid}/?tab=people"
+        assert selected_link(suggestions(viewer, "ana lopez c")) == f"/borrowers/{named.uuid}/"
 
-    def test_a_hit_says_what_matches_where_its_name_does_not(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_a_match_outside_the_name_is_shown(self, viewer: Browser, portal_service: Sandbox) -> None:
         given.borrower(
             portal_service, first_name="Acme LLC", phone="5125550143", key_people=[{"first_name": "Elena"}]
         )
@@ -108,7 +106,7 @@ class TestSuggestions:
         assert "<mark>Elena</mark>" in suggestions(viewer, "elena")
 
     @pytest.mark.parametrize("text", ["25000", "25,000.00", "$25,000"])
-    def test_a_loan_is_found_by_its_amount_and_says_whose_it_is(
+    def test_a_loan_is_found_by_amount_and_shows_its_borrower(
         self, viewer: Browser, portal_service: Sandbox, text: str
     ) -> None:
         owner = given.borrower(portal_service, first_name="Acme LLC")
@@ -116,43 +114,41 @@ class TestSuggestions:
         Record.objects.filter(pk=loan.pk).update(amount=25000)
         assert "$25,000.00, Acme LLC" in suggestions(viewer, text)
 
-    def test_a_kind_that_is_asked_for_is_found_by_its_borrower_too(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_type_operator_finds_loans_by_borrower(self, viewer: Browser, portal_service: Sandbox) -> None:
         given.account(Kind.LOAN, given.borrower(portal_service, first_name="Acme LLC"), "loan-1")
         assert "/loans/loan-1/" in suggestions(viewer, "type:loan acme")
         assert "/loans/loan-1/" not in suggestions(viewer, "acme")
         assert 'Loans<span class="sd-count">1</span>' in results(viewer, "type:loan acme")
 
-    def test_pages_and_actions_are_found_by_their_words(self, viewer: Browser, servicer: Browser) -> None:
+    def test_pages_and_actions_are_suggested(self, viewer: Browser, servicer: Browser) -> None:
         assert 'href="/lines/"' in suggestions(viewer, "lines cred")
         assert 'href="/borrowers/new/"' in suggestions(servicer, "new borr")
 
-    def test_what_a_person_may_not_do_is_not_suggested(self, viewer: Browser) -> None:
+    def test_forbidden_pages_and_actions_are_not_suggested(self, viewer: Browser) -> None:
         assert "/borrowers/new/" not in suggestions(viewer, "new borrower")
         assert 'href="/audit/"' not in suggestions(viewer, "audit")
 
-    def test_all_results_come_last(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_the_link_to_all_results_is_last(self, viewer: Browser, portal_service: Sandbox) -> None:
         given.borrower(portal_service, first_name="Acme LLC")
         last = suggestions(viewer, "acme").rsplit("<a ", 1)[1]
         assert "All results for “acme”" in last
         assert 'href="/search/?q=acme"' in last
 
-    def test_an_unknown_name_may_become_a_new_borrower(self, viewer: Browser, servicer: Browser) -> None:
+    def test_an_unknown_name_offers_a_new_borrower(self, viewer: Browser, servicer: Browser) -> None:
         assert "New borrower named “Acme Farms”" in suggestions(servicer, "Acme Farms")
         assert "New borrower named" not in suggestions(viewer, "Acme Farms")
 
     @pytest.mark.parametrize(
         "text", ["<script>alert(1)</script>", '"><b>', "\0", "\ud800", "x" * 10_000, "%s{}"]
     )
-    def test_hostile_text_stays_text(self, servicer: Browser, text: str) -> None:
+    def test_hostile_text_is_escaped(self, servicer: Browser, text: str) -> None:
         html = suggestions(servicer, text.encode("utf-8", "replace").decode())
         assert "<script" not in html
         assert "<b>" not in html
 
 
 class TestResults:
-    def test_they_are_shown_by_kind_with_their_counts(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_results_are_counted_by_kind(self, viewer: Browser, portal_service: Sandbox) -> None:
         for number in range(12):
             given.borrower(portal_service, first_name=f"Acme {number} LLC", key_people=[])
         html = results(viewer, "acme")
@@ -160,7 +156,7 @@ class TestResults:
         assert '<span class="sd-count">12</span>' in html
         assert "Show all" in html
 
-    def test_a_kind_is_paged(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_results_of_one_kind_are_paged(self, viewer: Browser, portal_service: Sandbox) -> None:
         for number in range(27):
             Record.objects.create(
                 kind=Kind.LOAN,
@@ -171,9 +167,7 @@ class TestResults:
         assert "26 to 27 of 27" in results(viewer, "acme", kind="loan", page="2")
 
     @pytest.mark.parametrize(("typed", "line"), [("78701", "78701"), ("cafe", "Cafe")])
-    def test_each_is_on_one_page_by_whatever_it_is_found(
-        self, viewer: Browser, typed: str, line: str
-    ) -> None:
+    def test_paging_lists_each_match_once(self, viewer: Browser, typed: str, line: str) -> None:
         uuids = [f"{typed:0<8}-4a71-4000-8000-000000000001", *(f"l-{number}" for number in range(60))]
         for number, uuid in enumerate(uuids):
             Record.objects.create(
@@ -186,20 +180,20 @@ class TestResults:
         pages = "".join(results(viewer, typed, kind="loan", page=page) for page in "123")
         assert sorted(map(int, re.findall(r"Firm (\d+)\.", pages))) == list(range(len(uuids)))
 
-    def test_the_page_of_a_kind_can_be_swapped(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_htmx_fetches_only_the_results(self, viewer: Browser, portal_service: Sandbox) -> None:
         answer = viewer.get("/search/?q=acme", headers=htmx("results")).content.decode().strip()
         assert answer.startswith('<div id="results"')
 
     @pytest.mark.parametrize(
         "typed", ["5125550143", "(512) 555-0143", "+1 512.555.0143", "call 512-555-0143 please"]
     )
-    def test_a_borrower_is_found_by_phone_in_any_notation(
+    def test_a_borrower_is_found_by_phone_in_any_format(
         self, viewer: Browser, portal_service: Sandbox, typed: str
     ) -> None:
         given.borrower(portal_service, first_name="Acme LLC", phone="5125550143")
         assert "Acme LLC" in results(viewer, typed)
 
-    def test_a_state_is_found_by_its_name(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_a_borrower_is_found_by_state_name(self, viewer: Browser, portal_service: Sandbox) -> None:
         address = {
             "line_1": "1 Main St",
             "city": "Austin",
@@ -210,26 +204,22 @@ class TestResults:
         given.borrower(portal_service, first_name="Acme LLC", address=address)
         assert "Acme LLC" in results(viewer, "texas")
 
-    def test_a_loan_is_found_by_the_id_it_has_elsewhere(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_a_loan_is_found_by_its_external_id(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service, first_name="Acme LLC")
         loan = portal_service.world.loan(owner.uuid)
         portal_service.world.amend(loan["uuid"], external_id="EXT-2207")
         viewer.post("/search/open/", {"kind": "loan", "uuid": loan["uuid"], "borrower_uuid": owner.uuid})
         assert loan["uuid"][:8] in results(viewer, "ext-2207")
 
-    def test_what_a_text_was_taken_for_is_said(self, viewer: Browser) -> None:
+    def test_a_recognized_phone_number_is_shown(self, viewer: Browser) -> None:
         assert "Read as the phone number (512) 555-0143." in results(viewer, "please call 512 555 0143")
 
-    def test_what_was_not_understood_is_said(self, viewer: Browser) -> None:
+    def test_invalid_operators_are_reported(self, viewer: Browser) -> None:
         html = results(viewer, "state:ZZ colour:blue")
         assert "“state:ZZ” was ignored." in html
         assert "“colour:” isn’t an operator" in html
 
-    def test_an_asterisk_finds_and_is_said_here_and_above_a_list(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_asterisks_are_ignored_with_a_note(self, viewer: Browser, portal_service: Sandbox) -> None:
         given.borrower(portal_service, first_name="Oyster Bay LLC")
         pages = [
             viewer.get(f"{address}?q=oyster*").content.decode() for address in ("/search/", "/borrowers/")
@@ -238,17 +228,17 @@ class TestResults:
             assert "Bay LLC" in html
             assert "Searched without asterisks: “oyster*”. Words match anywhere." in html
 
-    def test_archived_records_are_left_out(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_archived_records_are_not_found(self, viewer: Browser, portal_service: Sandbox) -> None:
         Record.objects.filter(pk=given.borrower(portal_service, first_name="Acme LLC").pk).update(
             archived_at=timezone.now()
         )
         assert "Acme LLC" not in results(viewer, "acme")
 
-    def test_nothing_found_says_what_can_be_done(self, viewer: Browser, servicer: Browser) -> None:
+    def test_no_results_offers_a_new_borrower(self, viewer: Browser, servicer: Browser) -> None:
         assert "No results" in results(viewer, "acme farms")
         assert 'href="/borrowers/new/?name=acme%20farms"' in results(servicer, "acme farms")
 
-    def test_an_empty_box_says_what_to_type_and_what_is_understood(self, viewer: Browser) -> None:
+    def test_an_empty_query_explains_the_operators(self, viewer: Browser) -> None:
         html = results(viewer, "")
         assert "Search" in html
         assert "past_due:&gt;0" in html
@@ -256,10 +246,10 @@ class TestResults:
     @pytest.mark.parametrize(
         "state", [{"kind": "ship"}, {"page": "x"}, {"page": "-1"}, {"kind": "loan", "page": "99"}]
     )
-    def test_a_state_that_means_nothing_breaks_nothing(self, viewer: Browser, state: dict[str, str]) -> None:
+    def test_invalid_parameters_do_not_break_the_page(self, viewer: Browser, state: dict[str, str]) -> None:
         assert "Results for “acme”" in results(viewer, "acme", **state)
 
-    def test_it_asks_the_database_only_a_few_times(
+    def test_results_take_a_limited_number_of_queries(
         self,
         viewer: Browser,
         portal_service: Sandbox,
@@ -291,18 +281,18 @@ class TestMistypedNames:
             "state:TX hathawey",
         ],
     )
-    def test_a_slip_leads_to_the_name_before_a_new_borrower_is_offered(
+    def test_a_typo_suggests_the_borrower_before_a_new_one(
         self, servicer: Browser, farm: Record, typed: str
     ) -> None:
         Record.objects.filter(pk=farm.pk).update(state="TX")
         for html in (suggestions(servicer, typed), results(servicer, typed)):
-            meant, new = html.index("Did you mean"), html.index("New borrower named")
-            assert meant < html.index(f'href="/borrowers/{farm.uuid}/"') < new
+            suggestion, new = html.index("Did you mean"), html.index("New borrower named")
+            assert suggestion < html.index(f'href="/borrowers/{farm.uuid}/"') < new
             assert "Hathaway Farm Supply LLC" in html
             assert "Cedar Grove" not in html
 
     @pytest.mark.parametrize("typed", ["Lindqvst", "Ana Lnidqvist", "anna lindkvist"])
-    def test_a_key_person_is_meant_too(self, viewer: Browser, farm: Record, typed: str) -> None:
+    def test_a_typo_suggests_a_key_person(self, viewer: Browser, farm: Record, typed: str) -> None:
         for html in (suggestions(viewer, typed), results(viewer, typed)):
             assert f'href="/borrowers/{farm.uuid}/?tab=people"' in html
             assert "Key person of Hathaway Farm Supply LLC" in html
@@ -311,14 +301,14 @@ class TestMistypedNames:
         "typed",
         ["hathaway", "lindqvist", "Northern Lights", "zz", "Acme", "!!!", "farmer john", "state:CO hathawey"],
     )
-    def test_nothing_is_suggested_for_what_matches_or_is_another_name(
+    def test_matching_and_unrelated_names_get_no_suggestion(
         self, viewer: Browser, farm: Record, typed: str
     ) -> None:
         Record.objects.filter(pk=farm.pk).update(state="TX")
         assert "Did you mean" not in suggestions(viewer, typed)
         assert "Did you mean" not in results(viewer, typed)
 
-    def test_borrowers_come_before_people_of_that_name(
+    def test_borrowers_are_suggested_before_key_people(
         self, viewer: Browser, portal_service: Sandbox, farm: Record
     ) -> None:
         for name in ("Felix", "Meera", "Freya", "Olga"):
@@ -329,10 +319,10 @@ class TestMistypedNames:
                 label=f"{name} Hathaway",
                 search_text=search_text(f"{name} Hathaway"),
             )
-        meant = results(viewer, "Hathawey").partition("Did you mean")[2]
-        assert meant.index(f'href="/borrowers/{farm.uuid}/"') < meant.index("Hathaway</a>")
+        suggested = results(viewer, "Hathawey").partition("Did you mean")[2]
+        assert suggested.index(f'href="/borrowers/{farm.uuid}/"') < suggested.index("Hathaway</a>")
 
-    def test_the_most_similar_comes_first_and_archived_ones_never(
+    def test_the_closest_active_borrower_is_suggested_first(
         self, viewer: Browser, portal_service: Sandbox, farm: Record
     ) -> None:
         other = given.borrower(portal_service, first_name="Hathaway Farm Supply of Texas LLC", key_people=[])
@@ -354,9 +344,7 @@ class TestDates:
         store.save(rows, source=Source.SERVICE)
         return Record.objects.filter(kind=Kind.REPAYMENT).latest("key_date")
 
-    def test_a_payment_is_found_by_its_date_as_us_staff_write_it(
-        self, viewer: Browser, payment: Record
-    ) -> None:
+    def test_a_repayment_is_found_by_date_in_us_formats(self, viewer: Browser, payment: Record) -> None:
         day = payment.key_date
         assert day
         for typed in (
@@ -373,7 +361,7 @@ class TestDates:
         assert payment.get_absolute_url() not in results(viewer, f"{day - timedelta(days=3):%m/%d/%Y}")
 
     @pytest.mark.parametrize("typed", ["13/45/2026", "2/30/2026", "Nov 31", "11/10/1969", "Nob 10"])
-    def test_what_is_no_date_is_words(self, typed: str) -> None:
+    def test_invalid_dates_are_not_read_as_dates(self, typed: str) -> None:
         assert parse_query(typed).day is None
 
     @pytest.mark.parametrize(
@@ -386,11 +374,11 @@ class TestDates:
             ("feb 29", None),
         ],
     )
-    def test_a_date_without_a_year_is_the_nearest(self, typed: str, day: date | None) -> None:
+    def test_a_date_without_a_year_is_the_nearest_one(self, typed: str, day: date | None) -> None:
         with time_machine.travel(datetime(2026, 11, 22, 18, tzinfo=UTC), tick=False):
             assert parse_query(typed).day == day
 
-    def test_an_operator_takes_such_a_date(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_created_operator_accepts_a_us_date(self, viewer: Browser, portal_service: Sandbox) -> None:
         given.borrower(portal_service, first_name="Acme LLC")
         today = timezone.localdate()
         assert "</mark> LLC" in results(viewer, f"acme created:{today:%m/%d/%Y}")
@@ -398,7 +386,7 @@ class TestDates:
 
 
 class TestNotes:
-    def test_a_note_is_found_by_its_words_and_leads_to_what_it_is_about(
+    def test_a_note_is_found_by_its_text_and_links_to_its_loan(
         self, servicer: Browser, portal_service: Sandbox
     ) -> None:
         loan = given.account(Kind.LOAN, given.borrower(portal_service, first_name="Acme LLC"), "loan-1")
@@ -411,8 +399,8 @@ class TestNotes:
         assert "Friday" not in results(servicer, "type:loan payoff")
 
 
-class TestOffersAndPlaces:
-    def test_an_application_is_found_by_the_id_of_an_offer(
+class TestOffersAndZipCodes:
+    def test_an_application_is_found_by_offer_id(
         self, servicer: Browser, portal_service: Sandbox, service_client: Client
     ) -> None:
         owner = given.borrower(portal_service, first_name="Acme LLC")
@@ -424,7 +412,7 @@ class TestOffersAndPlaces:
                 assert "Not on file" not in html
 
     @pytest.mark.parametrize("typed", ["78701", "78701-1234", "Austin 78701", "Austin, TX 78701-1234"])
-    def test_a_borrower_is_found_by_its_zip_code(
+    def test_a_borrower_is_found_by_zip_code(
         self, viewer: Browser, portal_service: Sandbox, typed: str
     ) -> None:
         address = {"line_1": "1 Main St", "city": "Austin", "state": "TX", "zip": "78701", "country": "US"}
@@ -432,39 +420,33 @@ class TestOffersAndPlaces:
         assert "Acme LLC" in results(viewer, typed)
 
 
-class TestUnknownIdentifier:
-    def test_the_look_ups_that_could_resolve_it_are_offered(
-        self, servicer: Browser, portal_service: Sandbox
-    ) -> None:
+class TestUnknownId:
+    def test_lookups_at_the_service_are_offered(self, servicer: Browser, portal_service: Sandbox) -> None:
         given.borrower(portal_service, first_name="Acme LLC")
         html = results(servicer, f"see {UNKNOWN}", of="acme")
         for words in ("Open as loan", "as line of credit", "as application for a line", "Add as borrower"):
             assert words in html
         assert "under Acme LLC" in html
 
-    def test_the_borrower_pasted_beside_it_is_offered_at_once(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_a_pasted_url_selects_its_borrower(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service, first_name="Acme LLC")
         assert "under Acme LLC" in results(viewer, f"/v1/users/{owner.uuid}/loan/{UNKNOWN}")
 
-    def test_so_is_the_borrower_of_a_loan_pasted_beside_it(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_a_pasted_loan_id_selects_its_borrower(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service, first_name="Acme LLC")
         given.account(Kind.LOAN, owner, UNKNOWN.replace("3f", "aa"))
         assert "under Acme LLC" in results(viewer, f"{UNKNOWN} {UNKNOWN.replace('3f', 'aa')}")
 
-    def test_a_borrower_that_is_not_found_is_said(self, viewer: Browser) -> None:
+    def test_a_borrower_not_on_file_is_reported(self, viewer: Browser) -> None:
         assert "No borrower on file matches “nobody”" in results(viewer, UNKNOWN, of="nobody")
 
-    def test_who_may_not_add_reads_why(self, viewer: Browser) -> None:
+    def test_a_viewer_sees_the_required_role(self, viewer: Browser) -> None:
         assert "Requires the servicer or supervisor role" in results(viewer, UNKNOWN)
 
-    def test_suggestions_lead_to_the_look_ups(self, viewer: Browser) -> None:
+    def test_suggestions_offer_a_lookup_at_the_service(self, viewer: Browser) -> None:
         assert "Not on file. Look up at the service" in suggestions(viewer, UNKNOWN)
 
-    def test_an_archived_record_is_not_unknown(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_an_archived_loan_is_shown_as_archived(self, viewer: Browser, portal_service: Sandbox) -> None:
         loan = given.account(Kind.LOAN, given.borrower(portal_service), UNKNOWN)
         Record.objects.filter(pk=loan.pk).update(archived_at=timezone.now())
         html = results(viewer, UNKNOWN)
@@ -481,11 +463,11 @@ class TestMessages:
         return Message.objects.get().get_absolute_url()
 
     @pytest.mark.parametrize("typed", [UNKNOWN, "$4,321.50", "payment.succ"])
-    def test_they_are_a_group_of_their_own(self, viewer: Browser, told: str, typed: str) -> None:
+    def test_messages_are_found_by_id_amount_and_type(self, viewer: Browser, told: str, typed: str) -> None:
         for html in (results(viewer, typed), suggestions(viewer, typed)):
             assert f'href="{told}"' in html
             assert "Not on file" not in html
 
     @pytest.mark.parametrize("typed", ["type:loan payment.succeeded", "pa", 'x"y', "{}", "status:active"])
-    def test_what_cannot_be_about_messages_finds_none(self, viewer: Browser, told: str, typed: str) -> None:
+    def test_unrelated_queries_find_no_messages(self, viewer: Browser, told: str, typed: str) -> None:
         assert told not in results(viewer, typed)

@@ -1,4 +1,4 @@
-"""What colleagues tell each other: notes, pinned warnings, follow-ups."""
+"""Notes, pinned notes and follow-ups."""
 
 from datetime import timedelta
 
@@ -20,22 +20,22 @@ def record(portal_service: Sandbox) -> Record:
     return given.borrower(portal_service)
 
 
-def day_after(days: int) -> str:
+def iso_date_in(days: int) -> str:
     return (timezone.localdate() + timedelta(days=days)).isoformat()
 
 
-def test_a_note_stands_on_the_borrowers_page(servicer: Browser, record: Record) -> None:
-    answer = servicer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "Prefers <b>mornings</b>"})
-    assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{record.uuid}/")
+def test_a_note_is_shown_on_the_borrower_page(servicer: Browser, record: Record) -> None:
+    response = servicer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "Prefers <b>mornings</b>"})
+    assert (response.status_code, response["Location"]) == (303, f"/borrowers/{record.uuid}/")
     page = servicer.get(f"/borrowers/{record.uuid}/?tab=notes").content.decode()
     assert "Prefers &lt;b&gt;mornings&lt;/b&gt;" in page
     assert Entry.objects.filter(action="notes.add", subject_uuid=record.uuid).count() == 1
 
 
-def test_a_pinned_note_warns_until_its_day(servicer: Browser, record: Record) -> None:
+def test_a_pinned_note_is_shown_until_unpinned(servicer: Browser, record: Record) -> None:
     servicer.post(
         f"/notes/new/borrower/{record.uuid}/",
-        {"text": "Talk to the controller", "pinned_until": day_after(1)},
+        {"text": "Talk to the controller", "pinned_until": iso_date_in(1)},
     )
     note = Note.objects.get()
     assert note.is_pinned
@@ -54,12 +54,12 @@ def test_a_pinned_note_warns_until_its_day(servicer: Browser, record: Record) ->
         ({"text": "a\0b"}, "unreadable character"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_is_kept(
+def test_an_invalid_note_is_rejected_with_a_reason(
     servicer: Browser, record: Record, sent: dict[str, str], reason: str
 ) -> None:
-    answer = servicer.post(f"/notes/new/borrower/{record.uuid}/", sent)
-    assert answer.status_code == 422
-    assert reason in answer.content.decode()
+    response = servicer.post(f"/notes/new/borrower/{record.uuid}/", sent)
+    assert response.status_code == 422
+    assert reason in response.content.decode()
     assert not Note.objects.exists()
 
 
@@ -68,9 +68,9 @@ def test_a_pasted_tab_becomes_a_space(servicer: Browser, record: Record) -> None
     assert Note.objects.get().text == "Loan $25,000.00 past due"
 
 
-def test_a_follow_up_is_planned_and_finished_once(servicer: Browser, record: Record) -> None:
+def test_a_follow_up_is_added_and_finished_once(servicer: Browser, record: Record) -> None:
     servicer.post(
-        f"/notes/follow-ups/new/{record.uuid}/", {"title": "Call about the return", "due": day_after(0)}
+        f"/notes/follow-ups/new/{record.uuid}/", {"title": "Call about the return", "due": iso_date_in(0)}
     )
     planned = FollowUp.objects.get()
     assert planned.is_due
@@ -82,7 +82,7 @@ def test_a_follow_up_is_planned_and_finished_once(servicer: Browser, record: Rec
     assert Entry.objects.filter(action="notes.finish").count() == 1
 
 
-def test_a_viewer_may_not_write(viewer: Browser, record: Record) -> None:
+def test_a_viewer_cannot_add_notes_or_follow_ups(viewer: Browser, record: Record) -> None:
     assert viewer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "x"}).status_code == 403
     assert viewer.post(f"/notes/follow-ups/new/{record.uuid}/", {"title": "x"}).status_code == 403
     assert not Note.objects.exists()

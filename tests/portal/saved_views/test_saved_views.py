@@ -1,4 +1,4 @@
-"""Views of a list: kept under a name, shared, offered again, deleted."""
+"""Saved views of a list: saving, sharing, showing and deleting them."""
 
 import pytest
 from django.test import Client as Browser
@@ -13,20 +13,20 @@ from tests.portal.pages import plain
 LIST = "borrowers:index"
 
 
-def save(browser: Browser, name: str = "Late in Texas", **fields: str) -> SavedView:
+def save_view(browser: Browser, name: str = "Late in Texas", **fields: str) -> SavedView:
     typed = {"list": LIST, "query": "?state=TX&page=3&past_due=yes", "name": name} | fields
     assert browser.post("/views/save/", typed).status_code == 303
     return SavedView.objects.latest("created_at")
 
 
-def names(browser: Browser, group: str) -> list[str]:
-    return [one.name for one in getattr(browser.get("/borrowers/").context["views"], group)]
+def view_names(browser: Browser, group: str) -> list[str]:
+    return [view.name for view in getattr(browser.get("/borrowers/").context["views"], group)]
 
 
-def test_a_view_is_the_list_as_it_was_without_its_page(servicer: Browser) -> None:
-    answer = servicer.post("/views/save/", {"list": LIST, "query": "?state=TX&page=3", "name": "Texas"})
-    assert answer["Location"] == "/borrowers/?state=TX"
-    assert "View: Texas" in plain(servicer, answer["Location"])
+def test_a_view_saves_filters_but_not_the_page_number(servicer: Browser) -> None:
+    response = servicer.post("/views/save/", {"list": LIST, "query": "?state=TX&page=3", "name": "Texas"})
+    assert response["Location"] == "/borrowers/?state=TX"
+    assert "View: Texas" in plain(servicer, response["Location"])
     assert "View: Texas" not in plain(servicer, "/borrowers/?state=OR")
 
 
@@ -38,33 +38,33 @@ def test_a_view_of_messages_keeps_the_payment_status(servicer: Browser) -> None:
     assert "View:" not in plain(servicer, "/messages/")
 
 
-def test_the_same_name_takes_the_new_state(servicer: Browser) -> None:
-    save(servicer)
-    assert save(servicer, query="state=OR").query == "state=OR"
-    assert names(servicer, "mine") == ["Late in Texas"]
+def test_saving_under_the_same_name_replaces_the_view(servicer: Browser) -> None:
+    save_view(servicer)
+    assert save_view(servicer, query="state=OR").query == "state=OR"
+    assert view_names(servicer, "mine") == ["Late in Texas"]
 
 
-def test_what_looks_like_a_tax_number_is_kept_in_no_view(servicer: Browser) -> None:
-    answer = servicer.post("/views/save/", {"list": LIST, "query": "?q=219-09-9999", "name": "Her"})
-    assert answer.status_code == 422
-    assert "Remove it first" in answer.content.decode()
+def test_a_query_with_a_tax_number_is_rejected(servicer: Browser) -> None:
+    response = servicer.post("/views/save/", {"list": LIST, "query": "?q=219-09-9999", "name": "Her"})
+    assert response.status_code == 422
+    assert "Remove it first" in response.content.decode()
     assert not SavedView.objects.exists()
 
 
-def test_only_what_is_shared_is_offered_to_others(servicer: Browser, viewer: Browser) -> None:
-    save(servicer, "My own")
-    save(servicer, "Of the team", is_shared="on")
-    assert names(viewer, "shared") == ["Of the team"]
-    assert names(viewer, "mine") == []
+def test_others_see_only_shared_views(servicer: Browser, viewer: Browser) -> None:
+    save_view(servicer, "My own")
+    save_view(servicer, "Of the team", is_shared="on")
+    assert view_names(viewer, "shared") == ["Of the team"]
+    assert view_names(viewer, "mine") == []
 
 
-def test_nobody_deletes_the_view_of_another(servicer: Browser, viewer: Browser) -> None:
-    view = save(servicer, is_shared="on")
+def test_only_the_owner_can_delete_a_view(servicer: Browser, viewer: Browser) -> None:
+    view = save_view(servicer, is_shared="on")
     assert viewer.post(f"/views/{view.pk}/delete/").status_code == 404
     assert servicer.post(f"/views/{view.pk}/delete/")["Location"] == "/borrowers/"
-    assert names(servicer, "mine") == []
-    acts = Entry.objects.filter(action__startswith="saved_views.").order_by("pk")
-    assert [entry.action for entry in acts] == ["saved_views.save", "saved_views.delete"]
+    assert view_names(servicer, "mine") == []
+    entries = Entry.objects.filter(action__startswith="saved_views.").order_by("pk")
+    assert [entry.action for entry in entries] == ["saved_views.save", "saved_views.delete"]
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,18 @@ def test_nobody_deletes_the_view_of_another(servicer: Browser, viewer: Browser) 
         {"query": "q=" + "x" * 3000},
     ],
 )
-def test_what_is_no_view_is_refused(servicer: Browser, fields: dict[str, str]) -> None:
-    answer = servicer.post("/views/save/", {"list": LIST, "query": "", "name": "Fine"} | fields)
-    assert answer.status_code == 422
+def test_an_invalid_view_is_rejected(servicer: Browser, fields: dict[str, str]) -> None:
+    response = servicer.post("/views/save/", {"list": LIST, "query": "", "name": "Fine"} | fields)
+    assert response.status_code == 422
     assert not SavedView.objects.exists()
 
 
 def test_a_hostile_name_is_shown_as_text(servicer: Browser) -> None:
-    save(servicer, "<script>alert(1)</script>")
+    save_view(servicer, "<script>alert(1)</script>")
     assert "&lt;script&gt;alert(1)" in plain(servicer, "/borrowers/")
 
 
-def test_every_list_comes_with_views(portal_service: Sandbox, servicer: Browser) -> None:
+def test_built_in_views_filter_the_borrower_list(portal_service: Sandbox, servicer: Browser) -> None:
     given.borrower(portal_service, first_name="New here LLC")
     for view in servicer.get("/borrowers/").context["views"].built_in:
         page = servicer.get(f"/borrowers/?{view.query}", headers=htmx("borrower-rows")).content.decode()

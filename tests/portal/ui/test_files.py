@@ -1,4 +1,4 @@
-"""Vendored files are those of their manifests; templates hold nothing that the content policy forbids."""
+"""Vendored files match their manifests, and templates and styles follow the project's rules."""
 
 import io
 import json
@@ -20,24 +20,24 @@ ROOT = Path(vendor.ROOT)
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 
 
-def test_the_script_finds_the_vendored_files_as_in_their_manifests_with_no_more_than_python() -> None:
+def test_vendor_check_passes_with_plain_python() -> None:
     script = [sys.executable, "-I", "-S", str(ROOT / "docker/vendor.py"), "--check"]
-    done = subprocess.run(script, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "All vendored files are as in their manifests.\n"), (
-        done.stderr
+    result = subprocess.run(script, capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (0, "All vendored files are as in their manifests.\n"), (
+        result.stderr
     )
 
 
-def test_the_script_stops_where_a_vendored_file_was_changed(tmp_path: Path) -> None:
+def test_vendor_check_fails_for_a_missing_file(tmp_path: Path) -> None:
     for folder in ("docker", "portal/ui", "static/vendor", "tests/browser"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "static/vendor/inter/LICENSE").unlink()
     script = [sys.executable, str(tmp_path / "docker/vendor.py"), "--check"]
-    done = subprocess.run(script, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (1, "Not as in the manifest: inter/LICENSE.\n")
+    result = subprocess.run(script, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (1, "Not as in the manifest: inter/LICENSE.\n")
 
 
-def test_a_changed_and_a_missing_vendored_file_are_named(tmp_path: Path) -> None:
+def test_changed_and_missing_vendored_files_are_reported(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(vendor.FOLDERS[0], tmp_path / "vendor"))
     with (copy / "icons/icons.svg").open("a") as sprite:
         sprite.write(" ")
@@ -45,13 +45,13 @@ def test_a_changed_and_a_missing_vendored_file_are_named(tmp_path: Path) -> None
     assert vendor.changed_files((copy,)) == ["icons/icons.svg", "inter/LICENSE"]
 
 
-def package_of(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
-    """A package like those of the registry, and its entry in a manifest."""
-    drawing = b'<svg><path stroke="none" d="M0 0"/><path d="M1 1" /></svg>'
-    drawings = {f"icons/outline/{name}.svg": drawing for name in ICONS}
-    drawings |= {f"icons/filled/{name.removesuffix('-filled')}.svg": drawing for name in ICONS}
+def build_package(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+    """Build a package like the registry's, and return it with its manifest entry."""
+    svg = b'<svg><path stroke="none" d="M0 0"/><path d="M1 1" /></svg>'
+    icons = {f"icons/outline/{name}.svg": svg for name in ICONS}
+    icons |= {f"icons/filled/{name.removesuffix('-filled')}.svg": svg for name in ICONS}
     with tarfile.open(tmp_path / "a.tgz", "w:gz") as archive:
-        for name, data in {"a.woff2": b"font", **drawings}.items():
+        for name, data in {"a.woff2": b"font", **icons}.items():
             member = tarfile.TarInfo(f"package/{name}")
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
@@ -60,8 +60,8 @@ def package_of(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
     return tmp_path / "a.tgz", {"name": "a", "version": "1", "integrity": "", "files": files}
 
 
-def test_the_files_of_a_package_are_copied_and_the_icons_become_one_sprite(tmp_path: Path) -> None:
-    archive, package = package_of(tmp_path)
+def test_unpack_copies_files_and_builds_the_icon_sprite(tmp_path: Path) -> None:
+    archive, package = build_package(tmp_path)
     vendor.unpack(archive, tmp_path, package)
     assert (tmp_path / "a/a.woff2").read_bytes() == b"font"
     assert len((tmp_path / "icons.svg").read_text().splitlines()) == len(ICONS) + 2
@@ -69,23 +69,23 @@ def test_the_files_of_a_package_are_copied_and_the_icons_become_one_sprite(tmp_p
     assert vendor.changed_files([tmp_path]) == []
 
 
-def test_a_package_with_another_checksum_is_refused(tmp_path: Path) -> None:
-    archive, package = package_of(tmp_path)
+def test_a_package_with_the_wrong_checksum_is_rejected(tmp_path: Path) -> None:
+    archive, package = build_package(tmp_path)
     with pytest.raises(vendor.UntrustedPackage, match="a 1 has the checksum"):
         vendor.unpack(archive, tmp_path, package | {"integrity": "sha512-of-another"})
     assert not (tmp_path / "a").exists()
 
 
-def test_the_sprite_holds_the_icons_in_use_and_no_other() -> None:
+def test_the_sprite_contains_exactly_the_listed_icons() -> None:
     sprite = (ROOT / "static/vendor/icons/icons.svg").read_text()
     assert tuple(re.findall('<symbol id="([^"]+)"', sprite)) == ICONS
 
 
-def test_every_class_in_the_style_sheets_is_used_and_every_class_in_a_template_has_a_rule() -> None:
+def test_css_classes_are_used_and_template_classes_are_styled() -> None:
     styles = [
         re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
         for path in (ROOT / "static/css").glob("*.css")
-        if path.name != "admin.css"  # Django's own templates hold its classes.
+        if path.name != "admin.css"  # Its classes are used by Django's own templates.
     ]
     styled = {
         name
@@ -111,27 +111,27 @@ def test_every_class_in_the_style_sheets_is_used_and_every_class_in_a_template_h
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=str)
-def test_templates_hold_nothing_that_the_content_policy_forbids(template: Path) -> None:
+def test_templates_follow_the_content_security_policy(template: Path) -> None:
     banned = r"""\sstyle=|<style|\son\w+=["']|hx-on|js:|<script(?![^>]*\ssrc=)|bg-\w+-lt"""
     assert not re.search(banned, template.read_text())
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=str)
-def test_no_comment_of_a_template_ends_up_on_the_page(template: Path) -> None:
+def test_template_comments_do_not_span_lines(template: Path) -> None:
     assert not re.search(r"{#(?!.*#})", template.read_text()), (
         "a comment of several lines needs {% comment %}"
     )
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=str)
-def test_templates_use_only_icons_that_the_sprite_holds(template: Path) -> None:
+def test_templates_use_only_listed_icons(template: Path) -> None:
     assert set(re.findall(r'{% icon "([^"]+)"', template.read_text())) <= set(ICONS)
 
 
 @pytest.mark.parametrize(
     "name", sorted(path.stem for path in (ROOT / "static/css").glob("*.css") if path.stem != "print")
 )
-def test_colours_are_named_only_in_the_tokens(name: str) -> None:
+def test_colors_are_defined_only_in_the_tokens(name: str) -> None:
     css = (ROOT / f"static/css/{name}.css").read_text()
-    colours = set(re.findall(r"#[0-9a-f]{3,8}\b", css)) - {"#ffffff", "#151a21"}
-    assert bool(colours) == (name == "tokens")
+    colors = set(re.findall(r"#[0-9a-f]{3,8}\b", css)) - {"#ffffff", "#151a21"}
+    assert bool(colors) == (name == "tokens")

@@ -1,4 +1,4 @@
-"""An EIN or SSN in free text is refused; other nine digits are asked about once, and the answer is recorded."""
+"""Free text with an EIN or SSN is rejected; other nine-digit numbers are confirmed once, on the record."""
 
 import re
 from html import unescape
@@ -11,7 +11,7 @@ from portal.notes.models import Note
 from portal.ui.guard import QUESTION, REFUSAL
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.servicing.test_masking import NEAR_A_WORD, SSN_OR_EIN
+from tests.servicing.test_masking import NEAR_A_KEYWORD, SSN_OR_EIN
 
 pytestmark = pytest.mark.django_db
 
@@ -21,50 +21,50 @@ def address(portal_service: Sandbox) -> str:
     return f"/notes/new/borrower/{given.borrower(portal_service).uuid}/"
 
 
-def shown(browser: Browser, address: str, text: str, **more: str) -> str:
-    """What the form says, or nothing where the note was added."""
-    answer = browser.post(address, {"text": text, **more})
-    assert answer.status_code in (303, 422)
-    return unescape(answer.content.decode()) if answer.status_code == 422 else ""
+def submit_note(browser: Browser, address: str, text: str, **more: str) -> str:
+    """Return the page with the form's errors, or an empty string if the note was added."""
+    response = browser.post(address, {"text": text, **more})
+    assert response.status_code in (303, 422)
+    return unescape(response.content.decode()) if response.status_code == 422 else ""
 
 
-def test_an_ssn_or_ein_is_refused_whatever_it_looks_like(servicer: Browser, address: str) -> None:
-    texts = [f"They gave {text} on the phone." for text in (*SSN_OR_EIN, *NEAR_A_WORD)]
-    assert [text for text in texts if REFUSAL not in shown(servicer, address, text)] == []
+def test_an_ssn_or_ein_is_rejected_in_any_format(servicer: Browser, address: str) -> None:
+    texts = [f"They gave {text} on the phone." for text in (*SSN_OR_EIN, *NEAR_A_KEYWORD)]
+    assert [text for text in texts if REFUSAL not in submit_note(servicer, address, text)] == []
     assert not Note.objects.exists()
 
 
-def test_amounts_phones_zip_codes_identifiers_and_routing_numbers_pass(
-    servicer: Browser, address: str
-) -> None:
+def test_amounts_phones_zip_codes_and_ids_are_accepted(servicer: Browser, address: str) -> None:
     texts = [
         *("Routing 021000021", "(512) 555-0143", "Austin, TX 78701-1234", "Asked for $250000000"),
         *("Paid 123456789.00", "3f2b8c1e-9d47-4a60-ab12-1234567abcde", "Sent 2026-11-22 9:15"),
         *("Call 2026-11-22 5125550143", "Loans of 12 and 1,234,567.00", "Unit 3, 512.555.0143"),
     ]
-    assert [text for text in texts if shown(servicer, address, text)] == []
+    assert [text for text in texts if submit_note(servicer, address, text)] == []
     assert [note.text for note in Note.objects.order_by("id")] == texts
 
 
-def test_other_nine_digits_are_asked_about_once_for_everybody(
+def test_other_nine_digit_numbers_are_confirmed_once_for_everyone(
     servicer: Browser, supervisor: Browser, address: str
 ) -> None:
     text = "Wire reference 219099999"
-    asked = shown(servicer, address, text)
-    assert QUESTION in asked
+    page = submit_note(servicer, address, text)
+    assert QUESTION in page
     assert not Note.objects.exists()
     assert not Entry.objects.filter(action="accounts.keep_number").exists()
-    (digests,) = re.findall(r'name="keep_number" value="([^"]+)"', asked)
-    assert shown(servicer, address, text, keep_number=digests) == ""
+    (digests,) = re.findall(r'name="keep_number" value="([^"]+)"', page)
+    assert submit_note(servicer, address, text, keep_number=digests) == ""
     entry = Entry.objects.get(action="accounts.keep_number")
     assert (entry.detail, entry.subject_uuid) == ({"field": "Note", "at": address}, digests)
-    assert shown(supervisor, address, f"{text} again") == ""
+    assert submit_note(supervisor, address, f"{text} again") == ""
     assert [note.text for note in Note.objects.order_by("id")] == [text, f"{text} again"]
     assert Entry.objects.filter(action="accounts.keep_number").count() == 1
 
 
-def test_an_answer_about_other_digits_keeps_nothing(servicer: Browser, address: str) -> None:
-    (digests,) = re.findall(r'name="keep_number" value="([^"]+)"', shown(servicer, address, "No. 219099999"))
-    assert QUESTION in shown(servicer, address, "No. 608395140", keep_number=digests)
-    assert REFUSAL in shown(servicer, address, "SSN 219099999", keep_number=digests)
+def test_a_confirmation_covers_only_its_own_digits(servicer: Browser, address: str) -> None:
+    (digests,) = re.findall(
+        r'name="keep_number" value="([^"]+)"', submit_note(servicer, address, "No. 219099999")
+    )
+    assert QUESTION in submit_note(servicer, address, "No. 608395140", keep_number=digests)
+    assert REFUSAL in submit_note(servicer, address, "SSN 219099999", keep_number=digests)
     assert not Note.objects.exists()

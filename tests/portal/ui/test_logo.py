@@ -19,7 +19,7 @@ KINDS = [("logo.svg", SVG, "image/svg+xml"), ("LOGO.PNG", PNG, "image/png")]
 
 
 @pytest.mark.parametrize(("name", "content", "media_type"), KINDS, ids=["svg", "png"])
-def test_it_is_shown_before_and_after_signing_in_and_on_paper(
+def test_the_logo_is_shown_on_screen_and_in_print(
     tmp_path: Path,
     settings: LazySettings,
     anonymous: Browser,
@@ -33,9 +33,9 @@ def test_it_is_shown_before_and_after_signing_in_and_on_paper(
     path.write_bytes(content)
     settings.LOGO, settings.ORGANIZATION = str(path), "Northwind Credit"
     mark = '<img class="sd-own-logo" src="/logo?v='
-    entrance = anonymous.get("/sign-in/").content.decode()
-    assert mark in entrance
-    assert '<link rel="icon" href="/logo?v=' in entrance
+    sign_in_page = anonymous.get("/sign-in/").content.decode()
+    assert mark in sign_in_page
+    assert '<link rel="icon" href="/logo?v=' in sign_in_page
     assert anonymous.get("/favicon.ico")["Location"].startswith("/logo?v=")
     page = servicer.get("/").content.decode()
     assert 'alt="Northwind Credit"' in page
@@ -53,7 +53,7 @@ def test_it_is_shown_before_and_after_signing_in_and_on_paper(
     assert printed["Content-Type"] == "application/pdf"
 
 
-def test_without_one_the_mark_of_the_product_stays(anonymous: Browser) -> None:
+def test_the_product_logo_is_the_default(anonymous: Browser) -> None:
     assert '<span class="sd-logo">' in anonymous.get("/sign-in/").content.decode()
     assert anonymous.get("/logo").status_code == 404
 
@@ -63,7 +63,7 @@ def test_without_one_the_mark_of_the_product_stays(anonymous: Browser) -> None:
     [("logo.gif", b"GIF89a"), ("logo.png", SVG), ("big.svg", SVG * 2000)],
     ids=["gif", "not a png", "too large"],
 )
-def test_another_file_stops_the_start(tmp_path: Path, name: str, content: bytes) -> None:
+def test_an_invalid_logo_file_is_rejected_at_startup(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     assert "PNG or SVG file of up to 100 KB" in refusal(DEBUG="on", DATA_DIR=str(tmp_path), LOGO=str(path))

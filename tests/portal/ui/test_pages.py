@@ -1,4 +1,4 @@
-"""A request gets the page or the region it asks for; acts say what they did; the frame names the place."""
+"""Full pages and htmx regions, responses to actions, and the frame around each page."""
 
 import json
 import re
@@ -29,71 +29,71 @@ def test_a_request_for_a_region_gets_only_that_region(viewer: Browser) -> None:
         htmx("borrower-rows") | {"HX-History-Restore-Request": "true"},
     ],
 )
-def test_every_other_request_gets_the_page(viewer: Browser, headers: dict[str, str]) -> None:
+def test_other_requests_get_the_whole_page(viewer: Browser, headers: dict[str, str]) -> None:
     page = viewer.get("/borrowers/", headers=headers)
     assert "sd-header" in page.content.decode()
 
 
-def test_answers_are_kept_by_no_cache_and_vary_with_htmx(viewer: Browser) -> None:
+def test_pages_are_not_cached_and_vary_by_htmx_headers(viewer: Browser) -> None:
     page = viewer.get("/borrowers/")
     assert page.headers["Cache-Control"] == "no-store"
     assert {"HX-Request", "HX-Target"} <= set(page.headers["Vary"].split(", "))
 
 
-# A view like any act of the portal: it says what it did and answers.
-def act(request: HttpRequest) -> HttpResponse:
+# A view that ends like the portal's own actions do: with a toast and a response.
+def perform_action(request: HttpRequest) -> HttpResponse:
     toast(request, "Saved <it>", url="/audit/")
     return finish_action(request, "/ui/", event=request.GET.get("event"))
 
 
-urlpatterns = [*urls.urlpatterns, path("act/", act), path("ui/", include("portal.ui.urls"))]
+urlpatterns = [*urls.urlpatterns, path("act/", perform_action), path("ui/", include("portal.ui.urls"))]
 
 
 @pytest.mark.urls(__name__)
-def test_an_act_without_htmx_goes_on_and_says_so_there(servicer: Browser) -> None:
-    answer = servicer.post("/act/?event=thing:saved", follow=True)
-    assert answer.redirect_chain == [("/ui/", 303)]
-    assert '<b>Saved &lt;it&gt;</b><a href="/audit/">Open the audit entry</a>' in answer.content.decode()
+def test_an_action_without_htmx_redirects_and_shows_a_toast(servicer: Browser) -> None:
+    response = servicer.post("/act/?event=thing:saved", follow=True)
+    assert response.redirect_chain == [("/ui/", 303)]
+    assert '<b>Saved &lt;it&gt;</b><a href="/audit/">Open the audit entry</a>' in response.content.decode()
     assert "Saved" not in servicer.get("/ui/").content.decode()
 
 
 @pytest.mark.urls(__name__)
-def test_an_act_with_htmx_stays_and_tells_the_page(servicer: Browser) -> None:
-    answer = servicer.post("/act/?event=thing:saved", headers=htmx("x"))
-    assert answer.status_code == 204
-    told = {"text": "Saved <it>", "url": "/audit/", "link": "Open the audit entry", "bad": False}
-    assert json.loads(answer.headers["HX-Trigger"]) == {
+def test_an_action_with_htmx_triggers_events_on_the_page(servicer: Browser) -> None:
+    response = servicer.post("/act/?event=thing:saved", headers=htmx("x"))
+    assert response.status_code == 204
+    expected_toast = {"text": "Saved <it>", "url": "/audit/", "link": "Open the audit entry", "bad": False}
+    assert json.loads(response.headers["HX-Trigger"]) == {
         "thing:saved": {},
         "dialog:close": {},
-        "toasts": {"value": [told]},
+        "toasts": {"value": [expected_toast]},
     }
 
 
 @pytest.mark.urls(__name__)
-def test_an_act_with_htmx_and_no_event_leads_on(servicer: Browser) -> None:
-    answer = servicer.post("/act/", headers=htmx("x"))
-    assert (answer.status_code, answer.headers["HX-Redirect"]) == (200, "/ui/")
+def test_an_action_with_htmx_and_no_event_redirects(servicer: Browser) -> None:
+    response = servicer.post("/act/", headers=htmx("x"))
+    assert (response.status_code, response.headers["HX-Redirect"]) == (200, "/ui/")
     assert "Saved" in servicer.get("/ui/").content.decode()
 
 
-def test_the_frame_names_environment_zone_and_place(viewer: Browser) -> None:
+def test_the_frame_shows_environment_time_zone_and_current_area(viewer: Browser) -> None:
     html = viewer.get("/borrowers/").content.decode()
     assert ">SANDBOX<" in html or ">LIVE<" in html
     assert re.search("Times shown in Eastern (Standard|Daylight) Time", html)
     assert re.search(r'<a href="/borrowers/" data-go="b" aria-current="page">', html)
 
 
-def test_areas_that_a_person_may_not_enter_are_absent(viewer: Browser, auditor: Browser) -> None:
+def test_navigation_hides_areas_the_user_cannot_open(viewer: Browser, auditor: Browser) -> None:
     assert 'data-go="t"' not in viewer.get("/").content.decode()
     assert 'data-go="t"' in auditor.get("/").content.decode()
 
 
-def test_only_those_who_may_onboard_can_press_the_button(viewer: Browser, servicer: Browser) -> None:
+def test_a_viewer_does_not_see_the_new_borrower_button(viewer: Browser, servicer: Browser) -> None:
     assert 'href="/borrowers/new/' not in viewer.get("/loans/").content.decode()
     assert 'href="/borrowers/new/' in servicer.get("/loans/").content.decode()
 
 
-def test_a_product_has_the_name_that_its_setting_says(
+def test_pages_use_the_configured_product_name(
     viewer: Browser, anonymous: Browser, settings: LazySettings
 ) -> None:
     settings.PRODUCT_NAME = settings.ORGANIZATION = "Harbor & Sons Servicing"
@@ -103,7 +103,7 @@ def test_a_product_has_the_name_that_its_setting_says(
         assert "Servicing Desk" not in page
 
 
-def test_the_organization_is_named_on_screen_and_at_sign_in_where_it_is_not_the_product(
+def test_the_organization_is_shown_if_it_differs_from_the_product(
     viewer: Browser, anonymous: Browser, settings: LazySettings
 ) -> None:
     pages = [(viewer, "/loans/"), (anonymous, "/sign-in/")]

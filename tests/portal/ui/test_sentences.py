@@ -1,4 +1,4 @@
-"""Sentences that end in a name which itself ends in a full stop."""
+"""Sentences that end in a name with its own period get no second one."""
 
 import re
 from html import unescape
@@ -19,12 +19,12 @@ def oyster(portal_service: Sandbox) -> Record:
     return given.borrower(portal_service, first_name="Oyster Inc.")
 
 
-def words(answer: HttpResponse) -> str:
+def page_text(response: HttpResponse) -> str:
     """The text of a page."""
-    return " ".join(unescape(re.sub("<[^>]*>", " ", answer.content.decode())).split())
+    return " ".join(unescape(re.sub("<[^>]*>", " ", response.content.decode())).split())
 
 
-def test_pages_end_it_once(servicer: Browser, oyster: Record) -> None:
+def test_pages_do_not_double_the_period(servicer: Browser, oyster: Record) -> None:
     person = Record.objects.get(kind=Kind.KEY_PERSON)
     of = f"/borrowers/{oyster.uuid}/"
     sentences = {
@@ -33,18 +33,18 @@ def test_pages_end_it_once(servicer: Browser, oyster: Record) -> None:
         "/messages/?borrower=oyster": "borrower Oyster Inc. Messages that aren’t synced",
     }
     for address, sentence in sentences.items():
-        assert sentence in words(servicer.get(address, headers=htmx("messages")))
+        assert sentence in page_text(servicer.get(address, headers=htmx("messages")))
 
 
-def test_what_is_said_of_a_form_ends_it_once(
+def test_form_messages_do_not_double_the_period(
     servicer: Browser, portal_service: Sandbox, oyster: Record
 ) -> None:
-    asked = servicer.post(
+    review = servicer.post(
         f"/borrowers/{oyster.uuid}/applications/new/", {"amount": "9000", "submit_id": uuid4()}
     )
-    assert "for Oyster Inc. This can’t be undone" in words(asked)
+    assert "for Oyster Inc. This can’t be undone" in page_text(review)
     again = {"kind": "borrower", "uuid": oyster.uuid, "label": "Oyster"}
-    assert "Already on file as Oyster Inc. Open" in words(servicer.post("/registry/add/", again))
+    assert "Already on file as Oyster Inc. Open" in page_text(servicer.post("/registry/add/", again))
     given.borrower(portal_service, first_name="Pearl Oyster Inc.")
-    several = words(servicer.get("/messages/?borrower=oyster", headers=htmx("messages")))
+    several = page_text(servicer.get("/messages/?borrower=oyster", headers=htmx("messages")))
     assert re.search(r"Oyster Inc\.; (Pearl )?Oyster Inc\. Enter more of the name", several)

@@ -1,4 +1,4 @@
-"""How values read on a page, as the pieces of the templates show them."""
+"""How template filters and tags format values."""
 
 import re
 from datetime import UTC, date, datetime, time
@@ -19,17 +19,17 @@ from portal.ui import wording
 from servicing.values import RemoteTime
 
 
-def shown(template: str, request: HttpRequest | None = None, **context: Any) -> str:
-    """What a piece of a template shows."""
+def render(template: str, request: HttpRequest | None = None, **context: Any) -> str:
+    """Render a piece of a template."""
     return engines["django"].from_string(template).render(context, request).strip()
 
 
-def words(template: str, **context: Any) -> str:
-    """The same without its tags."""
-    return re.sub(r"<[^>]+>", "", shown(template, **context))
+def render_text(template: str, **context: Any) -> str:
+    """Render a piece of a template and remove the HTML tags."""
+    return re.sub(r"<[^>]+>", "", render(template, **context))
 
 
-def staff(request: HttpRequest) -> HttpRequest:
+def with_user(request: HttpRequest) -> HttpRequest:
     request.user = AnonymousUser()
     return request
 
@@ -44,8 +44,8 @@ def staff(request: HttpRequest) -> HttpRequest:
         (None, "—"),
     ],
 )
-def test_money_has_two_places_and_a_real_minus(value: Decimal | int | None, text: str) -> None:
-    assert words("{{ value|money }}", value=value) == text
+def test_money_has_two_decimals_and_a_minus_sign(value: Decimal | int | None, text: str) -> None:
+    assert render_text("{{ value|money }}", value=value) == text
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_money_has_two_places_and_a_real_minus(value: Decimal | int | None, text
     ],
 )
 def test_a_rate_is_shown_as_sent_up_to_four_places(value: Decimal | None, text: str) -> None:
-    assert words("{{ value|rate }}", value=value) == text
+    assert render_text("{{ value|rate }}", value=value) == text
 
 
-def test_a_missing_value_says_who_did_not_provide_it() -> None:
+def test_a_missing_value_is_labeled_as_not_provided() -> None:
     for name in (
         "money",
         "rate",
@@ -76,39 +76,40 @@ def test_a_missing_value_says_who_did_not_provide_it() -> None:
         "country",
         "or_dash",
     ):
-        assert 'title="not provided by the service"' in shown(f"{{{{ None|{name} }}}}"), name
+        assert 'title="not provided by the service"' in render(f"{{{{ None|{name} }}}}"), name
 
 
-def test_zero_false_and_empty_are_told_apart() -> None:
+def test_zero_false_and_empty_are_distinct() -> None:
     assert (
-        words("{{ 0|or_dash }} {{ no|or_dash }} {{ ''|or_dash }} {{ no|yes_no }}", no=False) == "0 False — No"
+        render_text("{{ 0|or_dash }} {{ no|or_dash }} {{ ''|or_dash }} {{ no|yes_no }}", no=False)
+        == "0 False — No"
     )
-    assert words('{% unknown "the loan is read" %}') == "unknown until the loan is read"
+    assert render_text('{% unknown "the loan is read" %}') == "unknown until the loan is read"
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Honolulu", "Asia/Kolkata", "Pacific/Kiritimati"])
-def test_a_calendar_day_is_the_same_in_every_zone(zone: str) -> None:
+def test_a_calendar_date_is_the_same_in_every_time_zone(zone: str) -> None:
     with timezone.override(zone):
-        assert shown("{{ value|day }}", value=date(2026, 11, 12)) == "Nov 12, 2026"
-        assert shown("{{ value|day }}", value="2026-11-12 23:30:00 PST") == "Nov 12, 2026"
-        assert shown('{{ value|day:"weekday" }}', value=date(2026, 11, 24)) == "Tuesday, Nov 24, 2026"
+        assert render("{{ value|day }}", value=date(2026, 11, 12)) == "Nov 12, 2026"
+        assert render("{{ value|day }}", value="2026-11-12 23:30:00 PST") == "Nov 12, 2026"
+        assert render('{{ value|day:"weekday" }}', value=date(2026, 11, 24)) == "Tuesday, Nov 24, 2026"
 
 
-def test_text_that_is_no_day_stays_as_it_is() -> None:
-    assert shown("{{ value|day }}", value="soon <b>") == "soon &lt;b&gt;"
+def test_text_that_is_not_a_date_is_shown_unchanged() -> None:
+    assert render("{{ value|day }}", value="soon <b>") == "soon &lt;b&gt;"
 
 
-def test_a_moment_is_told_in_the_readers_zone_with_utc_on_hover() -> None:
+def test_moments_use_the_users_time_zone_with_utc_on_hover() -> None:
     with timezone.override("America/New_York"):
-        html = shown("{{ value|moment }}", value=datetime(2026, 11, 12, 19, 20, 5, tzinfo=UTC))
+        html = render("{{ value|moment }}", value=datetime(2026, 11, 12, 19, 20, 5, tzinfo=UTC))
     assert "Nov 12, 2026, 2:20:05 PM EST" in html
     assert 'title="2026-11-12 19:20:05 UTC"' in html
 
 
-def test_a_remote_time_is_converted_only_where_its_zone_is_certain() -> None:
+def test_a_remote_time_is_converted_only_if_its_zone_is_certain() -> None:
     with timezone.override("America/New_York"):
-        certain = shown("{{ value|remote_time }}", value=RemoteTime("2026-11-12 11:20:05 PST"))
-        unsure = shown("{{ value|remote_time }}", value=RemoteTime("2026-11-12 11:20:05 IST"))
+        certain = render("{{ value|remote_time }}", value=RemoteTime("2026-11-12 11:20:05 PST"))
+        unsure = render("{{ value|remote_time }}", value=RemoteTime("2026-11-12 11:20:05 IST"))
     assert "2:20 PM" in certain
     assert "sent as 2026-11-12 11:20:05 PST" in certain
     assert ">2026-11-12 11:20:05 IST<" in unsure
@@ -118,11 +119,11 @@ def test_a_remote_time_is_converted_only_where_its_zone_is_certain() -> None:
     ("seconds", "text"),
     [(3, "3 s ago"), (300, "5 min ago"), (7200, "2 h ago"), (86400, "1 day ago"), (-172800, "in 2 days")],
 )
-def test_an_age_uses_the_unit_that_says_enough(seconds: int, text: str) -> None:
-    assert words("{{ value|ago }}", value=timezone.now() - timezone.timedelta(seconds=seconds)) == text
+def test_an_age_uses_the_largest_fitting_unit(seconds: int, text: str) -> None:
+    assert render_text("{{ value|ago }}", value=timezone.now() - timezone.timedelta(seconds=seconds)) == text
 
 
-def test_a_day_is_so_many_days_away() -> None:
+def test_dates_are_shown_relative_to_today() -> None:
     today = timezone.localdate()
     for days, text in (
         (-1, "yesterday"),
@@ -131,36 +132,38 @@ def test_a_day_is_so_many_days_away() -> None:
         (4, "in 4 days"),
         (-9, "9 days ago"),
     ):
-        assert shown("{{ value|ago }}", value=today + timezone.timedelta(days=days)) == text
+        assert render("{{ value|ago }}", value=today + timezone.timedelta(days=days)) == text
 
 
-def test_a_clock_time_grows_a_date_when_it_is_not_of_today() -> None:
-    assert re.fullmatch(r"\d{1,2}:\d\d [AP]M", words("{{ value|clock }}", value=timezone.now()))
+def test_a_clock_time_includes_the_date_unless_it_is_today() -> None:
+    assert re.fullmatch(r"\d{1,2}:\d\d [AP]M", render_text("{{ value|clock }}", value=timezone.now()))
     assert re.fullmatch(
-        r"\d{1,2}:\d\d:\d\d [AP]M", words('{{ value|clock:"seconds" }}', value=timezone.now())
+        r"\d{1,2}:\d\d:\d\d [AP]M", render_text('{{ value|clock:"seconds" }}', value=timezone.now())
     )
     for hour, text in ((0, "12:05 AM"), (9, "9:05 AM"), (12, "12:05 PM"), (23, "11:05 PM")):
         assert wording.time_of_day(time(hour, 5)) == text
-    assert words("{{ value|clock }}", value=datetime(2020, 1, 2, 12, tzinfo=UTC)).startswith("Jan 2, 2020, ")
+    assert render_text("{{ value|clock }}", value=datetime(2020, 1, 2, 12, tzinfo=UTC)).startswith(
+        "Jan 2, 2020, "
+    )
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [("5125550143", "(512) 555-0143"), ("+15125550143", "(512) 555-0143"), ("ask at desk", "ask at desk")],
 )
-def test_a_phone_number_reads_as_people_write_it(value: str, text: str) -> None:
-    assert shown("{{ value|phone }}", value=value) == text
+def test_us_phone_numbers_are_formatted(value: str, text: str) -> None:
+    assert render("{{ value|phone }}", value=value) == text
 
 
-def test_known_enumerations_become_words_and_unknown_ones_stay_raw() -> None:
-    known = shown("{{ value|human }}", value="limited_liability_company")
+def test_known_codes_become_words_and_unknown_codes_stay_raw() -> None:
+    known = render("{{ value|human }}", value="limited_liability_company")
     assert known == '<span title="limited_liability_company">Limited liability company</span>'
-    assert shown("{{ value|human }}", value="SPACE_LOAN") == "SPACE_LOAN"
+    assert render("{{ value|human }}", value="SPACE_LOAN") == "SPACE_LOAN"
 
 
 def test_a_country_is_named_and_an_unknown_code_stays_raw() -> None:
-    assert shown("{{ value|country }}", value="IN") == '<span title="IN">India</span>'
-    assert words("{{ value|country }}", value="QQ") == "QQ"
+    assert render("{{ value|country }}", value="IN") == '<span title="IN">India</span>'
+    assert render_text("{{ value|country }}", value="QQ") == "QQ"
 
 
 @pytest.mark.parametrize(
@@ -172,48 +175,52 @@ def test_a_country_is_named_and_an_unknown_code_stays_raw() -> None:
         ("QUEUED_RETRY", "sd-neutral", "QUEUED_RETRY"),
     ],
 )
-def test_a_status_is_icon_word_and_tint(value: str, state: str, word: str) -> None:
-    html = shown("{{ value|status_badge }}", value=value)
+def test_a_status_badge_has_an_icon_a_word_and_a_color(value: str, state: str, word: str) -> None:
+    html = render("{{ value|status_badge }}", value=value)
     assert f'class="sd-badge {state}"' in html
     assert "<svg" in html
-    assert words("{{ value|status_badge }}", value=value) == word
+    assert render_text("{{ value|status_badge }}", value=value) == word
 
 
-def test_an_id_is_short_to_read_and_whole_to_copy() -> None:
-    html = shown("{{ value|short_id }}", value=UUID("3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"))
+def test_an_id_is_shortened_but_copied_in_full() -> None:
+    html = render("{{ value|short_id }}", value=UUID("3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"))
     assert ">3f2b8c1e<" in html
     assert 'data-copy="3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"' in html
-    assert words("{{ value|short_id }}", value=None) == words("{{ value|status_badge }}", value="") == "—"
+    assert (
+        render_text("{{ value|short_id }}", value=None)
+        == render_text("{{ value|status_badge }}", value="")
+        == "—"
+    )
 
 
-def test_a_masked_value_is_nowhere_in_the_page() -> None:
-    assert shown("{{ value|masked }}", value="123456789") == '<span class="sd-nowrap">•••• masked</span>'
+def test_a_masked_value_is_never_rendered() -> None:
+    assert render("{{ value|masked }}", value="123456789") == '<span class="sd-nowrap">•••• masked</span>'
 
 
-def test_marks_show_what_went_and_what_came_word_by_word() -> None:
+def test_changed_words_are_marked_as_removed_and_added() -> None:
     old, new = "1180 Airport Blvd", "1180 Airport <Boulevard>"
-    assert words("{{ old|removed:new }}", old=old, new=new) == "1180 Airport removed: Blvd"
-    assert "&lt;" in shown("{{ new|added:old }}", old=old, new=new)
-    assert shown("{{ new|added:new }}", new="same") == "same"
+    assert render_text("{{ old|removed:new }}", old=old, new=new) == "1180 Airport removed: Blvd"
+    assert "&lt;" in render("{{ new|added:old }}", old=old, new=new)
+    assert render("{{ new|added:new }}", new="same") == "same"
 
 
 @pytest.mark.parametrize(
     ("name", "letters"), [("Northwind Baking Co LLC", "NB"), ("o'hara", "OH"), ("3M", "3M"), ("", "")]
 )
 def test_a_name_has_a_monogram(name: str, letters: str) -> None:
-    assert shown("{{ name|monogram }}", name=name) == letters
+    assert render("{{ name|monogram }}", name=name) == letters
 
 
-def test_a_match_is_marked_whatever_its_case_and_escaped() -> None:
+def test_highlighting_ignores_case_and_escapes_html() -> None:
     assert (
-        shown("{{ text|highlight:term }}", text="<NorthWind>", term="wind")
+        render("{{ text|highlight:term }}", text="<NorthWind>", term="wind")
         == "&lt;North<mark>Wind</mark>&gt;"
     )
-    assert shown("{{ text|highlight:term }}", text="Northwind", term="") == "Northwind"
+    assert render("{{ text|highlight:term }}", text="Northwind", term="") == "Northwind"
 
 
-def test_several_search_terms_are_marked_the_longest_first() -> None:
-    marked = shown("{{ text|highlight:terms }}", text="Ana & Anatol", terms=["ana", "anatol", "&", ""])
+def test_longer_search_terms_are_highlighted_first() -> None:
+    marked = render("{{ text|highlight:terms }}", text="Ana & Anatol", terms=["ana", "anatol", "&", ""])
     assert marked == "<mark>Ana</mark> <mark>&amp;</mark> <mark>Anatol</mark>"
 
 
@@ -221,21 +228,21 @@ def test_several_search_terms_are_marked_the_longest_first() -> None:
     ("used", "share", "state"),
     [(7600, "38%", "ok"), (15000, "75%", "warn"), (25000, "125%", "bad"), (0, "0%", "ok")],
 )
-def test_a_meter_tells_its_share_in_words_too(used: int, share: str, state: str) -> None:
-    html = shown("{% meter used 20000 %}", used=used)
+def test_a_meter_states_its_share_as_text(used: int, share: str, state: str) -> None:
+    html = render("{% meter used 20000 %}", used=used)
     assert f'aria-valuetext="{share}"' in html
     assert f"sd-meter-{state}" in html
     assert ("sd-meter-bar" in html) == bool(used)
 
 
-def test_no_meter_is_drawn_for_what_was_not_provided() -> None:
-    assert shown("{% meter None 20000 %}") == (
+def test_no_meter_is_drawn_without_a_value() -> None:
+    assert render("{% meter None 20000 %}") == (
         '<p class="sd-null" title="not provided by the service">not provided by the service</p>'
     )
 
 
 def test_json_is_shown_line_by_line_and_never_as_html() -> None:
-    html = shown(
+    html = render(
         "{{ value|json_view }}", value={"a": [None, True, {}], "b": "<script>", "c": Decimal("310.00")}
     )
     lines = re.findall("<span data-path[^>]*>(.*?)</span>", html)
@@ -244,21 +251,21 @@ def test_json_is_shown_line_by_line_and_never_as_html() -> None:
     assert "<data>310.00</data>" in html
 
 
-def test_an_unknown_icon_is_a_mistake_that_shows_at_once() -> None:
+def test_an_unknown_icon_raises_an_error() -> None:
     with pytest.raises(TemplateSyntaxError, match="No icon"):
-        shown('{% icon "unicorn" %}')
+        render('{% icon "unicorn" %}')
 
 
-def test_a_list_says_which_rows_these_are_and_links_on(rf: RequestFactory) -> None:
+def test_pagination_shows_the_row_range_and_links(rf: RequestFactory) -> None:
     page = Paginator(range(120), 50).page(2)
-    html = shown('{% page_links page "rows" %}', page=page, request=staff(rf.get("/x/?q=a&page=2")))
+    html = render('{% page_links page "rows" %}', page=page, request=with_user(rf.get("/x/?q=a&page=2")))
     assert "51 to 100 of 120" in html
     assert 'hx-get="?q=a&amp;page=3"' in html
     assert 'href="?q=a&amp;page=1"' in html
     assert html.count('hx-target="#rows"') == 2
 
 
-def test_the_day_of_a_moment_is_the_day_where_the_person_is() -> None:
+def test_the_date_of_a_moment_uses_the_users_time_zone() -> None:
     late_in_new_york = datetime(2026, 11, 23, 2, 30, tzinfo=UTC)
     with timezone.override(ZoneInfo("America/New_York")):
         assert wording.day(late_in_new_york) == "Nov 22, 2026"
