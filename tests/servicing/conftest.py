@@ -1,4 +1,4 @@
-"""Fixtures for tests of the library: clients that do not really wait, and a server with scripted answers."""
+"""Fixtures for the client library's tests: a client that never sleeps and a server with scripted answers."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests.servicing.wire import Wire
 
 @pytest.fixture
 def pauses() -> list[float]:
-    """The waits between tries, recorded instead of slept."""
+    """The pauses between tries, recorded instead of slept."""
     return []
 
 

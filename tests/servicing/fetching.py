@@ -1,4 +1,4 @@
-"""Helpers that fetch a document and return its bytes or the message of the error."""
+"""Helpers that fetch a document and return its bytes or the error message."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,16 +12,16 @@ FILES = "files.lender.example"
 PDF = b"%PDF-1.7\n" + bytes(range(256)) * 1000
 
 
-def local_fetcher(service_url: str, **choices: Any) -> DocumentFetcher:
+def local_fetcher(service_url: str, **options: Any) -> DocumentFetcher:
     """A fetcher of a service on this machine, as in development."""
     return DocumentFetcher(
-        **{"hosts": [], "service_url": service_url, "allow_loopback_http": True, "time_limit": 10} | choices
+        **{"hosts": [], "service_url": service_url, "allow_loopback_http": True, "time_limit": 10} | options
     )
 
 
-def remote_fetcher(**choices: Any) -> DocumentFetcher:
+def remote_fetcher(**options: Any) -> DocumentFetcher:
     """A fetcher of a remote service; looking up any name fails the test."""
-    return DocumentFetcher(**{"hosts": [FILES], "service_url": SERVICE, "resolve": fail_on_lookup} | choices)
+    return DocumentFetcher(**{"hosts": [FILES], "service_url": SERVICE, "resolve": fail_on_lookup} | options)
 
 
 def fail_on_lookup(host: str) -> Sequence[str]:

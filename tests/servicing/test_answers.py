@@ -1,4 +1,4 @@
-"""The meaning of answers: errors, and reasons of any shape."""
+"""Turning answers into results or errors, and reading the reasons for a rejection."""
 
 import json
 from datetime import UTC, datetime
@@ -54,7 +54,7 @@ def interpret_error(
         (499, Unavailable, OutcomeUnknown),
     ],
 )
-def test_a_status_means_one_error_for_reads_and_one_for_writes(
+def test_each_status_has_an_error_for_reads_and_writes(
     status: int, read: type[ServicingError], write: type[ServicingError]
 ) -> None:
     assert type(interpret_error("read", status)) is read
@@ -66,7 +66,7 @@ def test_a_single_not_found_reason_means_not_found(status: int) -> None:
     assert isinstance(interpret_error("read", status, b'{"message": "Loan not found."}'), NotFound)
 
 
-def test_not_found_among_other_words_means_rejected() -> None:
+def test_not_found_inside_a_longer_reason_means_rejected() -> None:
     error = interpret_error("write", 422, b'{"message": "Street not found in that city"}')
 
     assert type(error) is Rejected
@@ -74,7 +74,7 @@ def test_not_found_among_other_words_means_rejected() -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("date", ["Fri, 01 May 2026 12:05:12 GMT", "Fri, 01 May 2026 11:54:48 GMT"])
-def test_a_rejection_mentions_a_clock_difference(status: int, date: str) -> None:
+def test_an_auth_error_mentions_the_clock_difference(status: int, date: str) -> None:
     error = interpret_error("read", status, headers={"Date": date})
 
     assert isinstance(error, Unauthenticated)
@@ -87,7 +87,7 @@ def test_a_small_clock_difference_is_not_mentioned(date: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"<p>fine</p>", b"\xff"])
-def test_a_success_that_is_not_json_cannot_be_read(body: bytes) -> None:
+def test_a_success_without_valid_json_is_an_error(body: bytes) -> None:
     assert isinstance(interpret_error("read", 200, body), ProtocolError)
     assert isinstance(interpret_error("write", 201, body), OutcomeUnknown)
 
@@ -103,7 +103,7 @@ def test_a_success_that_is_not_json_cannot_be_read(body: bytes) -> None:
         {"error_description": "late"},
     ],
 )
-def test_an_answer_with_more_than_reasons_is_a_success(value: Any) -> None:
+def test_an_answer_that_is_not_only_an_error_is_returned(value: Any) -> None:
     assert interpret("read", 200, {}, json.dumps(value).encode(), now=NOW) == value
 
 
@@ -117,7 +117,7 @@ def test_an_answer_with_more_than_reasons_is_a_success(value: Any) -> None:
         {"ok": "false", "errors": {"message": "No."}},
     ],
 )
-def test_a_success_status_with_only_an_error_is_a_rejection(value: Any) -> None:
+def test_a_success_status_with_only_an_error_is_rejected(value: Any) -> None:
     for kind in ("read", "write"):
         error = interpret_error(kind, 200, json.dumps(value).encode())
         assert (type(error), error.reasons) == (Rejected, ("No.",))
@@ -136,7 +136,7 @@ def test_a_success_status_with_only_an_error_is_a_rejection(value: Any) -> None:
         json.loads('{"error":' * 400 + '"deep"' + "}" * 400),
     ],
 )
-def test_a_write_is_only_rejected_if_the_answer_says_so_clearly(value: Any) -> None:
+def test_a_write_with_an_ambiguous_answer_succeeds(value: Any) -> None:
     assert interpret("write", 200, {}, json.dumps(value).encode(), now=NOW) == value
 
 
@@ -178,24 +178,24 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(header: str, seconds: float
         (17, []),
     ],
 )  # fmt: skip
-def test_reasons_are_found_in_every_likely_shape(value: Any, reasons: list[str]) -> None:
+def test_reasons_are_read_from_common_shapes(value: Any, reasons: list[str]) -> None:
     assert reasons_in(value) == tuple(reasons)
 
 
-def test_the_text_of_a_web_page_is_its_reason() -> None:
+def test_html_text_is_used_as_the_reason() -> None:
     page = b"<html><head><title>x</title><style>p {}</style></head><p>Down for\n maintenance &amp; repair</p>"
 
     assert interpret_error("read", 503, page).reasons == ("Down for maintenance & repair",)
 
 
-def test_a_rejection_without_a_reason_says_so() -> None:
+def test_a_rejection_without_a_reason_has_a_default_message() -> None:
     assert (
         interpret_error("write", 400, b"").message
         == "The lending service rejected the request without a reason."
     )
 
 
-def test_an_ein_or_ssn_in_the_services_reasons_is_masked() -> None:
+def test_ein_and_ssn_in_reasons_are_masked() -> None:
     error = interpret_error(
         "write", 422, b'{"message": "SSN 123-45-6789, EIN 12-3456789 or 123456789 is taken"}'
     )
@@ -203,7 +203,7 @@ def test_an_ein_or_ssn_in_the_services_reasons_is_masked() -> None:
     assert error.message == "SSN [hidden], EIN [hidden] or [hidden] is taken"
 
 
-def test_long_lists_of_reasons_are_cut_off() -> None:
+def test_long_reasons_and_lists_are_truncated() -> None:
     error = interpret_error(
         "write", 422, json.dumps({"errors": ["x" * 10_000, *map(str, range(1_000))]}).encode()
     )
@@ -212,17 +212,17 @@ def test_long_lists_of_reasons_are_cut_off() -> None:
     assert len(error.reasons[0]) == 500
 
 
-def test_reasons_that_are_nested_too_deep_are_ignored() -> None:
+def test_deeply_nested_reasons_are_ignored() -> None:
     assert reasons_in(json.loads('{"errors":' * 40 + '"deep"' + "}" * 40)) == ()
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: json.dumps({text: [text]}).encode()))
-def test_any_answer_is_a_result_or_a_named_error(body: bytes) -> None:
+def test_any_error_body_gives_a_message(body: bytes) -> None:
     for kind in ("read", "write"):
         assert interpret_error(kind, 422, body).message
 
 
-def test_a_recorded_body_is_masked_even_if_it_is_not_json() -> None:
+def test_recorded_bodies_are_masked_and_truncated() -> None:
     assert recordable_body(b'{"dob": "1980/01/01", "ok": 0.1}')["dob"] == "[hidden]"
     assert recordable_body(b"plain 123-45-6789") == "plain [hidden]"
     assert len(recordable_body(b"x" * 50_000)) == 20_000

@@ -1,4 +1,4 @@
-"""Applying for a loan, and reading an application for a line of credit."""
+"""Submitting loan applications and reading line-of-credit applications."""
 
 import json
 from datetime import date
@@ -16,7 +16,7 @@ def borrower_id(sandbox: Sandbox) -> str:
     return str(sandbox.world.borrower()["uuid"])
 
 
-def test_an_application_returns_its_decision_and_offers(
+def test_submit_returns_the_decision_and_offers(
     service_client: Client, sandbox: Sandbox, borrower_id: str
 ) -> None:
     application = service_client.applications.submit(borrower_id, amount=Decimal("25000.00"))
@@ -31,7 +31,7 @@ def test_an_application_returns_its_decision_and_offers(
     assert application.created_at.at is not None
 
 
-def test_a_rejected_application_keeps_its_details(
+def test_a_rejected_application_has_details_and_no_offers(
     service_client: Client, sandbox: Sandbox, borrower_id: str
 ) -> None:
     sandbox.fail_next(
@@ -56,7 +56,7 @@ def test_an_invalid_amount_is_not_sent(service_client: Client, sandbox: Sandbox,
     assert sandbox.calls == []
 
 
-def test_an_application_with_a_lost_answer_has_an_unknown_outcome(
+def test_a_lost_answer_is_an_unknown_outcome_without_a_retry(
     service_client: Client, sandbox: Sandbox, borrower_id: str
 ) -> None:
     sandbox.fail_next("applications.submit", cut_after_commit=True)
@@ -66,7 +66,7 @@ def test_an_application_with_a_lost_answer_has_an_unknown_outcome(
     assert len(sandbox.calls) == 1
 
 
-def test_an_application_for_a_line_can_be_read_again(
+def test_get_for_line_returns_the_application(
     service_client: Client, sandbox: Sandbox, borrower_id: str
 ) -> None:
     known = sandbox.world.line_application(borrower_id)

@@ -1,4 +1,4 @@
-"""Signatures, compared with values calculated by `openssl`.
+"""Request signatures, checked against values computed by `openssl`.
 
 The digest is `printf '{"amount":25000.00,"note":"twowords"}' | openssl dgst -md5`; a signature is
 `printf "$URL$DIGEST$EPOCH" | openssl dgst -sha256 -hmac "$SECRET"`.
@@ -21,21 +21,21 @@ READ = "https://lender.example/v1/webhooks/endpoints/messages"
 BODY = b'{"amount": 25000.00,\n "note": "two\xe2\x80\xa8 words"}'
 
 
-def hmac_auth(**choices: object) -> HmacAuth:
-    return HmacAuth("desk", SECRET, clock=lambda: 1767225600.0, **choices)
+def hmac_auth(**options: object) -> HmacAuth:
+    return HmacAuth("desk", SECRET, clock=lambda: 1767225600.0, **options)
 
 
-def write(auth: requests.auth.AuthBase) -> requests.PreparedRequest:
+def prepared_post(auth: requests.auth.AuthBase) -> requests.PreparedRequest:
     return requests.Request("POST", WRITE, data=BODY, auth=auth).prepare()
 
 
-def read(auth: requests.auth.AuthBase) -> requests.PreparedRequest:
+def prepared_get(auth: requests.auth.AuthBase) -> requests.PreparedRequest:
     query = {"event": "payment.succeeded", "limit": "100"}
     return requests.Request("GET", READ, params=query, auth=auth).prepare()
 
 
-def test_a_body_is_signed_as_openssl_signs_it() -> None:
-    request = write(hmac_auth())
+def test_a_body_signature_matches_openssl() -> None:
+    request = prepared_post(hmac_auth())
 
     assert request.headers["X-Client-Id"] == "desk"
     assert request.headers["Epoch"] == "1767225600000"
@@ -46,11 +46,11 @@ def test_a_body_is_signed_as_openssl_signs_it() -> None:
 
 
 def test_signing_does_not_change_the_body() -> None:
-    assert write(hmac_auth()).body == BODY
+    assert prepared_post(hmac_auth()).body == BODY
 
 
-def test_a_request_without_body_is_signed_with_an_empty_digest() -> None:
-    request = read(hmac_auth())
+def test_a_request_without_a_body_has_an_empty_digest() -> None:
+    request = prepared_get(hmac_auth())
 
     assert request.headers["Content-MD5"] == ""
     assert request.headers["X-Signature"] == (
@@ -58,8 +58,8 @@ def test_a_request_without_body_is_signed_with_an_empty_digest() -> None:
     )
 
 
-def test_the_time_may_be_in_seconds() -> None:
-    request = read(hmac_auth(epoch_unit="s"))
+def test_epoch_can_be_in_seconds() -> None:
+    request = prepared_get(hmac_auth(epoch_unit="s"))
 
     assert request.headers["Epoch"] == "1767225600"
     assert request.headers["X-Signature"] == (
@@ -67,8 +67,8 @@ def test_the_time_may_be_in_seconds() -> None:
     )
 
 
-def test_the_headers_may_have_other_names_even_with_underscores() -> None:
-    request = read(hmac_auth(header_names=["client_id", "signature", "time_stamp", "md5"]))
+def test_header_names_can_be_changed() -> None:
+    request = prepared_get(hmac_auth(header_names=["client_id", "signature", "time_stamp", "md5"]))
 
     assert request.headers["client_id"] == "desk"
     assert {"signature", "time_stamp", "md5"} <= set(request.headers)
@@ -83,19 +83,19 @@ SPACES = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join
 )
 
 
-def test_exactly_the_agreed_characters_count_as_white_space() -> None:
-    everything = "".join(chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000)
-    kept = "".join(character for character in everything if character not in SPACES)
+def test_the_digest_ignores_only_listed_white_space() -> None:
+    all_characters = "".join(chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000)
+    without_spaces = "".join(character for character in all_characters if character not in SPACES)
 
-    assert body_digest(everything) == hashlib.md5(kept.encode()).hexdigest()
-
-
-def test_a_token_is_sent_as_bearer() -> None:
-    assert write(BearerAuth("t-123")).headers["Authorization"] == "Bearer t-123"
+    assert body_digest(all_characters) == hashlib.md5(without_spaces.encode()).hexdigest()
 
 
-def test_without_a_scheme_nothing_is_added() -> None:
-    assert set(write(NoAuth()).headers) == {"Content-Length"}
+def test_bearer_auth_sends_the_token() -> None:
+    assert prepared_post(BearerAuth("t-123")).headers["Authorization"] == "Bearer t-123"
+
+
+def test_no_auth_adds_no_headers() -> None:
+    assert set(prepared_post(NoAuth()).headers) == {"Content-Length"}
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,6 @@ def test_without_a_scheme_nothing_is_added() -> None:
         (lambda: BearerAuth(" t"), "token can contain only printable ASCII"),
     ],
 )
-def test_an_unusable_setting_is_explained_in_a_sentence(make: Callable[[], object], sentence: str) -> None:
+def test_an_invalid_setting_raises_a_clear_error(make: Callable[[], object], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         make()

@@ -1,4 +1,4 @@
-"""Creating and changing borrowers and key people, through real HTTP to the sandbox."""
+"""Creating and updating borrowers and key people, over HTTP to the sandbox."""
 
 import base64
 import gzip
@@ -27,7 +27,7 @@ from servicing.sandbox import Sandbox
 EIN = "12-3456789"
 SSN = "123-45-6789"
 DOB = ("1980/", "1980-", "1980, ")
-"""With what follows the year: an address in memory may contain its digits."""
+"""The year with its separator: a memory address in a `repr` may contain 1980."""
 REPORT = b'{"accounts": []}'
 
 
@@ -70,7 +70,7 @@ def collect_problems(call: Any, *args: Any, **kwargs: Any) -> dict[str, list[str
     return caught.value.problems
 
 
-# Creation
+# Creating
 
 
 def test_a_business_is_created_with_its_key_people(
@@ -86,7 +86,7 @@ def test_a_business_is_created_with_its_key_people(
     assert [user["uuid"] for user in sandbox.world.users()] == [created.uuid]
 
 
-def test_the_service_receives_ein_ssn_and_birth_date_but_returns_none_of_them(
+def test_ein_ssn_and_birth_date_are_sent_but_not_returned(
     service_client: Client, sandbox: Sandbox, business: dict[str, Any]
 ) -> None:
     created = service_client.borrowers.create_commercial(**business)
@@ -107,7 +107,7 @@ def test_ein_and_ssn_are_sent_encrypted(
     assert b"45-6789" not in sandbox.calls[-1].body
 
 
-def test_fields_that_are_not_given_are_not_sent(
+def test_omitted_fields_are_not_sent(
     service_client: Client, sandbox: Sandbox, business: dict[str, Any], owner: NewKeyPerson
 ) -> None:
     plain = replace(owner, dob=None, ssn=None)
@@ -121,7 +121,7 @@ def test_fields_that_are_not_given_are_not_sent(
     assert "middle_name" not in last_body(sandbox)["key_people"][1]
 
 
-def test_a_report_is_sent_as_base64_of_gzip(
+def test_a_report_is_gzipped_and_base64_encoded(
     service_client: Client, sandbox: Sandbox, business: dict[str, Any]
 ) -> None:
     created = service_client.borrowers.create_commercial(**business, asset_report=REPORT)
@@ -134,7 +134,7 @@ def test_a_report_is_sent_as_base64_of_gzip(
 def test_all_problems_are_reported_at_once(
     service_client: Client, sandbox: Sandbox, address: Address
 ) -> None:
-    nobody = NewKeyPerson(
+    invalid_person = NewKeyPerson(
         first_name="3M",
         last_name="",
         title="BOSS",
@@ -153,7 +153,7 @@ def test_all_problems_are_reported_at_once(
         ein="12-34567X",
         phone="+44 20 7946 0000",
         address=Address(line_1="", zip="94103", city="Austin", state="TX", country="UNITED STATES"),
-        key_people=[nobody, "Ana"],
+        key_people=[invalid_person, "Ana"],
         incorporated_on=today_in("US/Pacific") + timedelta(days=2),
         asset_report=b"",
     )
@@ -176,7 +176,7 @@ def test_a_business_needs_a_key_person(service_client: Client, business: dict[st
 
 @pytest.mark.parametrize("name", ["first_name", "email", "entity", "ein", "phone", "address"])
 @pytest.mark.parametrize("value", [None, 17])
-def test_required_fields_cannot_be_missing_or_of_another_type(
+def test_a_missing_or_mistyped_required_field_is_rejected(
     service_client: Client, business: dict[str, Any], name: str, value: object
 ) -> None:
     assert list(collect_problems(service_client.borrowers.create_commercial, **business | {name: value})) == [
@@ -184,7 +184,7 @@ def test_required_fields_cannot_be_missing_or_of_another_type(
     ]
 
 
-def test_address_lines_must_be_text(service_client: Client, business: dict[str, Any]) -> None:
+def test_address_fields_must_be_text(service_client: Client, business: dict[str, Any]) -> None:
     wrong = Address(line_1="1 Elm", zip=78701, city="Austin", state="TX", country="UNITED STATES")  # type: ignore[arg-type]
 
     assert collect_problems(service_client.borrowers.create_commercial, **business | {"address": wrong}) == {
@@ -192,21 +192,23 @@ def test_address_lines_must_be_text(service_client: Client, business: dict[str, 
     }
 
 
-def test_a_new_business_may_have_digits_in_its_name(service_client: Client, business: dict[str, Any]) -> None:
+def test_a_new_business_name_can_contain_digits(service_client: Client, business: dict[str, Any]) -> None:
     assert (
         service_client.borrowers.create_commercial(**business | {"first_name": "3M & Co."}).first_name
         == "3M & Co."
     )
 
 
-def test_no_problem_repeats_an_ein_or_ssn(service_client: Client, business: dict[str, Any]) -> None:
+def test_an_invalid_ein_is_not_repeated_in_the_error(
+    service_client: Client, business: dict[str, Any]
+) -> None:
     with pytest.raises(InvalidInput) as caught:
         service_client.borrowers.create_commercial(**business | {"ein": "98-765432"})
 
     assert "765" not in str(caught.value) + repr(caught.value)
 
 
-def test_a_traceback_of_a_rejection_does_not_contain_ein_or_ssn(
+def test_a_rejection_traceback_hides_ein_ssn_and_birth_date(
     service_client: Client, sandbox: Sandbox, business: dict[str, Any]
 ) -> None:
     sandbox.fail_next("borrowers.create_commercial", status=422)
@@ -217,7 +219,7 @@ def test_a_traceback_of_a_rejection_does_not_contain_ein_or_ssn(
     assert not any(secret in shown for secret in (EIN, SSN, *DOB, "123456789", "SSN 123"))
 
 
-def test_a_traceback_of_invalid_input_does_not_contain_ein_or_ssn(
+def test_an_invalid_input_traceback_hides_ein_ssn_and_birth_date(
     service_client: Client, business: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -241,7 +243,7 @@ def frame_variables(error: BaseException) -> str:
     return "\n".join(shown)
 
 
-# Changes
+# Updating
 
 
 @pytest.fixture
@@ -249,7 +251,7 @@ def borrower(sandbox: Sandbox) -> dict[str, Any]:
     return sandbox.world.borrower(key_people=[{"first_name": "Maya", "middle_name": "Q"}])
 
 
-def test_only_given_fields_are_sent_and_changed(
+def test_update_sends_and_changes_only_given_fields(
     service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
     changed = service_client.borrowers.update(borrower["uuid"], email="new@example.com")
@@ -259,7 +261,7 @@ def test_only_given_fields_are_sent_and_changed(
     assert changed.phone == borrower["phone"]
 
 
-def test_an_address_is_always_sent_completely(
+def test_update_sends_the_full_address(
     service_client: Client, sandbox: Sandbox, borrower: dict[str, Any], address: Address
 ) -> None:
     service_client.borrowers.update(borrower["uuid"], address=address)
@@ -277,7 +279,7 @@ def test_an_address_is_always_sent_completely(
     }
 
 
-def test_everything_about_a_person_can_be_changed(
+def test_all_fields_of_an_individual_can_be_updated(
     service_client: Client, sandbox: Sandbox, address: Address
 ) -> None:
     person = sandbox.world.individual()
@@ -303,7 +305,7 @@ def test_everything_about_a_person_can_be_changed(
     assert sandbox.world.received_report(changed.uuid, "credit_report_xml_gzip")
 
 
-def test_none_clears_an_optional_name_and_unset_leaves_it(
+def test_none_clears_a_name_and_unset_leaves_it_unchanged(
     service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
     person = borrower["key_people"][0]["uuid"]
@@ -332,7 +334,7 @@ def test_a_last_name_can_be_cleared(
     assert last_body(sandbox) == {"last_name": None}
 
 
-def test_a_key_person_can_be_changed_including_the_ssn(
+def test_a_key_persons_title_ssn_and_birth_date_can_be_updated(
     service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
     person = borrower["key_people"][0]["uuid"]
@@ -345,7 +347,7 @@ def test_a_key_person_can_be_changed_including_the_ssn(
     assert sandbox.world.received_dob(person) == "1979/01/02"
 
 
-def test_a_changed_name_must_match_the_services_pattern(service_client: Client) -> None:
+def test_update_rejects_invalid_names_and_birth_dates(service_client: Client) -> None:
     found = collect_problems(
         service_client.borrowers.update, "b-1", first_name="AT&T", last_name="José", dob="1980/01/01"
     )
@@ -369,7 +371,7 @@ def test_a_key_person_of_another_borrower_is_not_found(
         )
 
 
-def test_the_services_reasons_are_kept_separately(
+def test_a_rejection_lists_each_reason_separately(
     service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
     sandbox.fail_next("borrowers.update", status=422, body={"message": ["phone is taken", "email is odd"]})
@@ -380,11 +382,11 @@ def test_the_services_reasons_are_kept_separately(
     assert caught.value.message == "phone is taken; email is odd"
 
 
-# Choices the interface leaves open
+# Client settings and returned values
 
 
 @pytest.fixture
-def differing_client(sandbox: Sandbox) -> Iterator[Client]:
+def custom_client(sandbox: Sandbox) -> Iterator[Client]:
     with Client(
         sandbox.url,
         client_id=sandbox.client_id,
@@ -395,12 +397,12 @@ def differing_client(sandbox: Sandbox) -> Iterator[Client]:
         yield client
 
 
-def test_the_country_and_the_incorporation_field_are_settings(
-    differing_client: Client, business: dict[str, Any], owner: NewKeyPerson, address: Address
+def test_country_and_incorporation_field_can_be_configured(
+    custom_client: Client, business: dict[str, Any], owner: NewKeyPerson, address: Address
 ) -> None:
-    here = replace(address, country="US")
-    business |= {"address": here, "key_people": [replace(owner, address=here)]}
-    preview = differing_client.preview(
+    us_address = replace(address, country="US")
+    business |= {"address": us_address, "key_people": [replace(owner, address=us_address)]}
+    preview = custom_client.preview(
         lambda it: it.borrowers.create_commercial(**business, incorporated_on=date(2014, 6, 2))
     )
 
@@ -408,7 +410,7 @@ def test_the_country_and_the_incorporation_field_are_settings(
     assert preview.body["address"]["country"] == "US"
 
 
-def test_a_client_without_a_key_cannot_send_ein_or_ssn(sandbox: Sandbox) -> None:
+def test_a_client_without_a_key_cannot_send_an_ssn(sandbox: Sandbox) -> None:
     with (
         Client(sandbox.url, auth="none") as client,
         pytest.raises(ConfigurationError, match="secret or a field key"),

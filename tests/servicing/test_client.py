@@ -1,4 +1,4 @@
-"""The client: unusable settings, previews, and its `repr`."""
+"""The client's settings, previews, base URL and `repr`."""
 
 import copy
 import pickle
@@ -81,12 +81,12 @@ class OtherAdapter(BaseAdapter):
         ({"auth": "none", "cert": ()}, "client certificate in .* cannot be read"),
     ],
 )
-def test_an_unusable_client_setting_is_named_in_a_sentence(choices: dict[str, Any], sentence: str) -> None:
+def test_an_invalid_setting_raises_a_clear_error(choices: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         Client("https://lender.example", **choices)
 
 
-def test_a_traceback_of_a_failed_start_does_not_contain_the_secret() -> None:
+def test_a_configuration_error_traceback_hides_the_secret() -> None:
     with pytest.raises(ConfigurationError) as caught:
         Client("not an address", client_id="desk", secret=SECRET)
 
@@ -100,15 +100,15 @@ def test_the_repr_of_a_client_hides_its_secrets() -> None:
         assert SECRET not in repr(client) + repr(vars(client)) + repr(vars(client.borrowers))
 
 
-def test_a_field_key_encrypts_instead_of_the_secret(sandbox: Sandbox) -> None:
+def test_the_field_key_is_passed_to_the_cipher(sandbox: Sandbox) -> None:
     keys: list[bytes] = []
 
-    class Noted(FieldCipher):
+    class RecordingCipher(FieldCipher):
         def __init__(self, key: bytes) -> None:
             keys.append(key)
             super().__init__(key)
 
-    Client(sandbox.url, auth="none", field_key="0123456789abcdef", cipher=Noted).close()
+    Client(sandbox.url, auth="none", field_key="0123456789abcdef", cipher=RecordingCipher).close()
 
     assert keys == [b"0123456789abcdef"]
 
@@ -127,7 +127,7 @@ def test_a_preview_shows_the_masked_write_and_sends_nothing(service_client: Clie
     assert sandbox.calls == []
 
 
-def test_a_preview_is_checked_like_the_write_itself(service_client: Client) -> None:
+def test_a_preview_validates_its_input(service_client: Client) -> None:
     with pytest.raises(InvalidInput):
         service_client.preview(lambda it: it.applications.submit("b-1", amount=Decimal(0)))
 
@@ -160,7 +160,7 @@ def test_a_base_url_with_the_version_is_rejected() -> None:
         "lender.example#",
     ],
 )
-def test_a_base_url_with_an_impossible_host_is_rejected(host: str) -> None:
+def test_a_base_url_with_an_invalid_host_is_rejected(host: str) -> None:
     with pytest.raises(ConfigurationError, match="must look like"):
         Client(f"https://{host}", auth="none")
 

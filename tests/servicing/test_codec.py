@@ -1,4 +1,4 @@
-"""Decoding the service's answers, however odd, and encoding requests."""
+"""Decoding the service's answers, malformed ones included, and encoding requests."""
 
 import base64
 import gzip
@@ -81,7 +81,7 @@ def test_amounts_keep_every_digit(text: str, number: str) -> None:
     ["1e400", "-1e400", "1e-400", '"1e400"', '"NaN"', '"Infinity"', '"12,50"', '"1e99999999"', "true", "[1]",
      "{}", "1" + "0" * 30, "0." + "0" * 40 + "1", '"' + "1" * 100 + '"'],
 )  # fmt: skip
-def test_an_impossible_number_is_none_and_an_issue(text: str) -> None:
+def test_an_invalid_number_is_none_with_an_issue(text: str) -> None:
     answer = decode(Repayment, f'{{"uuid": "r-1", "amount": {text}, "status": "SUCCEEDED"}}')
 
     assert answer.amount is None
@@ -89,7 +89,7 @@ def test_an_impossible_number_is_none_and_an_issue(text: str) -> None:
     assert answer.status == "SUCCEEDED"
 
 
-def test_no_answer_contains_a_float() -> None:
+def test_a_payload_contains_no_floats() -> None:
     answer = decode(Message, '{"uuid": "m-1", "payload": {"amount": 0.1, "deep": [1.5, {"x": 1e400}]}}')
 
     assert answer.payload == {"amount": Decimal("0.1"), "deep": [Decimal("1.5"), {"x": "1e400"}]}
@@ -107,7 +107,7 @@ def test_whole_numbers_are_read_from_numbers_and_text(value: object, term: int |
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
-def test_invalid_json_numbers_make_an_answer_invalid(text: str) -> None:
+def test_nan_and_infinity_are_not_valid_json(text: str) -> None:
     with pytest.raises(ProtocolError, match="isn’t JSON"):
         read_amount(text)
 
@@ -116,7 +116,7 @@ def test_invalid_json_numbers_make_an_answer_invalid(text: str) -> None:
     ("value", "number"),
     [(5, 5), (Decimal("0.1"), Decimal("0.1")), ("7.5", Decimal("7.5")), ("?", None), ({}, None)],
 )
-def test_a_number_can_be_read_from_an_untyped_field(value: object, number: Decimal | None) -> None:
+def test_decimal_or_none_reads_numbers_and_text(value: object, number: Decimal | None) -> None:
     assert decimal_or_none(value) == number
 
 
@@ -139,14 +139,14 @@ def test_an_invalid_date_is_none(value: object) -> None:
 
 
 @pytest.mark.parametrize(("value", "truth"), [(True, True), ("true", True), ("False", False), (1, None)])
-def test_booleans_are_read_from_words_too(value: object, truth: bool | None) -> None:
+def test_booleans_can_arrive_as_text(value: object, truth: bool | None) -> None:
     answer = read_repayment(should_commit_to_servicing=value, amount="beside something unreadable")
 
     assert answer.should_commit_to_servicing is truth
 
 
 @pytest.mark.parametrize(("value", "text"), [(12, "12"), (1.5, "1.5"), ("", ""), (True, None), ([], None)])
-def test_text_may_arrive_as_a_number(value: object, text: str | None) -> None:
+def test_text_can_arrive_as_a_number(value: object, text: str | None) -> None:
     assert read_repayment(ach_id=value, error_description=None).ach_id == text
 
 
@@ -171,7 +171,7 @@ def test_an_invalid_timestamp_is_none(value: object) -> None:
         ("2026-05-01 10:00:00+02:00", "2026-05-01 08:00"),
     ],
 )
-def test_a_time_in_a_certain_zone_is_a_moment(text: str, utc: str) -> None:
+def test_a_time_in_a_known_zone_resolves_to_an_instant(text: str, utc: str) -> None:
     time = RemoteTime(text)
 
     assert time.at is not None
@@ -194,7 +194,7 @@ def test_a_time_in_a_certain_zone_is_a_moment(text: str, utc: str) -> None:
         pytest.param("yesterday", id="no-time"),
     ],
 )
-def test_an_uncertain_time_keeps_its_text_without_a_moment(text: str) -> None:
+def test_an_unresolvable_time_keeps_only_its_text(text: str) -> None:
     assert RemoteTime(text).at is None
     assert RemoteTime(text).text == text
 
@@ -209,7 +209,7 @@ def test_times_with_the_same_text_are_equal() -> None:
 # Records and lists
 
 
-def test_unknown_fields_are_kept_at_every_level() -> None:
+def test_unknown_fields_are_stored_in_extra() -> None:
     answer = decode(
         Borrower, '{"uuid": "b-1", "tier": "GOLD", "address": {"zip": "78701", "plus_4": "1234"}}'
     )
@@ -220,7 +220,7 @@ def test_unknown_fields_are_kept_at_every_level() -> None:
     assert answer.issues == ()
 
 
-def test_a_model_keeps_the_exact_object_it_was_read_from() -> None:
+def test_raw_preserves_the_original_json() -> None:
     text = b'{"uuid":"r-1","amount":1.10,"new":[0.30]}'
 
     assert to_json(decode(Repayment, text).raw) == text
@@ -232,7 +232,7 @@ def test_missing_and_null_fields_are_none_or_empty() -> None:
     assert (answer.amount, answer.offers, answer.status, answer.issues) == (None, (), None, ())
 
 
-def test_a_key_persons_address_may_lack_lines() -> None:
+def test_a_key_persons_address_can_be_incomplete() -> None:
     answer = decode(
         Borrower, '{"uuid": "b-1", "key_people": [{"uuid": "k-1", "address": {"line_1": "1 Elm"}}]}'
     )
@@ -242,7 +242,7 @@ def test_a_key_persons_address_may_lack_lines() -> None:
     )
 
 
-def test_a_bad_nested_value_loses_only_itself_and_is_named_by_its_path() -> None:
+def test_an_invalid_nested_value_is_reported_by_its_path() -> None:
     answer = decode(
         Application,
         '{"uuid": "a-1", "offers": [{"uuid": "o-1", "apr": 9.5}, {"uuid": "o-2", "apr": "free", "term": "36"}]}',
@@ -254,7 +254,7 @@ def test_a_bad_nested_value_loses_only_itself_and_is_named_by_its_path() -> None
     assert answer.offers[1].issues == (Issue("apr", "is not an exact number"),)
 
 
-def test_numbers_out_of_bounds_are_found_in_nested_objects() -> None:
+def test_a_nested_number_out_of_bounds_is_reported() -> None:
     answer = decode(
         Application,
         '{"uuid": "a-1", "offers": [{"uuid": "o-1", "apr": 1e30}], "status": {"decision": "NEW"}}',
@@ -265,7 +265,7 @@ def test_numbers_out_of_bounds_are_found_in_nested_objects() -> None:
 
 
 @pytest.mark.parametrize("offers", ['"none"', "[5]", "{}"])
-def test_a_field_that_should_be_a_list_and_is_not_is_an_issue(offers: str) -> None:
+def test_an_invalid_nested_list_is_empty_with_an_issue(offers: str) -> None:
     answer = decode(Application, f'{{"uuid": "a-1", "amount": 5, "offers": {offers}}}')
 
     assert answer.offers == ()
@@ -273,20 +273,20 @@ def test_a_field_that_should_be_a_list_and_is_not_is_an_issue(offers: str) -> No
     assert answer.amount == 5
 
 
-def test_a_nested_object_out_of_bounds_is_none_with_its_issue() -> None:
+def test_an_invalid_nested_object_is_none_with_an_issue() -> None:
     answer = decode(Borrower, '{"uuid": "b-1", "address": "1 Elm Street, Austin"}')
 
     assert answer.address is None
     assert answer.issues == (Issue("address", "is not an object"),)
 
 
-def test_installments_are_unchanged_even_next_to_a_bad_value() -> None:
+def test_an_invalid_amount_does_not_change_installments() -> None:
     answer = decode(Loan, '{"uuid": "l-1", "amount": "?", "installments": [{"number": 1}, null, 7]}')
 
     assert answer.installments == ({"number": 1}, None, 7)
 
 
-def test_unknown_enumeration_values_are_kept() -> None:
+def test_an_unknown_status_is_preserved() -> None:
     assert read_repayment(status="Teleported").status == "Teleported"
 
 
@@ -299,7 +299,7 @@ def test_unknown_enumeration_values_are_kept() -> None:
         ({"details": ["No credit file"]}, None),
     ],
 )
-def test_an_older_answer_has_name_instead_of_decision(status: dict[str, str], decision: str | None) -> None:
+def test_decision_falls_back_to_name(status: dict[str, str], decision: str | None) -> None:
     answer = decode(Application, json.dumps({"uuid": "a-1", "status": status}))
 
     assert answer.status is not None
@@ -307,14 +307,14 @@ def test_an_older_answer_has_name_instead_of_decision(status: dict[str, str], de
 
 
 @pytest.mark.parametrize("wrap", ["{}", '{{"data": {}}}', '{{"items": {}, "pagination": {{}}}}'])
-def test_a_list_may_be_bare_or_in_an_envelope(wrap: str) -> None:
+def test_a_list_can_be_bare_or_in_an_envelope(wrap: str) -> None:
     answer = decode_list(Repayment, wrap.format('[{"uuid": "r-1"}, {"uuid": "r-2"}]'))
 
     assert [each.uuid for each in answer] == ["r-1", "r-2"]
 
 
 @pytest.mark.parametrize("bad", ['{"uuid": "r-2", "amount": "?"}', '{"uuid": "r-2", "amount": 1e30}'])
-def test_one_bad_record_does_not_affect_the_rest_of_its_list(bad: str) -> None:
+def test_one_bad_record_does_not_affect_the_others(bad: str) -> None:
     answer = decode_list(Repayment, f'[{{"uuid": "r-1", "amount": 5}}, {bad}]')
 
     assert [each.amount for each in answer] == [5, None]
@@ -336,7 +336,7 @@ def test_one_bad_record_does_not_affect_the_rest_of_its_list(bad: str) -> None:
         ('{"uuid": []}', "without uuid"),
     ],
 )
-def test_a_value_that_is_not_a_record_is_an_error(text: str, sentence: str) -> None:
+def test_an_invalid_record_raises_a_protocol_error(text: str, sentence: str) -> None:
     with pytest.raises(ProtocolError, match=sentence):
         decode(Repayment, text)
 
@@ -350,7 +350,7 @@ def test_a_value_that_is_not_a_record_is_an_error(text: str, sentence: str) -> N
         ('[{"uuid": "r-1"}, {}]', "without uuid"),
     ],
 )
-def test_a_value_that_is_not_a_list_is_an_error(text: str, sentence: str) -> None:
+def test_an_invalid_list_raises_a_protocol_error(text: str, sentence: str) -> None:
     with pytest.raises(ProtocolError, match=sentence):
         decode_list(Repayment, text)
 
@@ -359,12 +359,12 @@ def test_a_statement_needs_no_uuid() -> None:
     assert decode(Statement, "{}") == Statement()
 
 
-def test_bytes_that_are_not_text_are_not_json() -> None:
+def test_bytes_that_are_not_utf8_are_not_json() -> None:
     with pytest.raises(ProtocolError, match="isn’t JSON"):
         parse(b'"\xff"')
 
 
-def test_an_unexpected_ein_ssn_or_birth_date_is_hidden_at_once() -> None:
+def test_an_unexpected_ein_ssn_or_birth_date_is_masked() -> None:
     answer = decode(
         Borrower,
         '{"uuid": "b-1", "EIN": "12-3456789", "key_people": [{"uuid": "k-1", "Ssn": "123-45-6789",'
@@ -377,9 +377,9 @@ def test_an_unexpected_ein_ssn_or_birth_date_is_hidden_at_once() -> None:
 
 
 def test_a_model_built_in_code_has_no_raw_object() -> None:
-    made = Repayment(uuid="r-1")
+    repayment = Repayment(uuid="r-1")
 
-    assert (made.raw, made.extra, made.issues) == ({}, {}, ())
+    assert (repayment.raw, repayment.extra, repayment.issues) == ({}, {}, ())
 
 
 JSON = st.recursive(
@@ -394,10 +394,10 @@ JSON = st.recursive(
 )
 
 
-NAMES = sorted({name for model in MODELS for name in model.__struct_fields__})
+FIELD_NAMES = sorted({name for model in MODELS for name in model.__struct_fields__})
 
 
-@given(st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), JSON, max_size=20))
+@given(st.dictionaries(st.sampled_from(FIELD_NAMES) | st.text(max_size=5), JSON, max_size=20))
 def test_any_object_with_a_uuid_can_be_read(values: dict[str, Any]) -> None:
     fields = values | {"uuid": "u-1"}
     for model in MODELS:
@@ -427,7 +427,7 @@ def test_unset_fields_are_not_sent_and_none_is_null() -> None:
     assert encode(Example(), None) == {}
 
 
-def test_each_value_is_sent_as_its_type_declares() -> None:
+def test_each_value_is_encoded_by_its_type() -> None:
     sent = Example(
         amount=Decimal("25000.00"), day=date(2026, 5, 1), born=date(1980, 2, 29), inner=(Example(text="é"),)
     )
@@ -437,18 +437,18 @@ def test_each_value_is_sent_as_its_type_declares() -> None:
     )
 
 
-def test_a_field_declared_encrypted_is_sent_encrypted_at_any_depth() -> None:
+def test_nested_encrypted_fields_are_encrypted() -> None:
     body = encode(Example(inner=(Example(ssn="123456789"),)), CIPHER)
 
     assert CIPHER.decrypt(body["inner"][0]["ssn"]) == "123456789"
 
 
-def test_a_field_declared_encrypted_cannot_be_sent_without_a_cipher() -> None:
+def test_encrypted_fields_require_a_cipher() -> None:
     with pytest.raises(ConfigurationError, match="secret or a field key"):
         encode(Example(ssn="123456789"), None)
 
 
-def test_the_same_report_is_encoded_the_same_way() -> None:
+def test_an_encoded_report_has_no_timestamp() -> None:
     body = encode(Example(report=b"<report/>"), None)
 
     assert gzip.decompress(base64.b64decode(body["report"])) == b"<report/>"
@@ -456,12 +456,12 @@ def test_the_same_report_is_encoded_the_same_way() -> None:
 
 
 @pytest.mark.parametrize("value", [0.1, Decimal("NaN"), datetime(2026, 5, 1), {"a": 1}, b"x"])  # noqa: DTZ001
-def test_inexact_values_are_never_sent(value: object) -> None:
+def test_unsupported_values_cannot_be_sent(value: object) -> None:
     with pytest.raises(TypeError, match="cannot be sent"):
         encode(Example(amount=value), None)
 
 
-def test_the_repr_of_a_request_hides_fields_with_a_special_encoding() -> None:
+def test_the_repr_of_a_request_hides_sensitive_fields() -> None:
     shown = repr(Example(text="Ana", ssn="123456789", born=date(1980, 2, 29), report=b"<secret/>"))
 
     assert shown.startswith("Example(text='Ana'")

@@ -1,4 +1,4 @@
-"""Hostile and broken connections: time limits, the right record, and honest outcomes of writes."""
+"""Slow, broken and hostile connections: time limits, wrong records, outcomes of writes and size limits."""
 
 import gzip
 import os
@@ -40,7 +40,7 @@ LOAN = '{"uuid": "l-1", "amount": 0.1}'
 APPLICATION = '{"uuid": "a-1"}'
 HEAD = b"HTTP/1.1 200 OK\r\n"
 LIMIT_SECONDS = 0.6
-SPARE_SECONDS = 1.0
+GRACE_SECONDS = 1.0
 
 
 def read(client: Client) -> Loan:
@@ -101,7 +101,7 @@ ENDLESS: dict[str, Reply] = {
 
 @pytest.mark.parametrize("call_client", [read, write])
 @pytest.mark.parametrize("reply", ENDLESS.values(), ids=ENDLESS)
-def test_a_dripping_answer_ends_at_the_time_limit(
+def test_a_trickling_answer_times_out(
     wire: Wire, reply: Reply, call_client: Callable[[Client], object]
 ) -> None:
     wire.answer(reply)
@@ -110,20 +110,20 @@ def test_a_dripping_answer_ends_at_the_time_limit(
         error = catch_error(call_client, client)
 
     assert isinstance(error, Unavailable if call_client is read else OutcomeUnknown)
-    assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
+    assert time.monotonic() - started < LIMIT_SECONDS + GRACE_SECONDS
 
 
-def test_a_hanging_tls_handshake_ends_in_time_and_sends_nothing(wire: Wire) -> None:
+def test_a_stalled_tls_handshake_times_out_without_sending(wire: Wire) -> None:
     wire.answer(send_slowly(b"\x16\x03\x03\x40\x00", b"\x02"))
     started = time.monotonic()
     with Client(wire.url.replace("http:", "https:"), auth="none", time_limit=LIMIT_SECONDS) as client:
         error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
-    assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
+    assert time.monotonic() - started < LIMIT_SECONDS + GRACE_SECONDS
 
 
-def test_a_dripping_answer_over_tls_ends_in_time(tmp_path: Path) -> None:
+def test_a_trickling_answer_over_tls_times_out(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(write_self_signed_certificate(tmp_path))
     with Wire(context) as wire:
@@ -138,10 +138,10 @@ def test_a_dripping_answer_over_tls_ends_in_time(tmp_path: Path) -> None:
             error = catch_error(write, client)
 
     assert isinstance(error, OutcomeUnknown)
-    assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
+    assert time.monotonic() - started < LIMIT_SECONDS + GRACE_SECONDS
 
 
-def test_a_dripping_proxy_ends_in_time_and_nothing_was_sent(wire: Wire) -> None:
+def test_a_trickling_proxy_times_out_without_sending(wire: Wire) -> None:
     wire.answer(send_slowly(b"", b"HTTP/1.1 100 Continue\r\n\r\n"))
     proxies = {"https": wire.url}
     with Client("https://lender.example", auth="none", time_limit=LIMIT_SECONDS, proxies=proxies) as client:
@@ -149,11 +149,11 @@ def test_a_dripping_proxy_ends_in_time_and_nothing_was_sent(wire: Wire) -> None:
         error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
-    assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
+    assert time.monotonic() - started < LIMIT_SECONDS + GRACE_SECONDS
     assert wire.heads[0].startswith("connect lender.example:443")
 
 
-def test_a_proxy_forwards_calls(wire: Wire) -> None:
+def test_proxied_calls_use_separate_connections(wire: Wire) -> None:
     wire.answer(answered(APPLICATION))
     with Client("http://lender.example", auth="none", proxies={"http": wire.url}) as client:
         write(client)
@@ -163,7 +163,7 @@ def test_a_proxy_forwards_calls(wire: Wire) -> None:
     assert wire.connections == 2
 
 
-def test_a_large_request_may_take_longer_than_connecting() -> None:
+def test_a_large_request_can_exceed_the_connect_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
 
         def receive_late() -> None:
@@ -191,13 +191,15 @@ def test_a_large_request_may_take_longer_than_connecting() -> None:
     assert answer == {"uuid": "a-1"}
 
 
-def test_a_silent_address_leaves_time_for_the_next_one(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_address_leaves_time_for_the_next_address(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with ExitStack() as stack:
-        silent = stack.enter_context(socket.create_server(("127.0.0.2", wire.port), backlog=0))
+        silent_server = stack.enter_context(socket.create_server(("127.0.0.2", wire.port), backlog=0))
         for _ in range(3):  # Linux accepts no more connections while these wait to be accepted.
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
-            waiting.connect_ex(silent.getsockname())
+            waiting.connect_ex(silent_server.getsockname())
         found = [
             (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, wire.port))
             for address in ("127.0.0.2", "127.0.0.1")
@@ -216,13 +218,13 @@ def test_a_write_without_a_free_connection_is_not_sent(wire: Wire) -> None:
         Client(wire.url, auth="none", time_limit=2, max_tries=1, session=session) as client,
         ThreadPoolExecutor(1) as pool,
     ):
-        holding = pool.submit(catch_error, read, client)
+        blocked_read = pool.submit(catch_error, read, client)
         wire.arrived()
         assert isinstance(catch_error(write, client.with_time_limit(LIMIT_SECONDS)), NotSent)
-        assert isinstance(holding.result(), Unavailable)
+        assert isinstance(blocked_read.result(), Unavailable)
 
 
-def test_an_endless_interim_header_does_not_use_memory(wire: Wire) -> None:
+def test_an_endless_interim_header_cuts_the_connection(wire: Wire) -> None:
     wire.answer(unending(b"HTTP/1.1 100 Continue\r\nX: "))
     with Client(wire.url, auth="none", max_tries=1) as client:
         assert "cut" in catch_error(read, client).message
@@ -233,7 +235,7 @@ def test_hiding_sensitive_fields_respects_the_deadline() -> None:
         parse('{"items": [{"ssn": 1}]}', Budget(deadline=time.monotonic()))
 
 
-# The right record
+# Wrong or late answers
 
 
 def test_a_late_answer_affects_at_most_one_call(wire: Wire) -> None:
@@ -274,7 +276,7 @@ def test_an_interim_answer_is_skipped_and_its_connection_not_reused(wire: Wire, 
     assert wire.connections == 2
 
 
-def test_switching_protocols_is_an_unreadable_answer(wire: Wire) -> None:
+def test_switching_protocols_is_a_protocol_error(wire: Wire) -> None:
     wire.answer(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", answered(APPLICATION))
     with Client(wire.url, auth="none") as client:
         assert isinstance(catch_error(read, client), ProtocolError)
@@ -302,11 +304,11 @@ def test_a_connection_with_an_ambiguous_answer_is_not_reused(wire: Wire, first: 
     assert wire.connections == 2
 
 
-def test_a_record_that_was_not_requested_is_rejected(wire: Wire) -> None:
+def test_an_answer_with_the_wrong_uuid_is_rejected(wire: Wire) -> None:
     wire.answer(answered('{"uuid": "l-2", "first_name": "Other"}'))
     changes = {"email": "new@example.com"}
     with Client(wire.url, auth="none") as client:
-        swapped = [
+        errors = [
             catch_error(read, client),
             catch_error(lambda it: it.applications.get_for_line("b-1", "a-1"), client),
             catch_error(lambda it: it.borrowers.update("b-1", **changes), client),
@@ -315,7 +317,7 @@ def test_a_record_that_was_not_requested_is_rejected(wire: Wire) -> None:
         wire.answer(answered('{"uuid": "B-1"}'))
         borrower: Borrower = client.borrowers.update("b-1", email="new@example.com")
 
-    assert [type(error) for error in swapped] == [
+    assert [type(error) for error in errors] == [
         ProtocolError,
         ProtocolError,
         OutcomeUnknown,
@@ -324,7 +326,7 @@ def test_a_record_that_was_not_requested_is_rejected(wire: Wire) -> None:
     assert borrower.uuid == "B-1"
 
 
-# Honest outcomes
+# Retries and outcomes
 
 
 def test_a_read_with_a_truncated_head_is_retried(wire: Wire, pauses: list[float]) -> None:
@@ -337,7 +339,7 @@ def test_a_read_with_a_truncated_head_is_retried(wire: Wire, pauses: list[float]
 
 
 @pytest.mark.parametrize("status", [408, 425, 499])
-def test_a_read_with_an_undecided_status_is_retried(wire: Wire, pauses: list[float], status: int) -> None:
+def test_a_read_with_an_ambiguous_status_is_retried(wire: Wire, pauses: list[float], status: int) -> None:
     wire.answer(answered(status=status), answered(LOAN))
     with Client(wire.url, auth="none", sleep=pauses.append) as client:
         assert read(client).uuid == "l-1"
@@ -370,54 +372,54 @@ class InterruptedAuth:
         raise KeyboardInterrupt
 
 
-def test_a_started_write_has_an_outcome_even_if_the_process_is_ending(wire: Wire) -> None:
-    notes = RecordingWatcher()
+def test_an_interrupted_write_has_an_outcome(wire: Wire) -> None:
+    watcher = RecordingWatcher()
     with Client(wire.url, auth="none") as client:
-        watched = client.with_watcher(notes)
+        watched = client.with_watcher(watcher)
         watched._transport._auth = InterruptedAuth()  # type: ignore[assignment]
         with pytest.raises(KeyboardInterrupt):
             write(watched)
 
-    assert [type(outcome.error) for outcome in notes.outcomes] == [NotSent]
+    assert [type(outcome.error) for outcome in watcher.outcomes] == [NotSent]
     assert wire.requests == []
 
 
-def test_a_bug_while_reading_an_answer_is_a_named_error(wire: Wire) -> None:
+def test_a_bug_while_parsing_is_an_unknown_outcome(wire: Wire) -> None:
     wire.answer(answered(APPLICATION))
-    notes = RecordingWatcher()
+    watcher = RecordingWatcher()
 
-    def broken(value: Any, budget: Any) -> None:
+    def raise_bug(value: Any, budget: Any) -> None:
         raise RuntimeError("a mistake of ours")
 
     with Client(wire.url, auth="none") as client:
-        transport = client.with_watcher(notes)._transport
+        transport = client.with_watcher(watcher)._transport
         with pytest.raises(OutcomeUnknown, match="on our side"):
-            transport.call("applications.submit", "POST", "/v1/users", ids={}, read=broken)
+            transport.call("applications.submit", "POST", "/v1/users", ids={}, read=raise_bug)
 
-    assert [type(outcome.error) for outcome in notes.outcomes] == [OutcomeUnknown]
+    assert [type(outcome.error) for outcome in watcher.outcomes] == [OutcomeUnknown]
 
 
-def test_a_bug_before_sending_is_a_named_error(wire: Wire) -> None:
-    def broken(request: requests.PreparedRequest) -> requests.PreparedRequest:
+def test_a_bug_before_sending_raises_not_sent(wire: Wire) -> None:
+    def raise_bug(request: requests.PreparedRequest) -> requests.PreparedRequest:
         raise RuntimeError("a mistake of ours")
 
     with Client(wire.url, auth="none") as client:
-        client._transport._auth = broken  # type: ignore[assignment]
+        client._transport._auth = raise_bug  # type: ignore[assignment]
         assert isinstance(catch_error(write, client), NotSent)
     assert wire.requests == []
 
 
-def test_a_timeout_while_reading_an_answer_is_no_answer(wire: Wire) -> None:
+def test_a_timeout_while_parsing_is_an_unknown_outcome(wire: Wire) -> None:
     wire.answer(answered(APPLICATION))
 
-    def slow(value: Any, budget: Any) -> None:
+    def time_out(value: Any, budget: Any) -> None:
         raise TimeoutError
 
     with Client(wire.url, auth="none") as client, pytest.raises(OutcomeUnknown, match="took too long"):
-        client._transport.call("applications.submit", "POST", "/v1/users", ids={}, read=slow)
+        client._transport.call("applications.submit", "POST", "/v1/users", ids={}, read=time_out)
 
 
-def test_an_unreachable_proxy_sends_nothing() -> None:
+def test_a_write_through_an_unreachable_proxy_is_not_sent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         address = f"http://127.0.0.1:{unused.getsockname()[1]}"
     with Client("https://lender.example", auth="none", proxies={"https": address}) as client:
@@ -427,10 +429,10 @@ def test_an_unreachable_proxy_sends_nothing() -> None:
     assert "the proxy didn’t connect" in error.message
 
 
-# Budgets
+# Size limits
 
 
-def gzip_text(text: str) -> bytes:
+def gzipped_answer(text: str) -> bytes:
     return answered(gzip.compress(text.encode()), headers={"Content-Encoding": "gzip"})
 
 
@@ -444,18 +446,18 @@ def gzip_text(text: str) -> bytes:
     ],
     ids=["objects", "nesting", "numbers", "strings of commas"],
 )
-def test_an_answer_with_too_many_values_is_not_parsed(wire: Wire, text: str) -> None:
-    wire.answer(gzip_text(text))
+def test_an_answer_with_too_many_values_is_rejected(wire: Wire, text: str) -> None:
+    wire.answer(gzipped_answer(text))
     with Client(wire.url, auth="none") as client:
-        lost, unread = catch_error(write, client), catch_error(read, client)
+        write_error, read_error = catch_error(write, client), catch_error(read, client)
 
-    assert isinstance(lost, OutcomeUnknown)
-    assert isinstance(unread, ProtocolError)
-    assert "more than 1,000,000 values" in unread.message
+    assert isinstance(write_error, OutcomeUnknown)
+    assert isinstance(read_error, ProtocolError)
+    assert "more than 1,000,000 values" in read_error.message
 
 
 def test_commas_in_strings_do_not_count_as_values(wire: Wire) -> None:
-    wire.answer(gzip_text('{"uuid": "l-1", "external_id": "' + '\\"[{,\\\\' * 400_000 + '"}'))
+    wire.answer(gzipped_answer('{"uuid": "l-1", "external_id": "' + '\\"[{,\\\\' * 400_000 + '"}'))
     with Client(wire.url, auth="none", max_values=20) as client:
         assert read(client).uuid == "l-1"
 
@@ -498,7 +500,7 @@ def test_one_bad_record_does_not_affect_the_others(wire: Wire) -> None:
 # Sessions, forks, threads
 
 
-def test_a_given_session_keeps_its_own_certificates(tmp_path: Path) -> None:
+def test_a_custom_session_keeps_its_tls_setting_and_headers(tmp_path: Path) -> None:
     path = write_self_signed_certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
@@ -513,8 +515,8 @@ def test_a_given_session_keeps_its_own_certificates(tmp_path: Path) -> None:
         assert "x-gateway: branch-7" in wire.heads[0]
 
 
-def test_a_forked_process_has_its_own_watchdog(wire: Wire) -> None:
-    """A process forked from a running one, as web servers do, enforces time limits."""
+def test_a_forked_process_enforces_time_limits(wire: Wire) -> None:
+    """Web servers fork workers from a running process."""
     wire.answer(answered(LOAN))
     with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
         read(client)
@@ -539,7 +541,7 @@ def test_a_forked_process_has_its_own_watchdog(wire: Wire) -> None:
     assert os.waitstatus_to_exitcode(status) == 7
 
 
-def test_calls_in_many_threads_each_have_their_own_deadline(wire: Wire) -> None:
+def test_calls_in_threads_have_separate_deadlines(wire: Wire) -> None:
     wire.answer(ENDLESS["body"])
     started = time.monotonic()
     barrier = threading.Barrier(8)
@@ -555,10 +557,10 @@ def test_calls_in_many_threads_each_have_their_own_deadline(wire: Wire) -> None:
         errors = list(pool.map(call, range(8)))
 
     assert all(isinstance(error, Unavailable) for error in errors)
-    assert time.monotonic() - started < 2 * LIMIT_SECONDS + SPARE_SECONDS
+    assert time.monotonic() - started < 2 * LIMIT_SECONDS + GRACE_SECONDS
 
 
-def test_a_connection_that_was_cut_off_is_not_reused(wire: Wire) -> None:
+def test_a_broken_connection_is_not_reused(wire: Wire) -> None:
     wire.answer(ENDLESS["body"], answered('{"uuid": "l-2"}'))
     with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
         catch_error(read, client)

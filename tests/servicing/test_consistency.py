@@ -29,8 +29,8 @@ def application(decision: str | None = None, **values: Any) -> Application:
     return Application(status=Decision(decision=decision), amount=Decimal(25000), **values)
 
 
-def broken_rule_ids(subject: Offer, answers: Application | None = None) -> list[str]:
-    return [rule.id for rule in consistency.check_offer(subject, answers or application())]
+def broken_rule_ids(subject: Offer, for_application: Application | None = None) -> list[str]:
+    return [rule.id for rule in consistency.check_offer(subject, for_application or application())]
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_a_missing_or_unreadable_value_breaks_no_rule(values: dict[str, Any]) ->
     assert broken_rule_ids(offer(**values)) == []
 
 
-def test_an_offer_for_another_product_breaks_a_rule_ignoring_case() -> None:
-    asked = application(product="LOAN")
-    assert broken_rule_ids(Offer(product="BNPL"), asked) == ["offer.product"]
-    assert broken_rule_ids(Offer(product="loan"), asked) == []
-    assert broken_rule_ids(Offer(), asked) == []
+def test_an_offer_for_another_product_breaks_a_rule() -> None:
+    requested = application(product="LOAN")
+    assert broken_rule_ids(Offer(product="BNPL"), requested) == ["offer.product"]
+    assert broken_rule_ids(Offer(product="loan"), requested) == []
+    assert broken_rule_ids(Offer(), requested) == []
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_every_rule_has_a_text_and_a_unique_id() -> None:
 
 TODAY = date(2026, 11, 20)
 PAST = {"due_date": "2026-10-24", "total": Decimal(100), "principal": Decimal(90)}
-TO_COME = {"due_date": "2026-11-24", "total": Decimal(100), "principal": Decimal(90)}
+UPCOMING = {"due_date": "2026-11-24", "total": Decimal(100), "principal": Decimal(90)}
 
 
 @pytest.mark.parametrize(
@@ -132,19 +132,19 @@ TO_COME = {"due_date": "2026-11-24", "total": Decimal(100), "principal": Decimal
         (Loan(apr=Decimal("8.99"), interest_rate=Decimal(9)), []),
         (Loan(opening_date=TODAY, maturity_date=date(2026, 11, 19)), ["loan.maturity"]),
         (Loan(opening_date=TODAY, maturity_date=TODAY), []),
-        (Loan(delinquent=True, installments=(TO_COME,)), ["loan.delinquent"]),
+        (Loan(delinquent=True, installments=(UPCOMING,)), ["loan.delinquent"]),
         (Loan(delinquent=True, installments=(PAST,)), []),
         (Loan(delinquent=False, installments=(PAST,)), ["loan.overdue"]),
-        (Loan(delinquent=False, installments=(TO_COME,)), []),
+        (Loan(delinquent=False, installments=(UPCOMING,)), []),
         (Loan(delinquent=True, installments=({"odd": 1},)), []),
-        (Loan(delinquent=False, installments=(PAST, TO_COME | {"total": None})), ["loan.overdue"]),
+        (Loan(delinquent=False, installments=(PAST, UPCOMING | {"total": None})), ["loan.overdue"]),
         (Loan(delinquent=False, installments=(PAST | {"total": None},)), []),
-        (Loan(delinquent=True, installments=(TO_COME | {"total": None},)), ["loan.delinquent"]),
+        (Loan(delinquent=True, installments=(UPCOMING | {"total": None},)), ["loan.delinquent"]),
         (Loan(delinquent=True, repayments_start_date=date(2026, 11, 24)), ["loan.delinquent"]),
-        (Loan(total_repayment_amount=Decimal("200.02"), installments=(PAST, TO_COME)), ["loan.total"]),
-        (Loan(total_repayment_amount="200.01", installments=(PAST, TO_COME)), []),
-        (Loan(total_repayment_amount="about 200", installments=(PAST, TO_COME)), []),
-        (Loan(amount=Decimal(181), installments=(PAST, TO_COME)), ["loan.principal"]),
+        (Loan(total_repayment_amount=Decimal("200.02"), installments=(PAST, UPCOMING)), ["loan.total"]),
+        (Loan(total_repayment_amount="200.01", installments=(PAST, UPCOMING)), []),
+        (Loan(total_repayment_amount="about 200", installments=(PAST, UPCOMING)), []),
+        (Loan(amount=Decimal(181), installments=(PAST, UPCOMING)), ["loan.principal"]),
         (Loan(amount=Decimal(181), installments=(PAST, {"due_date": "2026-11-24"})), []),
         (Loan(), []),
     ],
@@ -153,30 +153,35 @@ def test_an_inconsistent_loan_breaks_rules(loan: Loan, rules: list[str]) -> None
     assert [rule.id for rule in consistency.check_loan(loan, TODAY)] == rules
 
 
-def paid(day: str, status: str = "SUCCEEDED", amount: str = "100.00") -> Repayment:
+def repayment(day: str, status: str = "SUCCEEDED", amount: str = "100.00") -> Repayment:
     return Repayment(status=status, amount=Decimal(amount), effective_date=date.fromisoformat(day))
 
 
 @pytest.mark.parametrize(
     ("repayments", "rules"),
     [
-        ([paid("2026-09-24")], []),
-        ([paid("2026-09-24"), paid("2026-10-26")], []),
-        ([paid("2026-09-24"), paid("2026-10-24")], ["loan.unpaid"]),
-        ([paid("2026-09-24"), paid("2026-10-24", "FAILED")], []),
+        ([repayment("2026-09-24")], []),
+        ([repayment("2026-09-24"), repayment("2026-10-26")], []),
+        ([repayment("2026-09-24"), repayment("2026-10-24")], ["loan.unpaid"]),
+        ([repayment("2026-09-24"), repayment("2026-10-24", "FAILED")], []),
         ([], ["loan.paid"]),
-        ([paid("2026-09-24", "FAILED_AFTER_SUCCESS"), paid("2026-09-24", amount="0")], ["loan.paid"]),
+        (
+            [repayment("2026-09-24", "FAILED_AFTER_SUCCESS"), repayment("2026-09-24", amount="0")],
+            ["loan.paid"],
+        ),
     ],
 )
-def test_repayments_that_contradict_a_schedule_break_rules(
+def test_repayments_contradicting_the_schedule_break_rules(
     repayments: list[Repayment], rules: list[str]
 ) -> None:
     earlier = PAST | {"due_date": "2026-09-24", "status": "PAID"}
-    loan = Loan(delinquent=True, installments=(earlier, PAST, TO_COME))
+    loan = Loan(delinquent=True, installments=(earlier, PAST, UPCOMING))
     assert [rule.id for rule in consistency.check_loan_repayments(loan, repayments, TODAY)] == rules
 
 
-def owed_line(*, available: str, principal: str, interest: str = "0", limit: str = "1000") -> Statement:
+def line_with_balances(
+    *, available: str, principal: str, interest: str = "0", limit: str = "1000"
+) -> Statement:
     return Statement(
         available_credit=Decimal(available),
         principal_balance=Decimal(principal),
@@ -198,13 +203,13 @@ def statements(*days: str) -> tuple[StatementDocument, ...]:
         (Statement(past_due_balance=Decimal(310)), []),
         (Statement(available_credit=Decimal("20000.02"), credit_limit=Decimal(20000)), ["line.available"]),
         (Statement(available_credit=Decimal("20000.01"), credit_limit=Decimal(20000)), []),
-        (owed_line(available="0", principal="670"), ["line.frozen"]),
-        (owed_line(available="0", principal="1000"), []),
-        (owed_line(available="0", principal="1020"), ["line.owed"]),
-        (owed_line(available="330", principal="650", interest="20"), []),
-        (owed_line(available="320", principal="650", interest="20"), []),
-        (owed_line(available="319.99", principal="650", interest="20"), ["line.owed"]),
-        (owed_line(available="1", principal="2", limit="0"), ["line.available"]),
+        (line_with_balances(available="0", principal="670"), ["line.frozen"]),
+        (line_with_balances(available="0", principal="1000"), []),
+        (line_with_balances(available="0", principal="1020"), ["line.owed"]),
+        (line_with_balances(available="330", principal="650", interest="20"), []),
+        (line_with_balances(available="320", principal="650", interest="20"), []),
+        (line_with_balances(available="319.99", principal="650", interest="20"), ["line.owed"]),
+        (line_with_balances(available="1", principal="2", limit="0"), ["line.available"]),
         (Statement(statements=statements("2026-08-15", "2026-10-15")), ["line.months"]),
         (Statement(statements=statements("2026-08-31", "2026-09-01")), []),
         (Statement(statements=(StatementDocument(),)), []),
@@ -221,7 +226,7 @@ def test_missing_months_are_found_across_years() -> None:
 
 
 @pytest.mark.parametrize("days", [[], [None], [TODAY], [date.min, date.max]])
-def test_no_month_is_missing_without_several_statements(days: list[date | None]) -> None:
+def test_no_months_are_missing_without_a_plausible_range(days: list[date | None]) -> None:
     assert consistency.missing_months(days) == []
 
 
@@ -235,6 +240,6 @@ def test_no_month_is_missing_without_several_statements(days: list[date | None])
         (("90", "9", "1", "none"), []),
     ],
 )
-def test_the_parts_of_a_repayment_add_up_to_its_amount(parts: tuple[Any, ...], rules: list[str]) -> None:
+def test_repayment_parts_must_add_up_to_the_amount(parts: tuple[Any, ...], rules: list[str]) -> None:
     split = dict(zip(("principal", "interest", "fees", "suspense"), parts, strict=True))
     assert [rule.id for rule in consistency.check_repayment(Repayment(amount=Decimal(100), **split))] == rules

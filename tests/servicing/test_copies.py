@@ -1,4 +1,4 @@
-"""Copies and pickles of models and errors, which must keep everything."""
+"""Models and errors keep their data when copied or pickled."""
 
 import copy
 import pickle
@@ -37,7 +37,7 @@ def model_contents(model: Model) -> list[object]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_model_keeps_what_it_was_read_from(
+def test_a_copied_model_keeps_raw_extra_and_issues(
     service_client: Client, sandbox: Sandbox, way: Callable[[Any], Any]
 ) -> None:
     world = sandbox.world
@@ -64,15 +64,15 @@ def test_a_model_keeps_what_it_was_read_from(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_page_keeps_its_records_and_its_pagination(
+def test_a_copied_page_keeps_its_records_and_pagination(
     service_client: Client, sandbox: Sandbox, way: Callable[[Any], Any]
 ) -> None:
     sandbox.world.message("payment.succeeded", {"amount": 1})
     page = service_client.messages.list()
-    twin = way(page)
+    duplicate = way(page)
 
-    assert [model_contents(record) for record in twin] == [model_contents(record) for record in page]
-    assert model_contents(twin.pagination) == model_contents(page.pagination)
+    assert [model_contents(record) for record in duplicate] == [model_contents(record) for record in page]
+    assert model_contents(duplicate.pagination) == model_contents(page.pagination)
 
 
 def catch_error(call: Callable[[], object]) -> ServicingError:
@@ -82,25 +82,31 @@ def catch_error(call: Callable[[], object]) -> ServicingError:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_error_keeps_its_reasons_and_its_call(service_client: Client, way: Callable[[Any], Any]) -> None:
+def test_a_copied_error_keeps_its_attributes(service_client: Client, way: Callable[[Any], Any]) -> None:
     missing = catch_error(lambda: service_client.loans.get("b-1", "l-1"))
     wrong = catch_error(lambda: service_client.borrowers.update("b-1", phone="1", email="?"))
 
     assert isinstance(missing, NotFound)
     assert isinstance(wrong, InvalidInput)
     for error in (missing, wrong, Unreadable()):
-        twin = way(error)
-        assert (type(twin), str(twin), twin.args) == (type(error), str(error), error.args)
-        assert vars(twin) == vars(error)
+        duplicate = way(error)
+        assert (type(duplicate), str(duplicate), duplicate.args) == (type(error), str(error), error.args)
+        assert vars(duplicate) == vars(error)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_kind_of_error_can_be_copied(way: Callable[[Any], Any]) -> None:
-    offered = [getattr(servicing, name) for name in servicing.__all__]
-    kinds = [kind for kind in offered if isinstance(kind, type) and issubclass(kind, ServicingError)]
+def test_every_error_class_can_be_copied(way: Callable[[Any], Any]) -> None:
+    exported = [getattr(servicing, name) for name in servicing.__all__]
+    classes = [
+        error_class
+        for error_class in exported
+        if isinstance(error_class, type) and issubclass(error_class, ServicingError)
+    ]
 
-    assert len(kinds) > 10
-    for kind in set(kinds) - {InvalidInput, Unreadable}:
-        error = kind("No.", reasons=["One", "Two"], operation="loans.get", status=409, request_id="r-1")
+    assert len(classes) > 10
+    for error_class in set(classes) - {InvalidInput, Unreadable}:
+        error = error_class(
+            "No.", reasons=["One", "Two"], operation="loans.get", status=409, request_id="r-1"
+        )
         assert vars(way(error)) == vars(error)
         assert str(way(error)) == "r-1 loans.get: No."

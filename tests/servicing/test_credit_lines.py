@@ -1,4 +1,4 @@
-"""Reading the balances and statements of a line of credit."""
+"""Reading a line of credit's balances and statements."""
 
 from datetime import date
 from decimal import Decimal
@@ -14,7 +14,7 @@ def borrower_id(sandbox: Sandbox) -> str:
     return str(sandbox.world.borrower()["uuid"])
 
 
-def test_an_unused_line_owes_nothing(service_client: Client, sandbox: Sandbox, borrower_id: str) -> None:
+def test_an_unused_line_has_no_balance(service_client: Client, sandbox: Sandbox, borrower_id: str) -> None:
     known = sandbox.world.line(borrower_id, limit="7500.50")
     statement = service_client.credit_lines.statement(borrower_id, known["uuid"])
 

@@ -1,4 +1,4 @@
-"""The field cipher, compared with values calculated by `openssl`.
+"""The field cipher, checked against values computed by `openssl`.
 
 Each value comes from this command::
 
@@ -34,23 +34,23 @@ def cipher() -> FieldCipher:
 
 
 @pytest.mark.parametrize(("secret", "text", "encrypted"), VECTORS)
-def test_it_encrypts_like_openssl(secret: str, text: str, encrypted: str) -> None:
+def test_encryption_matches_openssl(secret: str, text: str, encrypted: str) -> None:
     assert FieldCipher(key_from_secret(secret)).encrypt(text, iv=IV) == encrypted
 
 
 @pytest.mark.parametrize(("secret", "text", "encrypted"), VECTORS)
-def test_it_decrypts_what_openssl_encrypted(secret: str, text: str, encrypted: str) -> None:
+def test_values_from_openssl_can_be_decrypted(secret: str, text: str, encrypted: str) -> None:
     assert FieldCipher(key_from_secret(secret)).decrypt(encrypted) == text
 
 
 @given(st.text())
-def test_every_text_can_be_decrypted(text: str) -> None:
+def test_any_encrypted_text_can_be_decrypted(text: str) -> None:
     cipher = FieldCipher(key_from_secret(SECRET))
 
     assert cipher.decrypt(cipher.encrypt(text)) == text
 
 
-def test_the_same_text_is_never_encrypted_the_same_way_twice(cipher: FieldCipher) -> None:
+def test_the_same_text_encrypts_differently_each_time(cipher: FieldCipher) -> None:
     assert cipher.encrypt("123456789") != cipher.encrypt("123456789")
 
 
@@ -66,7 +66,7 @@ def test_the_same_text_is_never_encrypted_the_same_way_twice(cipher: FieldCipher
         pytest.param(NOT_UTF8, id="not-text"),
     ],
 )
-def test_every_failure_looks_the_same(cipher: FieldCipher, damaged: str) -> None:
+def test_every_decryption_failure_raises_the_same_error(cipher: FieldCipher, damaged: str) -> None:
     with pytest.raises(Unreadable) as caught:
         cipher.decrypt(damaged)
 
@@ -75,20 +75,20 @@ def test_every_failure_looks_the_same(cipher: FieldCipher, damaged: str) -> None
 
 
 def test_another_key_cannot_decrypt(cipher: FieldCipher) -> None:
-    stranger = FieldCipher(key_from_secret(SECRET.replace("3", "4")))
+    other_cipher = FieldCipher(key_from_secret(SECRET.replace("3", "4")))
 
     with pytest.raises(Unreadable):
-        stranger.decrypt(GOOD)
+        other_cipher.decrypt(GOOD)
 
 
 @pytest.mark.parametrize("secret", ["", "short", SECRET + "0", "é" * 31])
-def test_a_secret_of_another_length_is_rejected(secret: str) -> None:
+def test_a_secret_of_the_wrong_length_is_rejected(secret: str) -> None:
     with pytest.raises(ConfigurationError, match="16, 24 or 32") as caught:
         key_from_secret(secret)
 
     assert not secret or secret not in str(caught.value)
 
 
-def test_a_key_of_another_length_is_rejected() -> None:
+def test_a_key_of_the_wrong_length_is_rejected() -> None:
     with pytest.raises(ConfigurationError, match="5 bytes; it must have 16, 24 or 32"):
         FieldCipher(b"short")

@@ -14,7 +14,7 @@ Reply = bytes | Callable[[Handler], None]
 
 
 class Listener(socketserver.ThreadingTCPServer):
-    """Serves each connection in a thread, without a traceback for clients that hang up."""
+    """Serves each connection in its own thread, without a traceback when a client hangs up."""
 
     daemon_threads = True
 
@@ -24,7 +24,7 @@ class Listener(socketserver.ThreadingTCPServer):
 
 
 class Wire:
-    """Listens on a free loopback port and sends one reply after the other, then repeats the last one."""
+    """Listens on a free loopback port, sends the replies in order, then repeats the last one."""
 
     def __init__(self, context: Any = None) -> None:
         self.requests: list[bytes] = []
@@ -32,11 +32,11 @@ class Wire:
         self.replies: list[Reply] = []
         wire = self
 
-        class Serving(Handler):
+        class ReplyHandler(Handler):
             def handle(self) -> None:
                 wire._serve(self)
 
-        self._server = Listener(("127.0.0.1", 0), Serving)
+        self._server = Listener(("127.0.0.1", 0), ReplyHandler)
         if context:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_address[1]
@@ -56,7 +56,7 @@ class Wire:
         self.replies = list(replies)
 
     def arrived(self) -> list[bytes]:
-        """Wait for a request and return all of them: a client that gave up may be faster than this server."""
+        """Wait for a request, then return all of them: a client that gives up may be faster than this server."""
         for _ in range(1000):
             if self.requests:
                 break
@@ -70,7 +70,7 @@ class Wire:
 
     def _serve(self, handler: Handler) -> None:
         self.connections += 1
-        while head := _head(handler):
+        while head := _read_head(handler):
             length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
             self.requests.append(head + b"\r\n" + handler.rfile.read(int(length[1]) if length else 0))
             reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
@@ -80,8 +80,8 @@ class Wire:
             handler.wfile.write(reply)
 
 
-def _head(handler: Handler) -> bytes:
-    """The lines before the empty line; empty if the client has hung up."""
+def _read_head(handler: Handler) -> bytes:
+    """The request line and headers; empty if the client has hung up."""
     lines = []
     while (line := handler.rfile.readline()) not in (b"\r\n", b""):
         lines.append(line)
@@ -101,7 +101,7 @@ def cut(handler: Handler) -> None:
 
 
 def half(handler: Handler) -> None:
-    """Announce more than is sent."""
+    """Announce more bytes than it sends."""
     handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"uuid": "')
 
 
@@ -153,7 +153,7 @@ def trickling(start: bytes) -> Reply:
 def closing(answer: bytes) -> Reply:
     """Send an answer and close the connection."""
 
-    def say(handler: Handler) -> None:
+    def send(handler: Handler) -> None:
         handler.wfile.write(answer)
 
-    return say
+    return send
