@@ -371,8 +371,8 @@ def test_an_unexpected_ein_ssn_or_birth_date_is_masked() -> None:
         ' "dob": null}], "extra_data": [[{"dob": "1980/01/01"}]]}',
     )
 
-    assert "123" not in repr((answer, answer.raw, answer.extra))
-    assert "1980" not in repr((answer, answer.raw, answer.extra))
+    text = repr((answer, answer.raw, answer.extra))
+    assert [part for part in ("3456789", "45-6789", "1980") if part in text] == []
     assert answer.raw["key_people"][0]["dob"] is None
 
 

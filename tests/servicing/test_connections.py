@@ -255,11 +255,12 @@ def test_forked_processes_do_not_share_connections(wire: Wire) -> None:
         read(client)
         child = os.fork()
         if not child:
+            status = 1
             try:
-                read(client)
+                status = read(client).uuid != "l-1"
             finally:
-                os._exit(0)
-        os.waitpid(child, 0)
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
         read(client)
 
     assert wire.connections == 2

@@ -41,4 +41,4 @@ def test_a_list_shows_how_many_records_are_recent(
 
 
 def test_an_empty_list_shows_no_update_count(viewer: Browser) -> None:
-    assert "checked in the last" not in plain(viewer, "/loans/")
+    assert "updated in the last" not in plain(viewer, "/loans/")
