@@ -1,4 +1,4 @@
-"""An answer that finds no database is neither lost nor recorded twice; `make faults` holds the database for longer."""
+"""Writes whose answer meets a locked, full or killed database; `make faults` keeps it away for longer."""
 
 import pytest
 
@@ -10,5 +10,5 @@ from tests.faults.answers import LOSSES, Loss, check_write
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda one: one.name)
 @pytest.mark.parametrize("operation", ["borrowers.create_commercial", "borrowers.update"])
-def test_an_answer_is_never_lost_or_denied(portal_service: Sandbox, operation: str, loss: Loss) -> None:
+def test_the_outcome_is_shown_and_saved_once(portal_service: Sandbox, operation: str, loss: Loss) -> None:
     assert check_write(operation, loss, portal_service, seconds=0).words == []

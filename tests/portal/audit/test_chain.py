@@ -1,4 +1,4 @@
-"""The trail under attack by plain SQL: refused by the database, and found where the database was made to allow it."""
+"""The audit trail under attack by SQL: the database refuses changes, and the check finds forced ones."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ def run(*statements: str) -> None:
         databases.run(*statements)
 
 
-def five() -> list[Entry]:
+def append_five_entries() -> list[Entry]:
     return [append(MAYA, "lookup.correct", reason=f"Reason {number}") for number in range(1, 6)]
 
 
@@ -63,7 +63,7 @@ class TestRefusal:
         ],
     )
     def test_the_database_refuses_every_change(self, statement: str) -> None:
-        five()
+        append_five_entries()
         with pytest.raises(IntegrityError, match="Audit entries"):
             run(statement)
         assert verify_chain().found is None
@@ -72,8 +72,8 @@ class TestRefusal:
     @pytest.mark.parametrize(
         ("number", "name"), [(2, "'x'"), (6, "(SELECT hash FROM audit_entry WHERE id = 3)")]
     )
-    def test_nothing_is_replaced_even_where_no_delete_is_seen(self, number: int, name: str) -> None:
-        five()
+    def test_insert_or_replace_is_refused(self, number: int, name: str) -> None:
+        append_five_entries()
         row = f"SELECT {number}, {COLUMNS.replace('previous_hash, hash', f'hash, {name}')} FROM audit_entry"
         with pytest.raises(IntegrityError, match="follow the last one"):
             run(f"INSERT OR REPLACE INTO audit_entry (id, {COLUMNS}) {row} WHERE id = 5")
@@ -86,22 +86,22 @@ class TestRefusal:
             ["SET LOCAL session_replication_role = replica", "DELETE FROM audit_entry"],
         ],
     )
-    def test_neither_emptying_nor_replication_gets_round_it(self, statements: list[str]) -> None:
-        five()
+    def test_truncate_and_replica_mode_are_refused(self, statements: list[str]) -> None:
+        append_five_entries()
         with pytest.raises(IntegrityError, match="append-only"):
             run(*statements)
 
     @pytest.mark.skipif(connection.vendor != "sqlite", reason="a file that anybody can open")
     @pytest.mark.django_db(transaction=True)
-    def test_another_program_that_opens_the_file_is_refused_too(self) -> None:
-        five()
+    def test_another_program_cannot_change_entries(self) -> None:
+        append_five_entries()
         other = sqlite3.connect(connection.settings_dict["NAME"])
         for statement in ("DELETE FROM audit_entry", "UPDATE audit_entry SET reason = ''"):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 other.execute(statement)
         other.close()
 
-    def test_a_migration_brings_a_lost_guard_back(self) -> None:
+    def test_migrate_restores_missing_triggers(self) -> None:
         guard.remove_triggers(connection)
         assert len(guard.find_differences(connection)) == 3
         call_command("migrate", verbosity=0)
@@ -128,56 +128,56 @@ class TestVerify:
         ],
         ids=["untouched", "altered", "first altered", "removed", "first removed", "swapped", "inserted"],
     )
-    def test_the_first_wrong_entry_is_named(self, attack: list[str], named: str) -> None:
-        five()
+    def test_the_first_wrong_entry_is_reported(self, attack: list[str], named: str) -> None:
+        append_five_entries()
         if attack:
             guard.remove_triggers(connection)
         run(*attack)
-        assert named in told()
+        assert named in verify_audit()
 
-    def test_a_millionth_of_a_second_counts(self) -> None:
-        entry = five()[0]
+    def test_the_hash_covers_microseconds(self) -> None:
+        entry = append_five_entries()[0]
         guard.remove_triggers(connection)
         moved = entry.at.replace(microsecond=(entry.at.microsecond + 1) % 1_000_000)
         with connection.cursor() as cursor:
             cursor.execute("UPDATE audit_entry SET at = %s WHERE id = 1", [moved])
-        assert "Entry 1 was altered" in told()
+        assert "Entry 1 was altered" in verify_audit()
 
-    def test_an_entry_that_was_sealed_anew_is_named_though_it_fits_its_seal(self) -> None:
-        five()
+    def test_an_entry_rewritten_with_its_hash_is_reported(self) -> None:
+        append_five_entries()
         guard.remove_triggers(connection)
-        reseal(3, reason="Another")
-        assert "Entry 3 was rewritten with its hash" in told()
+        rewrite_entry(3, reason="Another")
+        assert "Entry 3 was rewritten with its hash" in verify_audit()
 
-    def test_an_entry_slipped_in_with_a_true_seal_is_named(self) -> None:
-        five()
+    def test_an_inserted_entry_with_a_valid_hash_is_reported(self) -> None:
+        append_five_entries()
         guard.remove_triggers(connection)
         run(*MAKE_ROOM)
         forged = Entry.objects.get(pk=2)
         forged.pk, forged.previous_hash, forged.reason = 3, "c" * 64, "Slipped in"
         forged.hash = entry_hash(forged)
         forged.save()
-        assert "Entry 3 was inserted: no entry precedes it" in told()
+        assert "Entry 3 was inserted: no entry precedes it" in verify_audit()
 
-    def test_the_check_is_an_entry_itself(self) -> None:
-        five()
-        told()
+    def test_each_check_is_recorded(self) -> None:
+        append_five_entries()
+        verify_audit()
         entry = Entry.objects.get(action="audit.verify")
         assert (entry.result, entry.actor_role, entry.detail["entries"]) == ("unbroken", "system", 5)
 
 
-def told() -> str:
-    """What the command says, well or not."""
-    words = StringIO()
+def verify_audit() -> str:
+    """Return the output of the command, or its error message."""
+    output = StringIO()
     try:
-        call_command("verify_audit", stdout=words, stderr=StringIO())
+        call_command("verify_audit", stdout=output, stderr=StringIO())
     except CommandError as error:
         return str(error)
-    return words.getvalue()
+    return output.getvalue()
 
 
-def reseal(first: int, **changes: Any) -> None:
-    """Rewrite an entry with a seal that fits."""
+def rewrite_entry(first: int, **changes: Any) -> None:
+    """Change an entry and recompute its hash."""
     entry = Entry.objects.get(pk=first)
     for name, value in changes.items():
         setattr(entry, name, value)
@@ -186,8 +186,8 @@ def reseal(first: int, **changes: Any) -> None:
     run(f"UPDATE audit_entry SET {values}, hash = '{entry_hash(entry)}' WHERE id = {first}")
 
 
-# An entry as it was written, and its hash as it was computed, before entries named a format.
-WRITTEN_BEFORE = {
+# An entry and its hash from before entries had a format.
+FORMAT_1_ENTRY = {
     "at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
     "actor_id": 7,
     "actor_name": "Maya Chen",
@@ -214,11 +214,11 @@ WRITTEN_BEFORE = {
 class TestFormats:
     @pytest.fixture(autouse=True)
     def two_formats(self) -> None:
-        """An entry of the first format, and one of today behind it."""
-        Entry(id=1, hash_format=1, **WRITTEN_BEFORE).save(force_insert=True)
+        """Add an entry in the first format, then one in the current format."""
+        Entry(id=1, hash_format=1, **FORMAT_1_ENTRY).save(force_insert=True)
         append(MAYA, "lookup.correct", reason="Another")
 
-    def test_entries_of_both_hold_in_one_chain(self) -> None:
+    def test_both_formats_verify_in_one_chain(self) -> None:
         assert list(Entry.objects.order_by("id").values_list("hash_format", flat=True)) == [1, HASH_FORMAT]
         assert (verify_chain().entries, verify_chain().found) == (2, None)
         assert all(is_intact(entry) for entry in Entry.objects.all())
@@ -232,7 +232,7 @@ class TestFormats:
             ("hash_format = 99 WHERE id = 2", "Entry 2 has hash format 99, which this version does"),
         ],
     )
-    def test_neither_a_field_nor_the_format_changes_unnoticed(self, change: str, named: str) -> None:
+    def test_changed_fields_and_formats_are_reported(self, change: str, named: str) -> None:
         guard.remove_triggers(connection)
         run(f"UPDATE audit_entry SET {change}")
         assert str(verify_chain().found).startswith(named)
@@ -261,7 +261,7 @@ threads = [threading.Thread(target=work) for _ in range(3)]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_many_processes_at_once_make_one_chain() -> None:
+def test_concurrent_processes_append_to_one_chain() -> None:
     environment = os.environ | {"DATABASE_URL": databases.database_url()}
     processes = [subprocess.Popen([sys.executable, "-c", APPENDS], env=environment) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
@@ -276,7 +276,7 @@ def rights_of(role: str) -> set[tuple[str, str]]:
         return set(cursor.fetchall())
 
 
-TAKING_AWAY = [
+TAMPERING = [
     "UPDATE audit_entry SET reason = ''",
     "DELETE FROM audit_entry",
     "TRUNCATE audit_entry CASCADE",
@@ -293,28 +293,28 @@ TAKING_AWAY = [
 class TestRoleOfThePortal:
     @pytest.fixture(autouse=True)
     def role(self, tmp_path: Path) -> Iterator[None]:
-        """A role as the containers make it, in which everything from here on is done."""
-        name, told = f"web_{os.getpid()}", connection.settings_dict
+        """Create a role as the containers do, and run each test in it."""
+        name, database = f"web_{os.getpid()}", connection.settings_dict
         files = {"web": tmp_path / "web", "owner": tmp_path / "owner"}
-        files["web"].write_text("postgres://{0}:s3cret@{HOST}:{PORT}/{NAME}".format(name, **told))
+        files["web"].write_text("postgres://{0}:s3cret@{HOST}:{PORT}/{NAME}".format(name, **database))
         files["owner"].write_text(databases.database_url())
         environment = os.environ | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "WEB_ROLE": name,
-            "POSTGRES_USER": told["USER"],
-            "POSTGRES_DB": told["NAME"],
-            "PGHOST": told["HOST"],
-            "PGPORT": str(told["PORT"]),
-            "PGPASSWORD": told["PASSWORD"],
+            "POSTGRES_USER": database["USER"],
+            "POSTGRES_DB": database["NAME"],
+            "PGHOST": database["HOST"],
+            "PGPORT": str(database["PORT"]),
+            "PGPASSWORD": database["PASSWORD"],
         }
         for command, file in ((["docker/web-role.sh"], "web"), (["docker/as-owner.sh", "upgrade"], "owner")):
-            told_by_file = environment | {"DATABASE_URL_FILE": str(files[file])}
-            subprocess.run(["sh", *command], env=told_by_file, cwd=project.BASE_DIR, check=True)
+            command_environment = environment | {"DATABASE_URL_FILE": str(files[file])}
+            subprocess.run(["sh", *command], env=command_environment, cwd=project.BASE_DIR, check=True)
         databases.run(f"SET ROLE {name}")
         yield
         databases.run("RESET ROLE", f"DROP OWNED BY {name}", f"DROP ROLE {name}")
 
-    def test_it_can_work_and_nothing_weakens_the_guard(self, portal_service: Sandbox) -> None:
+    def test_the_portal_works_without_owning_the_trail(self, portal_service: Sandbox) -> None:
         assert browser_of(Role.AUDITOR).get("/audit/").status_code == 200
         assert (
             verify_chain().found,
@@ -326,15 +326,15 @@ class TestRoleOfThePortal:
             [],
         )
 
-    def test_it_cannot_change_the_trail_nor_take_its_guard_away(self) -> None:
-        five()
-        for statement in TAKING_AWAY:
+    def test_the_role_cannot_change_the_trail_or_its_triggers(self) -> None:
+        append_five_entries()
+        for statement in TAMPERING:
             with pytest.raises(ProgrammingError, match=r"denied|must be owner"):
                 databases.run(statement)
         assert verify_chain().entries == 5
 
-    def test_no_table_of_its_own_stands_in_for_the_trail(self) -> None:
-        five()
+    def test_a_temporary_table_cannot_replace_the_trail(self) -> None:
+        append_five_entries()
         databases.run(f"CREATE TEMPORARY TABLE audit_entry AS SELECT 6 AS id, '{'a' * 64}' AS hash")
         with pytest.raises(IntegrityError, match="follow the last one"):
             databases.run(
@@ -342,7 +342,7 @@ class TestRoleOfThePortal:
             )
         databases.run("DROP TABLE pg_temp.audit_entry")
 
-    def test_the_doctor_names_what_it_was_not_granted_since_a_migration(self) -> None:
+    def test_the_doctor_names_a_table_without_a_grant(self) -> None:
         name = f"web_{os.getpid()}"
         databases.run("RESET ROLE", f"REVOKE SELECT ON registry_search_loan FROM {name}", f"SET ROLE {name}")
         (found,) = doctor.database()
@@ -351,9 +351,7 @@ class TestRoleOfThePortal:
             "Run docker/audit-roles.sql as the owner."
         )
 
-    def test_a_role_without_any_right_is_not_taken_for_a_database_that_is_away(
-        self, anonymous: Browser
-    ) -> None:
+    def test_missing_rights_are_not_reported_as_an_outage(self, anonymous: Browser) -> None:
         name = f"web_{os.getpid()}"
         databases.run(
             "RESET ROLE", f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {name}", f"SET ROLE {name}"
@@ -376,20 +374,20 @@ class TestRoleOfThePortal:
         [["upgrade", "--verbosity", "0"], ["restore", "manage.py", "--replace"]],
         ids=lambda words: words[0],
     )
-    def test_what_only_the_owner_can_do_says_so(self, words: list[str], tmp_path: Path) -> None:
+    def test_upgrade_and_restore_require_the_owner(self, words: list[str], tmp_path: Path) -> None:
         databases.run("RESET ROLE", "DELETE FROM django_migrations WHERE app = 'notes'")
         command, address = [sys.executable, "manage.py", *words], (tmp_path / "web").read_text()
         environment = os.environ | {"DATABASE_URL": address}
-        done = subprocess.run(
+        result = subprocess.run(
             command, env=environment, cwd=project.BASE_DIR, capture_output=True, text=True, timeout=60
         )
         call_command("migrate", "notes", fake=True, verbosity=0)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == (
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == (
             "CommandError: This role can’t change the tables. Set DATABASE_URL to the role that owns them.\n"
         )
 
-    def test_it_keeps_what_it_may_do_when_the_owner_restores(self, tmp_path: Path) -> None:
+    def test_a_restore_keeps_the_roles_rights(self, tmp_path: Path) -> None:
         if not shutil.which("pg_dump"):
             pytest.skip("pg_dump is not installed")
         name, out = f"web_{os.getpid()}", StringIO()
@@ -399,12 +397,12 @@ class TestRoleOfThePortal:
         call_command("restore", tmp_path / "copy", replace=True, stdout=out)
         assert rights_of(name) == before
         assert "audit-roles" not in out.getvalue()
-        # As in a new database, where nobody was granted anything.
+        # A new database has no grants either.
         databases.run(f"DROP OWNED BY {name}")
         call_command("restore", tmp_path / "copy", replace=True, stdout=out)
         assert "run docker/audit-roles.sql for that role." in out.getvalue()
 
-    def test_what_the_search_keeps_for_it_as_the_owner_goes_nowhere_else(self) -> None:
+    def test_search_triggers_ignore_a_temporary_table(self) -> None:
         databases.run(
             "CREATE TEMPORARY TABLE registry_search_borrower (rowid bigint PRIMARY KEY, search_text text)"
         )

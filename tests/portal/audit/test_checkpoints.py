@@ -1,4 +1,4 @@
-"""A trail that was tampered with fails its check, and the failure reaches whoever looks; a restore is recorded."""
+"""Signed checkpoints: tampering fails the check and is reported, and restores are accepted on record."""
 
 import os
 import pwd
@@ -31,135 +31,131 @@ from portal.operations import doctor
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.conftest import browser_of
-from tests.portal.audit.test_chain import MAYA, five, reseal, run
+from tests.portal.audit.test_chain import MAYA, append_five_entries, rewrite_entry, run
 from tests.portal.borrowers.wizard import Wizard
 
 
 def check(**options: object) -> str:
-    """What the command says; where it fails it raises."""
-    words = StringIO()
-    call_command("verify_audit", stdout=words, stderr=StringIO(), **options)
-    return words.getvalue()
+    """Return the output of the command; a failed check raises CommandError."""
+    output = StringIO()
+    call_command("verify_audit", stdout=output, stderr=StringIO(), **options)
+    return output.getvalue()
 
 
 def failure(**options: object) -> str:
-    """Why the command fails."""
+    """Return the error message of the command, which must fail."""
     with pytest.raises(CommandError) as failed:
         check(**options)
     return str(failed.value)
 
 
-def file(settings: LazySettings) -> Path:
+def checkpoint_file(settings: LazySettings) -> Path:
     return Path(settings.AUDIT_CHECKPOINT_DIR) / "checkpoints.jsonl"
 
 
-def unguarded(*statements: str) -> None:
-    """Tamper as the owner of the database can, and leave its guard as it was."""
+def tamper(*statements: str) -> None:
+    """Run statements as the database's owner can: without the triggers, which are then restored."""
     guard.remove_triggers(connection)
     run(*statements)
-    bring_guard_back()
+    restore_triggers()
 
 
-def bring_guard_back() -> None:
-    if connection.vendor == "postgresql":  # It makes no trigger while a check of a foreign key waits.
+def restore_triggers() -> None:
+    if connection.vendor == "postgresql":  # Pending foreign key checks prevent new triggers.
         databases.run("SET CONSTRAINTS ALL IMMEDIATE", "SET CONSTRAINTS ALL DEFERRED")
     guard.install_triggers(connection)
 
 
-def rewrite_all() -> None:
-    """A chain of other words that fits in itself."""
+def rewrite_chain() -> None:
+    """Change every entry and recompute all hashes, so that the chain is consistent."""
     guard.remove_triggers(connection)
     previous = GENESIS_HASH
     for number in Entry.objects.order_by("id").values_list("id", flat=True):
-        reseal(number, previous_hash=previous, reason="Rewritten")
+        rewrite_entry(number, previous_hash=previous, reason="Rewritten")
         previous = Entry.objects.get(pk=number).hash
-    bring_guard_back()
+    restore_triggers()
 
 
 @pytest.fixture
-def signed(db: None, settings: LazySettings) -> Path:
-    """Five entries, checked and signed: entry 6 is the check, entry 7 the checkpoint."""
-    five()
+def signed_file(db: None, settings: LazySettings) -> Path:
+    """Add five entries, then check and sign them: entry 6 is the check, entry 7 the checkpoint."""
+    append_five_entries()
     assert check() == "5 entries, one unbroken chain.\nSigned: entry 7 is the last one.\n"
-    return file(settings)
+    return checkpoint_file(settings)
 
 
 class TestTampering:
     @pytest.mark.parametrize("recent", [False, True])
     @pytest.mark.parametrize("left", [6, 2, 0], ids=["last entry cut", "tail cut", "emptied"])
-    def test_a_trail_that_lost_its_end_is_found(self, signed: Path, left: int, recent: bool) -> None:
-        unguarded(f"DELETE FROM audit_entry WHERE id > {left}")
+    def test_a_truncated_trail_is_found(self, signed_file: Path, left: int, recent: bool) -> None:
+        tamper(f"DELETE FROM audit_entry WHERE id > {left}")
         assert verify_chain().found is None
         assert failure(recent=recent).startswith("Entry 7 was removed: the checkpoint of ")
         append(MAYA, "lookup.correct")
         assert "Entry 7 was removed" in failure() or "Entry 7 or one before it was rewritten" in failure()
 
     @pytest.mark.parametrize("recent", [False, True])
-    def test_a_trail_cut_back_to_an_earlier_checkpoint_is_found(self, signed: Path, recent: bool) -> None:
+    def test_a_trail_truncated_to_an_earlier_checkpoint_is_found(
+        self, signed_file: Path, recent: bool
+    ) -> None:
         append(MAYA, "lookup.correct")
         check(recent=True)
-        unguarded("DELETE FROM audit_entry WHERE id > 7")
+        tamper("DELETE FROM audit_entry WHERE id > 7")
         words = "The trail ends before its last checkpoint. Run manage.py verify_audit."
         assert words in [one.words for one in doctor.trail() if one.grade == "bad"]
         assert failure(recent=recent).startswith("Entry 9 was removed: the checkpoint of ")
 
     @pytest.mark.parametrize("recent", [False, True])
-    def test_a_chain_that_was_rewritten_whole_is_found(self, signed: Path, recent: bool) -> None:
-        rewrite_all()
+    def test_a_rewritten_chain_is_found(self, signed_file: Path, recent: bool) -> None:
+        rewrite_chain()
         assert verify_chain().found is None
         assert failure(recent=recent).startswith("Entry 7 or one before it was rewritten: the checkpoint of ")
 
     @pytest.mark.parametrize("recent", [False, True])
     @pytest.mark.parametrize("loss", ["missing", "empty", "shortened", "older"])
-    def test_a_file_of_checkpoints_that_lost_lines_is_found(
-        self, signed: Path, loss: str, recent: bool
-    ) -> None:
-        older = signed.read_text()
+    def test_missing_checkpoint_lines_are_found(self, signed_file: Path, loss: str, recent: bool) -> None:
+        older = signed_file.read_text()
         append(MAYA, "lookup.correct")
         check(recent=True)
-        lines = signed.read_text().splitlines(keepends=True)
+        lines = signed_file.read_text().splitlines(keepends=True)
         assert len(lines) == 2
-        signed.unlink()
+        signed_file.unlink()
         if loss != "missing":
-            signed.write_text(
+            signed_file.write_text(
                 {"empty": "", "shortened": lines[1] if not recent else lines[0], "older": older}[loss]
             )
-        if recent or loss != "shortened":  # Only a whole check misses an earlier line.
+        if recent or loss != "shortened":  # Only a full check notices a missing earlier line.
             (bad,) = [one.words for one in doctor.trail() if one.grade == "bad"]
             assert bad.startswith("The trail was signed, but the checkpoint file is missing")
         assert "was signed, but the checkpoint file is missing, truncated" in failure(recent=recent)
 
-    def test_what_is_newer_than_the_last_checkpoint_is_checked_before_it_is_signed(
-        self, signed: Path
-    ) -> None:
+    def test_new_entries_are_checked_before_signing(self, signed_file: Path) -> None:
         append(MAYA, "lookup.correct", reason="True")
-        unguarded("UPDATE audit_entry SET reason = 'False' WHERE id = 8")
+        tamper("UPDATE audit_entry SET reason = 'False' WHERE id = 8")
         assert "Entry 8 was altered" in failure(recent=True)
         assert "Not signed, because the last check failed. Entry 8 was altered" in failure(recent=True)
-        assert len(signed.read_text().splitlines()) == 1
+        assert len(signed_file.read_text().splitlines()) == 1
 
-    def test_a_process_that_dies_while_it_signs_leaves_nothing_that_is_missed(self, signed: Path) -> None:
-        """The file is replaced twice; the entry in between may be the last thing that happened."""
-        older = signed.read_text()
+    def test_an_interrupted_signing_passes_the_check(self, signed_file: Path) -> None:
+        """Signing writes the file before and after its entry, so the entry may be missing."""
+        older = signed_file.read_text()
         append(MAYA, "lookup.correct")
         check(recent=True)
-        signed.write_text(older)
+        signed_file.write_text(older)
         (record,) = Entry.objects.filter(action="audit.checkpoint")[:1]
-        unguarded(f"DELETE FROM audit_entry WHERE id = {record.pk}")
+        tamper(f"DELETE FROM audit_entry WHERE id = {record.pk}")
         assert "one unbroken chain" in check()
 
-    def test_nothing_new_is_not_signed_again(self, signed: Path) -> None:
+    def test_an_unchanged_trail_is_not_signed_again(self, signed_file: Path) -> None:
         assert check(recent=True) == "Nothing new to sign.\n"
         assert Entry.objects.count() == 7
 
-    def test_checkpoints_are_their_owners_alone(self, signed: Path) -> None:
-        assert signed.parent.stat().st_mode & 0o777 == 0o700
-        assert {one.name for one in signed.parent.iterdir()} == {"checkpoints.jsonl", "key"}
-        assert {one.stat().st_mode & 0o777 for one in signed.parent.iterdir()} == {0o600}
+    def test_only_the_owner_can_read_checkpoints(self, signed_file: Path) -> None:
+        assert signed_file.parent.stat().st_mode & 0o777 == 0o700
+        assert {one.name for one in signed_file.parent.iterdir()} == {"checkpoints.jsonl", "key"}
+        assert {one.stat().st_mode & 0o777 for one in signed_file.parent.iterdir()} == {0o600}
 
-    def test_a_process_that_was_not_given_the_folder_cannot_check(
-        self, signed: Path, settings: LazySettings
-    ) -> None:
+    def test_a_check_requires_the_checkpoint_folder(self, signed_file: Path, settings: LazySettings) -> None:
         settings.AUDIT_CHECKPOINT_DIR = ""
         assert failure() == "AUDIT_CHECKPOINT_DIR is empty here. Run this where the worker runs."
         assert Entry.objects.count() == 7
@@ -210,7 +206,7 @@ NEUTERED = {
 }
 
 
-# A failed check leaves no entry: the database drops it without a word.
+# The database silently drops the entry of a failed check.
 SILENCED = {
     "sqlite": [
         "CREATE TRIGGER quiet BEFORE INSERT ON audit_entry WHEN new.result = 'broken' BEGIN SELECT RAISE(IGNORE); END"
@@ -223,7 +219,7 @@ SILENCED = {
 }
 
 
-# Nothing can be recorded any more, a failed check neither.
+# The database rejects every entry, also that of a failed check.
 REFUSING = {
     "sqlite": ["CREATE TRIGGER refuse BEFORE INSERT ON audit_entry BEGIN SELECT RAISE(ABORT, 'No'); END"],
     "postgresql": [
@@ -248,25 +244,25 @@ REPLACED = {
 }
 
 
-def put_file_in_place_of_folder(signed: Path) -> None:
-    shutil.rmtree(signed.parent)
-    signed.parent.write_text("")
+def replace_folder_with_file(signed_file: Path) -> None:
+    shutil.rmtree(signed_file.parent)
+    signed_file.parent.write_text("")
 
 
 ATTACKS: dict[str, Callable[[Path], object]] = {
-    "tail cut": lambda signed: unguarded("DELETE FROM audit_entry WHERE id > 5"),
-    "emptied trail": lambda signed: unguarded("DELETE FROM audit_entry"),
-    "rewritten chain": lambda signed: rewrite_all(),
-    "missing checkpoint file": lambda signed: signed.unlink(),
-    "shortened checkpoint file": lambda signed: signed.write_text(""),
-    "folder of checkpoints replaced by a file": put_file_in_place_of_folder,
-    "neutered guard": lambda signed: run(*next(iter(NEUTERED[connection.vendor].values()))),
-    "silenced trail": lambda signed: run(*SILENCED[connection.vendor]),
+    "tail cut": lambda signed_file: tamper("DELETE FROM audit_entry WHERE id > 5"),
+    "emptied trail": lambda signed_file: tamper("DELETE FROM audit_entry"),
+    "rewritten chain": lambda signed_file: rewrite_chain(),
+    "missing checkpoint file": lambda signed_file: signed_file.unlink(),
+    "shortened checkpoint file": lambda signed_file: signed_file.write_text(""),
+    "folder of checkpoints replaced by a file": replace_folder_with_file,
+    "neutered guard": lambda signed_file: run(*next(iter(NEUTERED[connection.vendor].values()))),
+    "silenced trail": lambda signed_file: run(*SILENCED[connection.vendor]),
 }
 
 
-def state_after(name: str) -> str:
-    """How a scheduled check ends."""
+def run_scheduled_check(name: str) -> str:
+    """Run a scheduled check and return the state of its job."""
     kind = kinds.find_kind(name)
     assert kind
     start_job(kind)
@@ -283,7 +279,7 @@ def metrics(browser: Browser) -> str:
 class TestGuard:
     @pytest.mark.parametrize("recent", [False, True])
     @pytest.mark.parametrize("how", NEUTERED[connection.vendor])
-    def test_a_guard_is_compared_by_what_it_does(self, signed: Path, how: str, recent: bool) -> None:
+    def test_a_changed_guard_is_found(self, signed_file: Path, how: str, recent: bool) -> None:
         append(MAYA, "lookup.correct")
         run(*NEUTERED[connection.vendor][how])
         assert guard.find_differences(connection)
@@ -292,19 +288,19 @@ class TestGuard:
         assert next(one.words for one in doctor.trail() if one.grade == "bad") in reason
 
     @pytest.mark.parametrize("recent", [False, True])
-    def test_a_trail_that_takes_no_entry_is_reported(self, signed: Path, recent: bool) -> None:
+    def test_a_trail_that_rejects_entries_is_reported(self, signed_file: Path, recent: bool) -> None:
         run(*REFUSING[connection.vendor])
         assert "The audit table has refuse, which the portal didn’t create." in failure(recent=recent)
 
-    def test_a_view_in_place_of_the_trail_is_found_and_nothing_is_signed(self, signed: Path) -> None:
-        lines = signed.read_text()
+    def test_a_view_in_place_of_the_trail_is_not_signed(self, signed_file: Path) -> None:
+        lines = signed_file.read_text()
         run(*REPLACED[connection.vendor])
         assert "audit_entry isn't a table; something replaced it" in failure()
         with pytest.raises(checkpoints.UnusableCheckpoints, match="isn’t in the trail"):
             checkpoints.sign_checkpoint(Entry(id=Entry.objects.count() + 1, hash="f" * 64))
-        assert signed.read_text() == lines
+        assert signed_file.read_text() == lines
 
-    def test_an_upgrade_repairs_it_and_records_what_was_wrong(self, signed: Path) -> None:
+    def test_an_upgrade_repairs_and_records_a_changed_guard(self, signed_file: Path) -> None:
         run(*next(iter(NEUTERED[connection.vendor].values())))
         call_command("migrate", verbosity=0)
         assert "one unbroken chain" in check()
@@ -312,15 +308,15 @@ class TestGuard:
         assert entry.actor_name.endswith(" (command line)")
         assert "was changed. Run manage.py upgrade" in entry.detail["found"]
 
-    def test_an_upgrade_of_a_sound_guard_records_nothing(self, signed: Path) -> None:
+    def test_an_upgrade_of_an_intact_guard_is_not_recorded(self, signed_file: Path) -> None:
         call_command("migrate", verbosity=0)
         assert not Entry.objects.filter(action="audit.guard").exists()
 
 
 class TestOtherTables:
     @pytest.fixture
-    def at_work(self, portal_service: Sandbox, servicer: Browser) -> None:
-        """A borrower was created and looked at, and a statement printed; then the trail was signed."""
+    def activity(self, portal_service: Sandbox, servicer: Browser) -> None:
+        """Create and view a borrower, print a statement, then check and sign the trail."""
         page = Wizard(servicer).fill().send()
         assert page.status_code == 303
         owner = page["Location"]
@@ -347,62 +343,60 @@ class TestOtherTables:
             ),
         ],
     )
-    def test_what_they_say_must_be_in_the_trail(self, at_work: None, attack: list[str], named: str) -> None:
+    def test_changed_rows_are_found(self, activity: None, attack: list[str], named: str) -> None:
         strange = "0" * 32 if connection.vendor == "sqlite" else str(UUID(int=0))
         run(*(statement.format(strange) for statement in attack))
         assert f"There is {named}" in failure()
 
-    def test_what_was_cut_off_before_it_was_signed_is_found(
-        self, portal_service: Sandbox, servicer: Browser
-    ) -> None:
+    def test_removed_unsigned_entries_are_found(self, portal_service: Sandbox, servicer: Browser) -> None:
         check()
         before = Entry.objects.count()
         assert Wizard(servicer).fill().send().status_code == 303
         assert Entry.objects.filter(pk__gt=before, phase=Entry.Phase.OUTCOME).exists()
-        unguarded("DELETE FROM audit_sighting", f"DELETE FROM audit_entry WHERE id > {before}")
+        tamper("DELETE FROM audit_sighting", f"DELETE FROM audit_entry WHERE id > {before}")
         words = failure()
         assert "There is a request to the service whose attempt isn’t in the trail" in words
         assert "There is a call to the service whose request isn’t in the trail" in words
 
-    def test_every_table_that_names_an_entry_is_compared(self) -> None:
+    def test_every_related_table_is_compared(self) -> None:
         for relation in Entry._meta.related_objects:
             assert callable(relation.related_model.objects.unrecorded)
 
 
 class TestReport:
-    """Whoever tampers, the failure is on the home page, in the metrics, on the job and in the exit code."""
+    """A failed check shows on the home page, in the metrics, on the job and in the doctor."""
 
     @pytest.mark.parametrize("name", ["operations.verify_audit", "operations.sign_audit"])
     @pytest.mark.parametrize("attack", ATTACKS)
-    def test_a_scheduled_check_that_fails_is_seen(
-        self, signed: Path, viewer: Browser, settings: LazySettings, attack: str, name: str
+    def test_a_failed_scheduled_check_is_reported(
+        self, signed_file: Path, viewer: Browser, settings: LazySettings, attack: str, name: str
     ) -> None:
         settings.METRICS_TOKEN = "0123456789abcdef"
         assert "audit trail" not in viewer.get("/").content.decode()
         assert "desk_audit_unbroken 1" in metrics(viewer)
-        unguarded("DELETE FROM audit_sighting")
-        ATTACKS[attack](signed)
-        assert state_after(name) == Job.State.FAILED
+        tamper("DELETE FROM audit_sighting")
+        ATTACKS[attack](signed_file)
+        assert run_scheduled_check(name) == Job.State.FAILED
         page = unescape(viewer.get("/").content.decode())
         assert "The audit trail failed its check" in page or "The audit trail could not be checked" in page
         assert "desk_audit_unbroken 0" in metrics(viewer)
         assert [one.words for one in doctor.trail() if one.grade == "bad"]
 
-    def test_a_check_that_passes_ends_the_warning(
-        self, signed: Path, viewer: Browser, settings: LazySettings
+    def test_a_passed_check_clears_the_warning(
+        self, signed_file: Path, viewer: Browser, settings: LazySettings
     ) -> None:
         settings.METRICS_TOKEN = "0123456789abcdef"
         append(MAYA, "lookup.correct")
-        ATTACKS["folder of checkpoints replaced by a file"](signed)
-        assert state_after("operations.sign_audit") == Job.State.FAILED
+        ATTACKS["folder of checkpoints replaced by a file"](signed_file)
+        assert run_scheduled_check("operations.sign_audit") == Job.State.FAILED
         assert "could not be checked" in viewer.get("/").content.decode()
-        signed.parent.unlink()
+        signed_file.parent.unlink()
         assert "one unbroken chain" in check(reason="The folder was lost")
         assert "audit trail" not in viewer.get("/").content.decode()
         assert "desk_audit_unbroken 1" in metrics(viewer)
 
-    def test_a_trail_known_to_be_broken_fails_no_further_signing(self, signed: Path) -> None:
-        unguarded("DELETE FROM audit_sighting", "DELETE FROM audit_entry WHERE id > 5")
+    def test_a_broken_trail_fails_signing_only_once(self, signed_file: Path) -> None:
+        tamper("DELETE FROM audit_sighting", "DELETE FROM audit_entry WHERE id > 5")
         kind = kinds.find_kind("operations.sign_audit")
         assert kind
         states = []
@@ -412,37 +406,37 @@ class TestReport:
             states.append(Job.latest(kind.name).state)  # type: ignore[union-attr]
         assert states == [Job.State.FAILED, Job.State.DONE, Job.State.DONE]
         assert Entry.objects.filter(action="audit.verify", result="broken").count() == 1
-        assert len(signed.read_text().splitlines()) == 1
+        assert len(signed_file.read_text().splitlines()) == 1
         assert any("Entry 7 was removed" in one.words for one in doctor.trail() if one.grade == "bad")
 
-    def test_checkpoints_that_cannot_be_read_fail_one_signing_only(
-        self, signed: Path, settings: LazySettings
-    ) -> None:
+    def test_unreadable_checkpoints_prevent_signing(self, signed_file: Path, settings: LazySettings) -> None:
         append(MAYA, "lookup.correct")
-        signed.write_text("{\n")
+        signed_file.write_text("{\n")
         assert "line 1: the line can’t be read" in failure(recent=True)
         assert "Not signed, because the last check failed." in failure(recent=True)
 
-    def test_a_check_that_no_longer_runs_is_seen(self, signed: Path, viewer: Browser) -> None:
+    def test_an_overdue_check_is_reported(self, signed_file: Path, viewer: Browser) -> None:
         with time_machine.travel(timezone.now() + timedelta(days=3)):
             assert "The audit trail was not checked" in browser_of(Role.VIEWER).get("/").content.decode()
 
-    def test_a_worker_checks_and_signs_by_itself(self, signed: Path, portal_service: Sandbox) -> None:
+    def test_the_worker_checks_and_signs_on_schedule(
+        self, signed_file: Path, portal_service: Sandbox
+    ) -> None:
         queue.start_scheduled_jobs()
         names = set(Job.objects.values_list("name", flat=True))
         assert {"operations.verify_audit", "operations.sign_audit"} <= names
         call_command("work", batch=True)
-        assert len(signed.read_text().splitlines()) == 2
+        assert len(signed_file.read_text().splitlines()) == 2
 
 
 @pytest.mark.django_db(transaction=True)
 class TestRestoring:
     @pytest.fixture
-    def older(self, settings: LazySettings, tmp_path: Path) -> Path:
-        """The database was put back to an earlier day, after more was signed."""
+    def newer_file(self, settings: LazySettings, tmp_path: Path) -> Path:
+        """Restore an older database after more entries were signed, and return the newer checkpoint file."""
         if connection.vendor == "postgresql" and not shutil.which("pg_dump"):
             pytest.skip("pg_dump is not installed")
-        five()
+        append_five_entries()
         check()
         call_command("backup", tmp_path / "copy", stdout=StringIO())
         append(MAYA, "lookup.correct")
@@ -450,10 +444,10 @@ class TestRestoring:
         words = StringIO()
         call_command("restore", tmp_path / "copy", replace=True, stdout=words)
         assert "manage.py verify_audit --accept REASON" in words.getvalue()
-        return file(settings)
+        return checkpoint_file(settings)
 
     @pytest.mark.parametrize("recent", [False, True])
-    def test_an_older_database_is_no_silent_pass(self, older: Path, recent: bool) -> None:
+    def test_an_older_database_fails_the_check(self, newer_file: Path, recent: bool) -> None:
         words = failure(recent=recent)
         assert "was rewritten: the checkpoint of" in words or "was removed: the checkpoint of" in words
         assert words.endswith(
@@ -463,7 +457,7 @@ class TestRestoring:
             append(MAYA, "lookup.correct")
         assert "was rewritten: the checkpoint of" in failure()
 
-    def test_one_step_records_that_it_is_meant(self, older: Path) -> None:
+    def test_accepting_a_restore_is_recorded(self, newer_file: Path) -> None:
         failure()
         words = check(reason="Disk failed; restored the copy of Sunday")
         assert "Accepted: 1 checkpoint" in words
@@ -478,28 +472,28 @@ class TestRestoring:
         assert "Signed" not in check(reason="Again") or "Nothing to accept" in check(reason="Again")
         assert Entry.objects.filter(action="audit.accept").count() == 1
 
-    def test_it_names_who_accepts(self, older: Path) -> None:
+    def test_the_given_name_is_recorded(self, newer_file: Path) -> None:
         check(reason="Restored", by="Dana Reed")
         assert Entry.objects.get(action="audit.accept").actor_name == "Dana Reed (command line)"
 
-    def test_what_was_signed_before_the_copy_still_counts(self, older: Path) -> None:
+    def test_checkpoints_before_the_backup_still_count(self, newer_file: Path) -> None:
         check(reason="Restored")
-        rewrite_all()
+        rewrite_chain()
         assert "Entry 7 or one before it was rewritten" in failure()
 
-    def test_a_lost_file_is_accepted_in_the_same_way(self, older: Path) -> None:
+    def test_a_lost_checkpoint_file_can_be_accepted(self, newer_file: Path) -> None:
         check(reason="Restored")
-        older.unlink()
+        newer_file.unlink()
         assert "was signed, but the checkpoint file is missing" in failure()
         assert "one unbroken chain" in check(reason="The volume was lost")
         assert "one unbroken chain" in check()
 
-    def test_what_does_not_fit_in_itself_is_never_accepted(self, older: Path) -> None:
-        unguarded("UPDATE audit_entry SET reason = 'False' WHERE id = 3")
+    def test_an_altered_entry_cannot_be_accepted(self, newer_file: Path) -> None:
+        tamper("UPDATE audit_entry SET reason = 'False' WHERE id = 3")
         assert failure(reason="Restored").startswith("Entry 3 was altered")
         assert not Entry.objects.filter(action="audit.accept").exists()
 
-    def test_it_needs_a_reason(self, older: Path) -> None:
+    def test_accepting_requires_a_reason(self, newer_file: Path) -> None:
         assert failure(reason=" ") == "Give the reason the checkpoints differ from the trail."
 
 
@@ -515,17 +509,17 @@ class TestKeys:
             ('"key"', '"keeps": 0, "key"', "the signature doesn’t match"),
         ],
     )
-    def test_a_forged_line_is_refused(self, signed: Path, old: str, new: str, reason: str) -> None:
-        signed.write_text(signed.read_text().replace(old, new))
+    def test_a_forged_line_is_refused(self, signed_file: Path, old: str, new: str, reason: str) -> None:
+        signed_file.write_text(signed_file.read_text().replace(old, new))
         with pytest.raises(CommandError, match=f"checkpoints.jsonl, line 1: ({reason})"):
             check()
         assert Entry.objects.get(action="audit.verify", result="broken").detail["problem"]
 
-    def test_a_copy_of_the_file_is_enough_to_check(self, signed: Path, tmp_path: Path) -> None:
+    def test_the_trail_can_be_checked_against_a_copy(self, signed_file: Path, tmp_path: Path) -> None:
         copy = tmp_path / "copy.jsonl"
-        copy.write_text(signed.read_text())
+        copy.write_text(signed_file.read_text())
         assert check(copy=copy) == "7 entries, one unbroken chain.\n"
-        rewrite_all()
+        rewrite_chain()
         assert "was rewritten: the checkpoint" in failure(copy=copy)
         copy.write_text("")
         assert "copy.jsonl is missing or empty." in failure(copy=copy)
@@ -533,21 +527,21 @@ class TestKeys:
         assert "copy.jsonl is missing or empty." in failure(copy=copy)
 
     def test_the_key_is_replaced_and_older_checkpoints_stay_valid(
-        self, signed: Path, settings: LazySettings
+        self, signed_file: Path, settings: LazySettings
     ) -> None:
         words = check(new_key=True)
         first, settings.AUDIT_CHECKPOINT_KEY = (
-            (signed.parent / "key").read_text(),
+            (signed_file.parent / "key").read_text(),
             words.split("KEY=")[1].split()[0],
         )
-        (signed.parent / "key").unlink()
+        (signed_file.parent / "key").unlink()
         assert "its key isn’t configured here" in failure()
         settings.AUDIT_CHECKPOINT_FORMER_KEYS = [checkpoints.public_key_of(first)]
         check()
         check()
-        assert len(signed.read_text().splitlines()) == 3
+        assert len(signed_file.read_text().splitlines()) == 3
 
     @pytest.mark.parametrize("key", ["AAAA", "?"])
-    def test_a_key_that_cannot_be_used_is_said(self, db: None, settings: LazySettings, key: str) -> None:
+    def test_an_invalid_key_is_reported(self, db: None, settings: LazySettings, key: str) -> None:
         settings.AUDIT_CHECKPOINT_KEY = key
         assert "The checkpoint key isn’t an Ed25519 key" in failure()

@@ -1,4 +1,4 @@
-"""Each write under each network fault, once; `make faults` does it at length."""
+"""Each write under each network fault; `make faults` runs the full drill."""
 
 import pytest
 from django.conf import LazySettings
@@ -11,10 +11,10 @@ from tests.faults.writes import NETWORK_FAULTS, TIMEOUT_SECONDS, WRITES, Network
 
 @pytest.mark.parametrize("fault", NETWORK_FAULTS, ids=lambda one: one.name)
 @pytest.mark.parametrize("operation", WRITES)
-def test_nothing_is_lost_doubled_or_told_wrong(
+def test_no_write_is_lost_repeated_or_misreported(
     servicer: Browser, portal_service: Sandbox, settings: LazySettings, operation: str, fault: NetworkFault
 ) -> None:
-    settings.APPROVAL_ACTS = []  # A second person has tests of their own.
+    settings.APPROVAL_ACTS = []  # Approvals have their own tests.
     if fault.name == "silence":
         settings.SERVICING_TIMEOUT = TIMEOUT_SECONDS
         gateway.client.cache_clear()

@@ -1,4 +1,4 @@
-"""Reading the trail: filters and their defaults, one entry with its proof, files, and the history of a record."""
+"""Reading the audit trail: filters, the page of an entry, exports, and the history of a record."""
 
 import csv
 import io
@@ -27,8 +27,8 @@ from tests.conftest import browser_of, htmx
 from tests.portal.borrowers.editor import Editor
 
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
-NIGHT = Actor(name="system", role="system", request_id="sync-1")
-KNOWN = {"subject_kind": "loan", "subject_uuid": "l-1", "borrower_uuid": "b-1"}
+SYSTEM = Actor(name="system", role="system", request_id="sync-1")
+LOAN = {"subject_kind": "loan", "subject_uuid": "l-1", "borrower_uuid": "b-1"}
 
 
 def text(answer: Any) -> str:
@@ -36,8 +36,8 @@ def text(answer: Any) -> str:
     return str(body.decode())
 
 
-def listed(browser: Browser, **state: Any) -> str:
-    """The rows that the filters leave."""
+def list_entries(browser: Browser, **state: Any) -> str:
+    """Return the rows that match the filters."""
     return text(browser.get(f"/audit/?{urlencode(state, doseq=True)}", headers=htmx("audit-rows")))
 
 
@@ -50,8 +50,8 @@ class TestFilters:
     def trail(self, portal_service: Sandbox) -> None:
         with ago(days=9):
             append(MAYA, "lookup.add", subject_label="Nine days old")
-        append(MAYA, "lookup.archive", subject_label="Paid", result="", **KNOWN)
-        append(NIGHT, "lookup.refresh_portfolio")
+        append(MAYA, "lookup.archive", subject_label="Paid", result="", **LOAN)
+        append(SYSTEM, "lookup.refresh_portfolio")
         append(Actor(name="anonymous"), "accounts.sign_in_failed", subject_label="root")
         append(MAYA, "borrowers.no_change", subject_label="Saved as it was", result="no_change")
         log_view(
@@ -73,14 +73,12 @@ class TestFilters:
             subject_label="the second half",
         )
 
-    def test_where_more_are_found_than_counted_the_foot_says_so(
-        self, auditor: Browser, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_capped_count_has_a_plus_sign(self, auditor: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("portal.audit.reading.MAX_COUNTED", 3)
-        assert "1 to 3 of 3+<" in listed(auditor)
+        assert "1 to 3 of 3+<" in list_entries(auditor)
 
-    def test_at_first_the_last_week_is_shown_without_noise(self, auditor: Browser) -> None:
-        page = listed(auditor)
+    def test_the_default_hides_views_steps_and_older_weeks(self, auditor: Browser) -> None:
+        page = list_entries(auditor)
         shown = ["Paid", "refreshed all accounts", "root", "the second half"]
         assert [words for words in shown if words not in page] == []
         hidden = ["Nine days old", "Saved as it was", "looked at", "the first half"]
@@ -108,37 +106,35 @@ class TestFilters:
         ],
         ids=str,
     )
-    def test_each_filter_narrows(
+    def test_each_filter_narrows_the_list(
         self, auditor: Browser, state: dict[str, str], found: str, not_found: str
     ) -> None:
-        page = listed(auditor, **state)
+        page = list_entries(auditor, **state)
         assert found in page
         assert not_found not in page
 
-    def test_one_click_is_shown_whole_whatever_it_was(self, auditor: Browser) -> None:
-        page = listed(auditor, request="r-1")
+    def test_the_request_filter_shows_every_entry(self, auditor: Browser) -> None:
+        page = list_entries(auditor, request="r-1")
         shown = ["Nine days old", "looked at", "the first half", "Saved as it was"]
         assert [words for words in shown if words not in page] == []
         assert "root" not in page
 
-    def test_a_borrower_is_found_by_a_part_of_the_name(
+    def test_the_borrower_filter_matches_part_of_a_name(
         self, auditor: Browser, portal_service: Sandbox
     ) -> None:
         owner = given.borrower(portal_service, first_name="Cedar Farms LLC")
         append(MAYA, "notes.add", subject_label="a note on Cedar", borrower_uuid=owner.uuid)
-        assert "a note on Cedar" in listed(auditor, borrower="cedar")
-        assert "Borrower: Cedar Farms LLC" in listed(auditor, borrower=owner.uuid)
+        assert "a note on Cedar" in list_entries(auditor, borrower="cedar")
+        assert "Borrower: Cedar Farms LLC" in list_entries(auditor, borrower=owner.uuid)
 
-    def test_times_are_those_of_the_persons_zone(self, portal_service: Sandbox) -> None:
+    def test_times_use_the_persons_time_zone(self, portal_service: Sandbox) -> None:
         browser = browser_of(Role.AUDITOR)
         User.objects.filter(role=Role.AUDITOR).update(time_zone="Asia/Tokyo")
-        with time_machine.travel(
-            "2026-03-01T23:30:00+00:00", tick=False
-        ):  # 8:30 of the next morning in Tokyo
+        with time_machine.travel("2026-03-01T23:30:00+00:00", tick=False):  # 8:30 AM on the next day in Tokyo
             append(MAYA, "lookup.add", subject_label="At half past eight")
         day = {"from": "2026-03-02T08:30", "to": "2026-03-02T08:30"}
-        assert "At half past eight" in listed(browser, **day)
-        assert "At half past eight" not in listed(browser, **(day | {"from": "2026-03-02T08:31"}))
+        assert "At half past eight" in list_entries(browser, **day)
+        assert "At half past eight" not in list_entries(browser, **(day | {"from": "2026-03-02T08:31"}))
         assert "From, JST" in text(browser.get("/audit/"))
 
     @pytest.mark.parametrize(
@@ -155,19 +151,19 @@ class TestFilters:
         ],
         ids=str,
     )
-    def test_what_is_not_understood_is_said(self, auditor: Browser, state: dict[str, str]) -> None:
-        page = listed(auditor, **state)
+    def test_invalid_filters_are_reported_and_ignored(self, auditor: Browser, state: dict[str, str]) -> None:
+        page = list_entries(auditor, **state)
         assert "gnored" in page
         assert "Paid" in page
 
-    def test_nothing_found_names_the_way_out(self, auditor: Browser) -> None:
-        page = listed(auditor, q="nobody at all", when="today")
+    def test_an_empty_list_links_to_all_entries(self, auditor: Browser) -> None:
+        page = list_entries(auditor, q="nobody at all", when="today")
         assert "No entries match" in page
         assert "when=all" in page
 
 
 class TestDetail:
-    def test_it_shows_what_changed_what_was_sent_and_how_long_it_took(
+    def test_the_page_shows_the_change_and_the_call(
         self, servicer: Browser, supervisor: Browser, portal_service: Sandbox
     ) -> None:
         editor = Editor(servicer, given.borrower(portal_service))
@@ -181,7 +177,7 @@ class TestDetail:
         assert f"{RemoteCall.objects.get().duration_ms} ms" in page
         assert "Hash verified" in page
 
-    def test_it_leads_to_what_happened_to_the_same_before_and_after(self, auditor: Browser) -> None:
+    def test_the_page_links_to_other_entries_of_the_record(self, auditor: Browser) -> None:
         first, other, last = (
             append(MAYA, "lookup.correct", subject_uuid=uuid) for uuid in ("u-1", "u-2", "u-1")
         )
@@ -190,7 +186,7 @@ class TestDetail:
         assert f'href="/audit/{other.pk}/"' not in page
 
     @pytest.mark.parametrize("offset", [0, 1], ids=["itself", "the one after it"])
-    def test_it_says_when_it_does_not_fit_the_chain(self, auditor: Browser, offset: int) -> None:
+    def test_a_broken_chain_shows_a_warning(self, auditor: Browser, offset: int) -> None:
         first = append(MAYA, "lookup.add", reason="So")
         append(MAYA, "lookup.add", reason="So")
         guard.remove_triggers(connection)
@@ -199,12 +195,12 @@ class TestDetail:
         assert "This entry or one next to it was altered." in text(auditor.get(f"/audit/{first.pk}/"))
 
     @pytest.mark.parametrize("number", ["999", str(2**70)])
-    def test_there_is_no_other(self, auditor: Browser, number: str) -> None:
+    def test_an_unknown_entry_returns_404(self, auditor: Browser, number: str) -> None:
         assert auditor.get(f"/audit/{number}/").status_code == 404
 
 
 class TestExport:
-    def test_csv_holds_what_the_filters_leave_and_is_safe(self, auditor: Browser) -> None:
+    def test_the_csv_is_filtered_and_escapes_formulas(self, auditor: Browser) -> None:
         append(MAYA, "lookup.correct", subject_label="=1+1", changes={"label": ["Acne", "Acme"]})
         append(MAYA, "lookup.add", subject_label="Another")
         answer = auditor.get("/audit/export/?q=1%2B1")
@@ -213,13 +209,13 @@ class TestExport:
         assert json.loads(rows[0]["Changes"]) == {"label": ["Acne", "Acme"]}
         assert rows[0]["Hash"] == Entry.objects.get(subject_label="=1+1").hash
 
-    def test_json_lines_hold_one_entry_each(self, auditor: Browser) -> None:
+    def test_each_json_line_is_one_entry(self, auditor: Browser) -> None:
         append(MAYA, "lookup.add", subject_label="Ünder")
         answer = auditor.get("/audit/export/?format=jsonl&q=Ünder")
         assert answer["Content-Type"] == "application/jsonl"
         assert json.loads(text(answer))["Object name"] == "Ünder"
 
-    def test_the_export_is_an_entry_with_its_filters_and_rows(self, auditor: Browser) -> None:
+    def test_an_export_is_recorded_with_filters_and_row_count(self, auditor: Browser) -> None:
         append(MAYA, "lookup.add", subject_label="One")
         text(auditor.get("/audit/export/?q=One&when=all"))
         entry = Entry.objects.get(action="audit.export")
@@ -231,14 +227,12 @@ class TestExport:
 
 class TestHistory:
     @pytest.mark.parametrize("uuid", ["547-09-1049", "547091049", "nobody"])
-    def test_what_is_not_on_file_has_none_and_is_not_recorded(self, viewer: Browser, uuid: str) -> None:
+    def test_unknown_records_have_no_history(self, viewer: Browser, uuid: str) -> None:
         for kind in ("borrower", "loan", "anything"):
             assert viewer.get(f"/audit/history/{kind}/{uuid}/").status_code == 404
         assert not Entry.objects.filter(subject_uuid=uuid).exists()
 
-    def test_a_record_has_its_own_and_a_borrower_that_of_everything(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_a_borrowers_history_includes_its_loans(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service)
         about = {"subject_kind": "loan", "subject_uuid": "l-1", "borrower_uuid": owner.uuid}
         append(MAYA, "lookup.correct", subject_label="that loan", **about)
@@ -254,7 +248,7 @@ class TestHistory:
         assert "that borrower" in borrower
         assert "/audit/?request" not in loan
 
-    def test_every_page_of_a_record_has_one(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_every_account_page_has_a_history(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service)
         loan, line = given.loan(portal_service, owner), given.line(portal_service, owner)
         application = given.account(Kind.APPLICATION, owner, "a-1")

@@ -1,4 +1,4 @@
-"""Whatever is written into the audit trail reads as a sentence: no action stands there as its code."""
+"""Each action in the audit trail reads as a sentence, without its code."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from portal.audit.models import Entry
 from portal.audit.reading import sentence
 from portal.settings import BASE_DIR
 
-# What writes an entry, and the helpers of areas that pass an action on to it.
+# Functions that write an entry, and helpers that pass an action to them.
 WRITERS = {"append", "log_view", "_record_credential", "note", "_note", "_record", "_factor"}
 ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
 WRITES = {
@@ -18,11 +18,11 @@ WRITES = {
     "borrowers.update_key_person",
     "applications.submit",
 }
-OF_LISTS = {f"{area}.{verb}" for area in ("loans", "credit_lines") for verb in ("export", "refresh")}
+LIST_ACTIONS = {f"{area}.{verb}" for area in ("loans", "credit_lines") for verb in ("export", "refresh")}
 
 
-def written() -> Iterator[str]:
-    """Each action that stands in the code where an entry is written."""
+def find_actions() -> Iterator[str]:
+    """Find the actions in the code that writes entries."""
     for file in (BASE_DIR / "portal").rglob("*.py"):
         for call in ast.walk(ast.parse(file.read_text())):
             if (
@@ -36,7 +36,7 @@ def written() -> Iterator[str]:
 
 
 def test_every_action_has_a_sentence() -> None:
-    actions = {*written(), *OF_LISTS, *WRITES}
+    actions = {*find_actions(), *LIST_ACTIONS, *WRITES}
     assert len(actions) > 60
     phases = {action: [Entry.Phase.EVENT] for action in actions} | {
         action: [Entry.Phase.ATTEMPT, Entry.Phase.OUTCOME] for action in WRITES
@@ -45,12 +45,12 @@ def test_every_action_has_a_sentence() -> None:
     assert [one.action for one in entries if one.action in sentence(one)] == []
 
 
-def test_every_act_that_is_refused_is_named_in_words() -> None:
+def test_every_refused_act_has_a_name() -> None:
     refused = [Entry(action="accounts.refused", subject_label=act) for act in ACTS]
     assert [one.subject_label for one in refused if one.subject_label in sentence(one)] == []
 
 
-def test_what_an_act_is_about_fits_its_sentence() -> None:
+def test_labels_fit_their_sentences() -> None:
     for action, label, words in (
         ("applications.submit", "Application for $5.00 of Bob's", "sent application for $5.00 of Bob's"),
         ("notes.add", "Loan of $5.00", "added a note to loan of $5.00"),

@@ -1,4 +1,4 @@
-"""The file that keeps answers: its space is taken beforehand, it is private, and what was cut off is no entry."""
+"""The spool: its space is reserved at startup, it is private, and its entries are saved later."""
 
 import contextlib
 import json
@@ -32,14 +32,14 @@ def file(settings: LazySettings, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("spool", [ANSWERS, VIEWS])
-def test_its_space_is_taken_at_the_start(file: Path, spool: Spool) -> None:
+def test_space_is_reserved_at_startup(file: Path, spool: Spool) -> None:
     found = spool.path.stat()
     assert (found.st_size, found.st_mode & 0o777) == (spool.file_bytes, 0o600)
     assert found.st_blocks * 512 >= spool.file_bytes
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_is_put_is_read_until_it_is_removed(file: Path) -> None:
+def test_entries_are_read_until_removed(file: Path) -> None:
     first, second = ANSWERS.put(ENTRY), ANSWERS.put({"uuid": "x" * 9000})
     assert first
     assert second
@@ -48,13 +48,13 @@ def test_what_is_put_is_read_until_it_is_removed(file: Path) -> None:
     ANSWERS.remove(first)
     assert [ticket for ticket, _ in ANSWERS.entries()] == [second]
     third = ANSWERS.put({"uuid": "third"})
-    ANSWERS.remove(first)  # Its place is another's now.
+    ANSWERS.remove(first)  # The third entry has its place now.
     assert third
     assert [entry["uuid"] for _, entry in ANSWERS.entries()] == ["third", "x" * 9000]
     assert file.stat().st_size == ANSWERS.file_bytes
 
 
-def test_what_was_cut_off_is_passed_over(file: Path) -> None:
+def test_damaged_entries_are_skipped(file: Path) -> None:
     ticket = ANSWERS.put({"uuid": "x" * 9000})
     assert ticket
     with file.open("r+b") as writable:
@@ -65,7 +65,7 @@ def test_what_was_cut_off_is_passed_over(file: Path) -> None:
     assert len(ANSWERS.entries()) == 1
 
 
-def test_what_has_no_room_leaves_its_short_form_and_then_nothing(file: Path) -> None:
+def test_a_full_spool_stores_short_forms(file: Path) -> None:
     while ANSWERS.put({"body": "x" * 60_000}):
         pass
     assert ANSWERS.put({"body": "x" * 60_000}, {"uuid": "short"})
@@ -75,7 +75,7 @@ def test_what_has_no_room_leaves_its_short_form_and_then_nothing(file: Path) -> 
     assert file.stat().st_size == ANSWERS.file_bytes
 
 
-def test_several_write_at_once(file: Path) -> None:
+def test_concurrent_writes_lose_no_entry(file: Path) -> None:
     def write(number: int) -> None:
         for one in range(10):
             ticket = ANSWERS.put({"uuid": f"{number}-{one}", "body": "x" * 5000})
@@ -92,7 +92,7 @@ def test_several_write_at_once(file: Path) -> None:
     }
 
 
-def test_nothing_sensitive_waits_in_it(
+def test_the_spool_holds_no_secrets(
     servicer: Browser, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     settings.APPROVAL_ACTS = []
@@ -108,7 +108,7 @@ def test_nothing_sensitive_waits_in_it(
     assert [secret for secret in secrets if secret.encode() in text] == []
 
 
-def test_without_a_file_one_line_goes_to_stderr_and_the_page_shows_the_uuid(
+def test_without_a_file_stderr_and_the_page_show_the_id(
     servicer: Browser,
     portal_service: Sandbox,
     settings: LazySettings,
@@ -123,16 +123,16 @@ def test_without_a_file_one_line_goes_to_stderr_and_the_page_shows_the_uuid(
     assert "Done at the service, not saved here yet" in page.content.decode()
     assert borrower.uuid in page.content.decode()
     lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
-    told = json.loads(lines[-1])
-    assert (told["uuid"], told["state"], told["operation"]) == (
+    logged = json.loads(lines[-1])
+    assert (logged["uuid"], logged["state"], logged["operation"]) == (
         borrower.uuid,
         "confirmed",
         "borrowers.update",
     )
-    assert told["intent_id"] == str(WriteIntent.objects.get().pk)
+    assert logged["intent_id"] == str(WriteIntent.objects.get().pk)
 
 
-def test_the_page_shows_the_uuid_even_if_stderr_takes_nothing(
+def test_the_page_shows_the_id_even_if_stderr_fails(
     servicer: Browser, portal_service: Sandbox, settings: LazySettings, tmp_path: Path
 ) -> None:
     (tmp_path / "spool").write_text("in the way")
@@ -149,7 +149,7 @@ def test_the_page_shows_the_uuid_even_if_stderr_takes_nothing(
     assert borrower.uuid in page.content.decode()
 
 
-def test_an_entry_without_its_write_waits_and_stops_no_other(
+def test_an_entry_without_its_write_blocks_no_other(
     servicer: Browser, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
@@ -163,7 +163,7 @@ def test_an_entry_without_its_write_waits_and_stops_no_other(
     assert (WriteIntent.objects.get().state, RemoteCall.objects.count()) == ("confirmed", 1)
 
 
-def test_an_operator_discards_what_belongs_to_another_database_and_says_why(
+def test_an_operator_discards_an_entry_with_a_reason(
     servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
     databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
@@ -181,14 +181,14 @@ def test_an_operator_discards_what_belongs_to_another_database_and_says_why(
     with contextlib.suppress(CommandError):
         call_command("doctor", discard=missing, reason="Restored the backup of Sunday")
     assert "No responses are waiting to be saved." in capsys.readouterr().out
-    left = Entry.objects.get(action="audit.discard_answer")
-    assert (left.subject_uuid, left.reason) == (borrower.uuid, "Restored the backup of Sunday")
-    assert (left.detail["write"], left.detail["state"]) == (missing, "confirmed")
+    discarded = Entry.objects.get(action="audit.discard_answer")
+    assert (discarded.subject_uuid, discarded.reason) == (borrower.uuid, "Restored the backup of Sunday")
+    assert (discarded.detail["write"], discarded.detail["state"]) == (missing, "confirmed")
     assert ANSWERS.entries() == []
     call_command("verify_audit", verbosity=0)
 
 
-def test_the_short_form_still_says_what_was_made(servicer: Browser, portal_service: Sandbox) -> None:
+def test_a_short_form_restores_the_record(servicer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     databases.fill_the_disk("registry_record")
     typed = {"submit_id": str(uuid4()), "amount": "25,170.00", "confirmed": "yes"}
@@ -204,18 +204,18 @@ def test_the_short_form_still_says_what_was_made(servicer: Browser, portal_servi
 
 
 @pytest.mark.parametrize("command", ["doctor", "work"])
-def test_commands_record_what_waits(
+def test_commands_save_waiting_responses(
     servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
     Editor(servicer, given.borrower(portal_service)).send(email="new@bakery.example")
     databases.free_the_disk("audit_entry")
-    with contextlib.suppress(CommandError):  # The doctor finds fault with a local start.
+    with contextlib.suppress(CommandError):  # The doctor rejects local settings.
         call_command(command, **({"batch": True} if command == "work" else {}))
     assert (WriteIntent.objects.get().state, ANSWERS.entries()) == ("confirmed", [])
 
 
-def test_the_doctor_says_what_cannot_be_recorded(
+def test_the_doctor_reports_responses_it_cannot_save(
     servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
     databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")

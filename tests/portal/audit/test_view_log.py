@@ -1,4 +1,4 @@
-"""Every address that shows a borrower or a key person leaves an entry, whoever asks and however."""
+"""Every URL that shows a borrower or a key person records a view in the audit trail."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -104,7 +104,7 @@ LISTS: dict[str, str] = {
     "repayments:index": "repayments.index",
     "documents:batch": "summaries.index",
 }
-"""Lists and searches, with the action of their entry: query and count, no names."""
+"""Lists and searches, with the action of their entry, which has the query and the count but no names."""
 
 FILES: dict[str, str] = {
     "admin:audit_entry_export": "audit.export",
@@ -133,9 +133,9 @@ FILES: dict[str, str] = {
     "documents:offer_sheet_pdf": "summaries.print",
     "documents:statement_of_account_pdf": "summaries.print",
 }
-"""Files, each of them an entry however soon after the last."""
+"""Files, with the action of their entry; every download is recorded, however soon after the last."""
 
-# --- What shows neither ---
+# --- URLs that show neither ---
 
 UNRECORDED: dict[str, frozenset[str]] = {
     "acts that show no page of their own": frozenset(
@@ -190,32 +190,32 @@ UNRECORDED: dict[str, frozenset[str]] = {
         }
     ),
 }  # fmt: skip
-"""Names of addresses by the reason for which nobody is recorded there."""
+"""Names of URLs that record no view, grouped by the reason."""
 
 ACTIONS = PAGES | FILES | LISTS
-# Where the entry is looked for by the test that makes such a file.
+# These files are created and tested elsewhere.
 ELSEWHERE = {
     "documents:batch_download": "tests/portal/documents/test_batch.py",
     "documents:long_download": "tests/portal/documents/test_long.py",
 }
 
 
-def names(patterns: Any = None, namespace: str = "") -> list[str]:
-    """The names of all addresses; those without one only lead elsewhere."""
+def url_names(patterns: Any = None, namespace: str = "") -> list[str]:
+    """Return the names of all URLs; those without a name only redirect."""
     found = []
     for pattern in patterns if patterns is not None else get_resolver("portal.urls").url_patterns:
         if isinstance(pattern, URLResolver):
             inner = f"{pattern.namespace}:" if pattern.namespace else ""
-            found += names(pattern.url_patterns, namespace + inner)
+            found += url_names(pattern.url_patterns, namespace + inner)
         elif pattern.name:
             found.append(namespace + pattern.name)
     return found
 
 
-def test_every_address_is_in_one_of_the_two_columns() -> None:
-    columns = [*PAGES, *LISTS, *FILES, *(name for group in UNRECORDED.values() for name in group)]
-    # The samples exist in local use only.
-    assert sorted(columns) == sorted({*names(), "ui:components"})
+def test_every_url_is_classified() -> None:
+    classified = [*PAGES, *LISTS, *FILES, *(name for group in UNRECORDED.values() for name in group)]
+    # The component page exists only in local use.
+    assert sorted(classified) == sorted({*url_names(), "ui:components"})
 
 
 @pytest.fixture
@@ -232,8 +232,8 @@ def borrower(portal_service: Sandbox) -> Record:
 def places(
     portal_service: Sandbox, supervisor: Browser, borrower: Record, settings: LazySettings
 ) -> dict[str, str]:
-    """For each name of the first column an address that shows something."""
-    settings.DEBUG = True  # Documents may come from this machine.
+    """Return an address with content for each recorded URL name."""
+    settings.DEBUG = True  # Allows documents from this machine.
     documents._fetcher.cache_clear()
     world, own = portal_service.world, borrower.get_absolute_url()
     person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower.uuid)[0]
@@ -374,7 +374,7 @@ def places(
 
 
 def entries_of(browser: Browser, address: str, **extra: Any) -> list[Entry]:
-    """The entries that one request leaves, as if nobody had looked for a while."""
+    """Return the entries that one request adds when there was no recent view."""
     for one in RecordView.objects.all():
         RecordView.objects.filter(pk=one.pk).update(first_at="2026-01-01T00:00Z")
     start = Entry.objects.latest("id").pk
@@ -385,7 +385,7 @@ def entries_of(browser: Browser, address: str, **extra: Any) -> list[Entry]:
     return list(Entry.objects.filter(pk__gt=start).order_by("id"))
 
 
-def test_every_page_list_and_file_leaves_its_entry(
+def test_every_page_list_and_file_is_recorded(
     places: dict[str, str], supervisor: Browser, borrower: Record
 ) -> None:
     assert set(places) | set(ELSEWHERE) == set(ACTIONS)
@@ -399,15 +399,15 @@ def test_every_page_list_and_file_leaves_its_entry(
         text = f"{entry.subject_label} {entry.detail}"
         if name in LISTS and (set(entry.detail) != {"query", "count"} or NAME in text):
             wrong.append((name, entry.detail))
-        if name in PAGES and not entry.borrower_uuid and name not in NOBODYS:
+        if name in PAGES and not entry.borrower_uuid and name not in WITHOUT_BORROWER:
             wrong.append((name, "no borrower"))
         if entry.action in sentence(entry):
             wrong.append((name, sentence(entry)))
     assert wrong == []
 
 
-# Drafts have no borrower yet, and these messages none that is known.
-NOBODYS = {"borrowers:draft", "messaging:detail", "messaging:link", "messaging:note"}
+# Drafts have no borrower yet, and the borrower of these messages is unknown.
+WITHOUT_BORROWER = {"borrowers:draft", "messaging:detail", "messaging:link", "messaging:note"}
 PARTS = {
     "borrowers:detail": ("borrower-tab", "position"),
     "loans:detail": ("loan", "loan-schedule", "loan-repayments"),
@@ -425,53 +425,49 @@ PARTS = {
 }
 
 
-def test_a_part_that_is_asked_for_alone_leaves_it_too(places: dict[str, str], supervisor: Browser) -> None:
-    asked = [(name, part) for name, parts in PARTS.items() for part in parts]
-    silent = [
+def test_a_panel_requested_alone_is_recorded(places: dict[str, str], supervisor: Browser) -> None:
+    targets = [(name, part) for name, parts in PARTS.items() for part in parts]
+    unrecorded = [
         (name, part)
-        for name, part in asked
+        for name, part in targets
         if ACTIONS[name]
         not in {
             one.action
             for one in entries_of(supervisor, places[name], headers=htmx(part) | {"X-Background": "1"})
         }
     ]
-    assert silent == []
+    assert unrecorded == []
 
 
-def test_the_parts_of_a_page_are_no_looks_of_their_own(
+def test_panels_of_a_page_add_no_views(
     portal_service: Sandbox, supervisor: Browser, borrower: Record
 ) -> None:
     loan = given.loan(portal_service, borrower)
     supervisor.get(loan.get_absolute_url())
     for part in ("loan", "loan-schedule", "loan-repayments"):
         panel(supervisor, loan.get_absolute_url(), part)
-    look = RecordView.objects.get(subject_uuid=loan.uuid)
-    assert (look.count, look.entry.action) == (1, "loans.detail")
+    view = RecordView.objects.get(subject_uuid=loan.uuid)
+    assert (view.count, view.entry.action) == (1, "loans.detail")
 
 
-def test_a_search_is_recorded_with_its_words_and_how_many_match(
-    supervisor: Browser, borrower: Record
-) -> None:
+def test_a_search_is_recorded_with_its_query_and_count(supervisor: Browser, borrower: Record) -> None:
     for _ in range(2):
         supervisor.get("/search/?q=harbor")
-    look = RecordView.objects.get(entry__action="lookup.index")
-    assert (look.count, look.entry.detail["query"]) == (2, {"q": "harbor"})
-    assert look.entry.detail["count"] >= 1
+    view = RecordView.objects.get(entry__action="lookup.index")
+    assert (view.count, view.entry.detail["query"]) == (2, {"q": "harbor"})
+    assert view.entry.detail["count"] >= 1
 
 
-def test_suggestions_are_counted_for_each_session(supervisor: Browser, borrower: Record) -> None:
+def test_suggestions_are_counted_per_session(supervisor: Browser, borrower: Record) -> None:
     for typed in ("h", "ha", "har"):
         supervisor.get(f"/search/?q={typed}", headers=htmx("suggestions"))
     browser_of(Role.SUPERVISOR).get("/search/?q=harbor", headers=htmx("suggestions"))
-    looks = RecordView.objects.filter(entry__action="lookup.suggest").order_by("id")
-    assert [look.count for look in looks] == [3, 1]
-    assert "har" not in str([look.entry.detail for look in looks])
+    views = RecordView.objects.filter(entry__action="lookup.suggest").order_by("id")
+    assert [view.count for view in views] == [3, 1]
+    assert "har" not in str([view.entry.detail for view in views])
 
 
-def test_records_like_a_new_borrower_are_counted_like_suggestions(
-    supervisor: Browser, borrower: Record
-) -> None:
+def test_similar_borrowers_are_counted_like_suggestions(supervisor: Browser, borrower: Record) -> None:
     wizard = Wizard(supervisor)
     wizard.fill(first_name="Another Name LLC", email="unknown@unknown.example")
     suggested = RecordView.objects.filter(entry__action="lookup.suggest")
@@ -486,7 +482,7 @@ def test_records_like_a_new_borrower_are_counted_like_suggestions(
 @pytest.mark.parametrize(
     "query", ["q=%00&%00=x", "&".join(f"n{number}=x" for number in range(200)), "q=" + "x" * 5000]
 )
-def test_no_query_is_too_odd_to_be_recorded(supervisor: Browser, query: str) -> None:
+def test_odd_queries_are_recorded(supervisor: Browser, query: str) -> None:
     assert supervisor.get(f"/loans/?{query}").status_code == 200
     detail = Entry.objects.get(action="loans.index").detail
     assert len(str(detail)) < 10_000

@@ -1,4 +1,4 @@
-"""A service with messages, in each way in which its offsets may count."""
+"""Fixtures and helpers for message tests: a service for each offset unit."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,26 +18,26 @@ START = datetime(2026, 11, 3, 18, tzinfo=UTC)
 
 
 def emit(sandbox: Sandbox, count: int, *, at: datetime = START, **choices: Any) -> None:
-    """So many payments that succeeded, a minute after each other; their day has room for 800."""
+    """Add payments that succeeded, a minute apart; up to 800 of them are on the same day."""
     for number in range(count):
         payload = {"uuid": f"p-{number}", "product": "LOC", "amount": 100 + number, "status": "SUCCEEDED"}
         sandbox.world.message("payment.succeeded", payload, at=at + timedelta(minutes=number), **choices)
 
 
-def service_has(sandbox: Sandbox) -> set[str]:
+def service_ids(sandbox: Sandbox) -> set[str]:
     return {message["uuid"] for message in sandbox.world.messages()}
 
 
-def kept() -> list[str]:
+def saved_ids() -> list[str]:
     return list(Message.objects.values_list("uuid", flat=True))
 
 
-# How a service counts is the same on each database.
+# Offset units don't depend on the database.
 @pytest.fixture(params=["pages", "pages-from-1", "rows"] if connection.vendor == "sqlite" else ["pages"])
 def service(
     request: pytest.FixtureRequest, db: None, tmp_path: Path, settings: LazySettings
 ) -> Iterator[Sandbox]:
-    """The portal on a service that counts offsets in each of the three ways."""
+    """Connect the portal to a service, once for each offset unit."""
     with Sandbox(tmp_path / "messages.sqlite3", auth="none", offset=request.param) as sandbox:
         settings.SERVICING_URL, settings.SERVICING_AUTH = sandbox.url, "none"
         gateway.client.cache_clear()

@@ -1,4 +1,4 @@
-"""The explorer: live from the service and from the local copy, with what is true of either."""
+"""The message list: live from the service, and from the saved copy."""
 
 import json
 from datetime import UTC, date, datetime, timedelta
@@ -28,10 +28,10 @@ from tests.portal.messaging.conftest import START, emit
 DAY = timedelta(days=1)
 
 
-def message(sandbox: Sandbox, event: str = "payment.succeeded", day: int = 3, **payload: Any) -> str:
+def add_message(sandbox: Sandbox, event: str = "payment.succeeded", day: int = 3, **payload: Any) -> str:
     at = datetime(2026, 11, day, 18, tzinfo=UTC)
-    told = sandbox.world.message(event, {"uuid": "p-1", "product": "LOC"} | payload, at=at)
-    return str(told["uuid"])
+    created = sandbox.world.message(event, {"uuid": "p-1", "product": "LOC"} | payload, at=at)
+    return str(created["uuid"])
 
 
 def rows(browser: Browser, query: str = "", target: str = "messages") -> HttpResponse:
@@ -42,19 +42,19 @@ def text(browser: Browser, query: str = "") -> str:
     return rows(browser, query).content.decode()
 
 
-def shown(browser: Browser, query: str = "") -> list[str]:
-    """The identifiers in the list, in its order."""
+def list_ids(browser: Browser, query: str = "") -> list[str]:
+    """Return the IDs in the list, in order."""
     return [part.partition('"')[0] for part in text(browser, query).split('data-message="')[1:]]
 
 
 class TestLive:
-    def test_it_shows_what_the_service_keeps(self, viewer: Browser, portal_service: Sandbox) -> None:
-        message(portal_service, amount=310, status="SUCCEEDED")
+    def test_the_list_shows_the_services_messages(self, viewer: Browser, portal_service: Sandbox) -> None:
+        add_message(portal_service, amount=310, status="SUCCEEDED")
         page = viewer.get("/messages/").content.decode()
         for words in ("Payment succeeded", "$310.00", "Succeeded", "1 message", "Live from the service"):
             assert words in page
 
-    def test_filters_go_to_the_service(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_filters_are_sent_to_the_service(self, viewer: Browser, portal_service: Sandbox) -> None:
         rows(viewer, "?start_date=2026-11-02&end_date=2026-11-05&event=payment.failed&limit=50")
         (call,) = portal_service.calls
         assert call.query == {
@@ -64,11 +64,11 @@ class TestLive:
             "limit": "50",
         }
 
-    def test_each_look_costs_one_call(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_each_view_makes_one_call(self, viewer: Browser, portal_service: Sandbox) -> None:
         viewer.get("/messages/")
         assert (len(portal_service.calls), RemoteCall.objects.count()) == (1, 1)
 
-    def test_with_javascript_the_page_waits_for_nobody(
+    def test_with_javascript_the_page_calls_no_service(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         viewer.cookies["js"] = "1"
@@ -77,20 +77,22 @@ class TestLive:
         assert "Loading" in page
         assert portal_service.calls == []
 
-    def test_paging_loses_and_doubles_nothing(self, service: Sandbox) -> None:
+    def test_paging_shows_each_message_once(self, service: Sandbox) -> None:
         emit(service, 130)
         browser, wanted = browser_of(Role.VIEWER), [one["uuid"] for one in service.world.messages()]
         for size in (25, 50, 100):
-            pages = [shown(browser, f"?limit={size}&page={number}") for number in range(1, 130 // size + 2)]
+            pages = [
+                list_ids(browser, f"?limit={size}&page={number}") for number in range(1, 130 // size + 2)
+            ]
             assert [uuid for page in pages for uuid in page] == wanted
 
     @pytest.mark.parametrize(
         "fault", [{"status": 500}, {"html": True}, {"status": 400, "message": "limit is too large"}]
     )
-    def test_a_service_that_fails_is_said_above_the_last_known_messages(
+    def test_a_failure_is_shown_above_the_last_messages(
         self, viewer: Browser, portal_service: Sandbox, fault: dict[str, object]
     ) -> None:
-        uuid = message(portal_service)
+        uuid = add_message(portal_service)
         rows(viewer)
         portal_service.fail_next("messages.list", **fault)
         page = text(viewer)
@@ -99,54 +101,46 @@ class TestLive:
         assert uuid in page
         assert "No message" not in page
 
-    def test_without_scripts_a_silent_service_is_not_waited_for(
+    def test_without_javascript_a_slow_service_is_not_awaited(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        uuid = message(portal_service)
+        uuid = add_message(portal_service)
         rows(viewer)
-        later = message(portal_service)
+        later = add_message(portal_service)
         portal_service.fail_next("messages.list", delay=2)
         page = viewer.get("/messages/").content.decode()
         assert "Messages couldn’t be loaded" in page
         assert (uuid in page, later in page) == (True, False)
 
-    def test_nothing_matches_and_nothing_yet_are_two_things(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_an_empty_list_differs_from_no_matches(self, viewer: Browser, portal_service: Sandbox) -> None:
         assert "No messages yet" in text(viewer)
         assert "No messages match" in text(viewer, "?event=payment.failed")
 
-    def test_the_filter_names_an_event_as_the_list_does(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_the_filter_shows_event_labels(self, viewer: Browser, portal_service: Sandbox) -> None:
         page = " ".join(viewer.get("/messages/?event=payment.failed_after_success").content.decode().split())
         assert "Event: Payment returned after posting</summary>" in page
         assert '<span title="payment.failed_after_success">Payment returned after posting</span>' in page
         chips = page.partition('aria-label="Active filters"')[2]
         assert "Event: Payment returned after posting" in chips.partition("</div>")[0]
 
-    def test_a_burst_of_one_kind_is_one_row_that_opens(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_a_burst_of_one_event_is_one_row(self, viewer: Browser, portal_service: Sandbox) -> None:
         uuids = [
-            message(portal_service, day=4),
-            *[message(portal_service, "loan.frozen", day=2) for _ in range(3)],
+            add_message(portal_service, day=4),
+            *[add_message(portal_service, "loan.frozen", day=2) for _ in range(3)],
         ]
         emit(portal_service, 12)
         page = text(viewer)
         assert "12 payments succeeded</span>, 1:00 PM – 1:11 PM" in " ".join(page.split())
         assert 'title="1:11:00 PM">1:11 PM</a>' in page
         assert (page.count("<details>"), "loans frozen" in page) == (1, False)
-        assert len(shown(viewer)) == 16
-        inside = shown(viewer)[5]
+        assert len(list_ids(viewer)) == 16
+        inside = list_ids(viewer)[5]
         assert inside not in uuids
         assert "<details open>" in text(viewer, f"?source=copy&message={inside}")
         assert "<details open>" not in text(viewer, f"?source=copy&message={uuids[0]}")
 
-    def test_an_event_never_seen_before_is_offered_once_it_was_seen(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
-        message(portal_service, "loan.frozen")
+    def test_a_new_event_becomes_a_filter_option(self, viewer: Browser, portal_service: Sandbox) -> None:
+        add_message(portal_service, "loan.frozen")
         assert 'value="loan.frozen"' in text(viewer)
 
 
@@ -175,34 +169,32 @@ class TestBadInput:
             ("order=sideways", "not one of the available choices"),
         ],
     )
-    def test_the_reason_stands_at_the_field_and_the_list_is_kept(
+    def test_an_invalid_filter_shows_its_reason_and_the_list(
         self, viewer: Browser, portal_service: Sandbox, query: str, reason: str
     ) -> None:
-        uuid = message(portal_service, amount=310)
+        uuid = add_message(portal_service, amount=310)
         rows(viewer)
         answer = rows(viewer, f"?{query}")
         assert (answer.status_code, uuid in answer.content.decode()) == (422, True)
         assert reason in answer.content.decode()
 
     @pytest.mark.parametrize("query", ["least=ten", "q=ab", "start_time=10:00", "borrower=Nobody+at+all"])
-    def test_the_field_itself_says_that_it_is_wrong(
-        self, viewer: Browser, portal_service: Sandbox, query: str
-    ) -> None:
+    def test_an_invalid_field_is_marked(self, viewer: Browser, portal_service: Sandbox, query: str) -> None:
         assert 'aria-invalid="true"' not in text(viewer)
         assert 'aria-invalid="true"' in viewer.get(f"/messages/?{query}").content.decode()
 
     @pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 30, "beyond_x", "before_5", "beyond_" + "9" * 30])
     @pytest.mark.parametrize("source", ["", "copy"])
-    def test_a_place_that_cannot_be_is_no_error(
+    def test_an_invalid_page_is_no_error(
         self, viewer: Browser, portal_service: Sandbox, source: str, page: str
     ) -> None:
-        message(portal_service)
+        add_message(portal_service)
         assert rows(viewer, f"?source={source}&page={page}").status_code == 200
 
 
 class TestCopy:
     @pytest.fixture(autouse=True)
-    def _kept(self, portal_service: Sandbox) -> None:
+    def _synced(self, portal_service: Sandbox) -> None:
         statuses = ("SUCCEEDED", "FAILED", "SCHEDULED")
         for number in range(40):
             portal_service.world.message(
@@ -238,36 +230,36 @@ class TestCopy:
             ),
         ],
     )
-    def test_every_filter_finds_what_the_service_has(
+    def test_each_filter_matches_the_service(
         self, viewer: Browser, portal_service: Sandbox, query: str, keeps: Any
     ) -> None:
         wanted = [one["uuid"] for one in portal_service.world.messages() if keeps(one)]
         assert wanted
-        assert shown(viewer, f"?{query}&limit=50") == wanted
-        assert shown(viewer, f"?{query}&limit=50&order=oldest") == wanted[::-1]
+        assert list_ids(viewer, f"?{query}&limit=50") == wanted
+        assert list_ids(viewer, f"?{query}&limit=50&order=oldest") == wanted[::-1]
 
-    def test_pages_forth_and_back_lose_and_double_nothing(
+    def test_paging_forward_and_back_shows_each_message_once(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         wanted = [one["uuid"] for one in portal_service.world.messages()]
         first = rows(viewer, "?source=copy")
-        forth = next_link(first.content.decode(), "next")
-        second = rows(viewer, forth)
-        assert shown(viewer, "?source=copy") + shown(viewer, forth) == wanted
+        second_query = parse_page_link(first.content.decode(), "next")
+        second = rows(viewer, second_query)
+        assert list_ids(viewer, "?source=copy") + list_ids(viewer, second_query) == wanted
         assert "26 to 40 of 40" in second.content.decode()
-        assert shown(viewer, next_link(second.content.decode(), "prev")) == wanted[:25]
+        assert list_ids(viewer, parse_page_link(second.content.decode(), "prev")) == wanted[:25]
 
-    def test_the_line_says_who_filtered_what(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_the_summary_says_where_each_filter_ran(self, viewer: Browser, portal_service: Sandbox) -> None:
         Message.objects.filter(uuid=portal_service.world.messages()[3]["uuid"]).delete()
         page = viewer.get("/messages/?start_date=2026-01-01&status=FAILED").content.decode()
-        honest = " ".join(page.partition('class="sd-honest"')[2].partition("</section>")[0].split())
-        assert "The service filtered by date: <b>40</b> found; <b>39</b> saved here" in honest
-        assert "1 are missing" in honest
-        assert "We filtered the local copy by message status: <b>10</b> match" in honest
+        summary = " ".join(page.partition('class="sd-honest"')[2].partition("</section>")[0].split())
+        assert "The service filtered by date: <b>40</b> found; <b>39</b> saved here" in summary
+        assert "1 are missing" in summary
+        assert "We filtered the local copy by message status: <b>10</b> match" in summary
         assert 'class="sd-chip"' in page
         assert 'class="sd-chip sd-chip-here"' in page
 
-    def test_a_page_takes_at_most_twelve_statements(
+    def test_a_page_runs_at_most_twelve_queries(
         self,
         viewer: Browser,
         portal_service: Sandbox,
@@ -287,18 +279,20 @@ class TestCopy:
             page = viewer.get("/messages/?source=copy").content.decode()
         assert page.count(str(owner)) == 2
         Record.objects.filter(pk=owner.pk).update(label="")
-        assert text(viewer, "?source=copy").count(owner.uuid) == 2  # On file, although a file gave no name.
+        assert (
+            text(viewer, "?source=copy").count(owner.uuid) == 2
+        )  # On file without a name, as after an import.
 
-    def test_a_word_is_found_in_values_alone(self, viewer: Browser, portal_service: Sandbox) -> None:
-        """Search texts hold digests too, of which a short word is easily a part."""
+    def test_search_ignores_digests(self, viewer: Browser, portal_service: Sandbox) -> None:
+        """A search text also holds digests, in which a short word is easily found."""
         values, *digests = Message.objects.earliest("id").search_text.split(DIGEST_MARK)
         part = next(digest[1:4] for digest in digests if digest[1:4] not in values)
         found = [
             one.uuid for one in Message.objects.all() if part in one.search_text.partition(DIGEST_MARK)[0]
         ]
-        assert sorted(shown(viewer, f"?q={part}")) == sorted(found)
+        assert sorted(list_ids(viewer, f"?q={part}")) == sorted(found)
 
-    def test_what_was_not_looked_at_is_said(
+    def test_an_incomplete_search_is_reported(
         self, viewer: Browser, portal_service: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert "40 messages" in text(viewer, "?link=unlinked")
@@ -308,7 +302,7 @@ class TestCopy:
             assert f"Only the {order} 5 messages from these days were searched" in page
             assert "5+ messages" in page
 
-    def test_counts_are_exact_as_far_as_is_counted(
+    def test_counts_are_exact_up_to_the_limit(
         self, viewer: Browser, portal_service: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for most, words in ((21, "20 messages"), (20, "20+ messages")):
@@ -316,22 +310,22 @@ class TestCopy:
                 monkeypatch.setattr(f"portal.messaging.{module}.MAX_COUNTED", most)
             assert f'data-announce="{words}' in text(viewer, "?product=LOAN")
 
-    def test_a_page_behind_the_last_one_is_not_taken_for_an_empty_list(
+    def test_a_page_past_the_end_differs_from_an_empty_list(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         for query in ("?page=9", "?product=LOAN&page=beyond_1_26"):
             assert "This page no longer exists" in text(viewer, query)
 
-    def test_a_day_that_lost_messages_turns_amber(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_a_day_with_missing_messages_turns_amber(self, viewer: Browser, portal_service: Sandbox) -> None:
         query = "?source=copy&start_date=2026-11-01&end_date=2026-11-03"
         assert "sd-bar-missing" not in text(viewer, query)
         day = Day.objects.get(day=date(2026, 11, 2))
         Message.objects.filter(day=day.day).first().delete()
-        cache.clear()  # Without it the days are counted again half a minute later.
+        cache.clear()  # Otherwise the days would be counted again half a minute later.
         assert text(viewer, query).count('class="sd-bar-missing"') == 1
         assert f"{day.claimed} reported, {day.claimed - 1} saved" in text(viewer, query)
 
-    def test_a_day_that_another_host_compared_is_right_within_half_a_minute(
+    def test_a_day_compared_on_another_host_is_updated_in_30_seconds(
         self, viewer: Browser, portal_service: Sandbox, settings: LazySettings
     ) -> None:
         settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
@@ -341,13 +335,13 @@ class TestCopy:
             compared = Day.objects.filter(day=date(2026, 11, 2))
             compared.update(
                 claimed=12, checked_at=timezone.now() - timedelta(hours=1)
-            )  # Its clock is behind.
+            )  # The other host's clock is slow.
             for _ in range(4):
                 clock.shift(timedelta(seconds=10))
                 page = text(viewer, query)
         assert "12 reported" in page
 
-    def test_files_hold_exactly_what_is_filtered(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_exports_match_the_filters(self, viewer: Browser, portal_service: Sandbox) -> None:
         wanted = [one for one in portal_service.world.messages() if one["status"] == "FAILED"]
         lines = viewer.get("/messages/export/?status=FAILED&all=1&format=jsonl").getvalue().decode()
         assert [json.loads(line)["As received"] for line in lines.splitlines()] == json.loads(
@@ -359,19 +353,17 @@ class TestCopy:
         assert entry
         assert entry.detail["rows"] == len(wanted)
 
-    def test_a_message_has_neighbours_in_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_a_message_links_to_its_neighbors(self, viewer: Browser, portal_service: Sandbox) -> None:
         uuids = [one["uuid"] for one in portal_service.world.messages() if one["status"] == "FAILED"]
         page = text(viewer, f"?status=FAILED&message={uuids[1]}").replace("&amp;", "&")
         for key, uuid in (("k", uuids[0]), ("j", uuids[2])):
             link = page.partition(f' data-key="{key}"')[0].rpartition("<a ")[2]
             assert f'href="?status=FAILED&message={uuid}"' in link
 
-    def test_what_arrives_is_counted_and_nothing_moves(
-        self, viewer: Browser, portal_service: Sandbox
-    ) -> None:
+    def test_new_messages_are_counted(self, viewer: Browser, portal_service: Sandbox) -> None:
         since = urlencode({"since": Message.objects.latest("stored_at").stored_at.isoformat()})
-        message(portal_service, "payment.failed", day=20)
-        message(portal_service, "payment.succeeded", day=20)
+        add_message(portal_service, "payment.failed", day=20)
+        add_message(portal_service, "payment.succeeded", day=20)
         assert "2 new, show" in rows(viewer, f"?{since}", "message-news").content.decode()
         assert (
             "1 new, show" in rows(viewer, f"?event=payment.failed&{since}", "message-news").content.decode()
@@ -380,36 +372,36 @@ class TestCopy:
         assert "Not responding" in rows(viewer, f"?{since}", "message-news").content.decode()
 
 
-def link_of(browser: Browser, query: str, rel: str) -> str:
-    """The address of the next or previous page."""
+def read_page_link(browser: Browser, query: str, rel: str) -> str:
+    """Return the address of the next or previous page."""
     page = text(browser, query).replace("&amp;", "&")
     return page.partition(f'rel="{rel}"')[0].rpartition('href="')[2].partition('"')[0]
 
 
-def messages_of(sandbox: Sandbox) -> list[str]:
+def service_ids(sandbox: Sandbox) -> list[str]:
     return [one["uuid"] for one in sandbox.world.messages()]
 
 
-def test_a_list_from_the_copy_stays_there_while_the_service_stops_and_starts(service: Sandbox) -> None:
+def test_paging_the_copy_is_stable_across_an_outage(service: Sandbox) -> None:
     emit(service, 130)
     call_command("sync_messages")
-    browser, wanted = browser_of(Role.VIEWER), messages_of(service)
-    assert shown(browser, "?page=2") == wanted[25:50]
+    browser, wanted = browser_of(Role.VIEWER), service_ids(service)
+    assert list_ids(browser, "?page=2") == wanted[25:50]
     service.stop()
-    assert shown(browser, "?page=2") == wanted[25:50]
-    next_page, previous = (link_of(browser, "?page=2", rel) for rel in ("next", "prev"))
-    assert shown(browser, next_page) == wanted[50:75]
+    assert list_ids(browser, "?page=2") == wanted[25:50]
+    next_page, previous = (read_page_link(browser, "?page=2", rel) for rel in ("next", "prev"))
+    assert list_ids(browser, next_page) == wanted[50:75]
     beside = text(browser, "?page=2").partition(f'data-message="{wanted[30]}"')[2].partition('hx-get="')[2]
     service.start()
-    Outage.objects.all().delete()  # The pause after several failed tries is over.
+    Outage.objects.all().delete()  # Ends the pause after several failed tries.
     emit(service, 7, at=START + DAY)
-    Message.objects.filter(uuid__in=messages_of(service)[:7]).delete()
-    assert shown(browser, next_page) == wanted[50:75]
-    assert shown(browser, previous) == wanted[:25]
-    assert shown(browser, link_of(browser, next_page, "next")) == wanted[75:100]
+    Message.objects.filter(uuid__in=service_ids(service)[:7]).delete()
+    assert list_ids(browser, next_page) == wanted[50:75]
+    assert list_ids(browser, previous) == wanted[:25]
+    assert list_ids(browser, read_page_link(browser, next_page, "next")) == wanted[75:100]
     address = beside.partition('"')[0].replace("&amp;", "&")
-    assert (shown(browser, address), "page=2" in address) == (wanted[25:50], True)
-    assert shown(browser)[:7] == messages_of(service)[:7]
+    assert (list_ids(browser, address), "page=2" in address) == (wanted[25:50], True)
+    assert list_ids(browser)[:7] == service_ids(service)[:7]
 
 
 @pytest.mark.parametrize("service", ["pages"], indirect=True)
@@ -424,29 +416,29 @@ class TestIgnoredFilters:
         names = ["start_date", "end_date", "event"]
         service.fail_next("messages.list", times=None, ignored_parameters=names)
 
-    def test_the_page_says_so_and_filters_here(self, service: Sandbox) -> None:
+    def test_the_portal_applies_ignored_filters(self, service: Sandbox) -> None:
         browser = browser_of(Role.VIEWER)
         wanted = [one["uuid"] for one in service.world.messages() if one["created_at"] < "2026-11-03"]
         query = "?end_date=2026-11-02"
-        assert shown(browser, query) == wanted[:25]
+        assert list_ids(browser, query) == wanted[:25]
         for words in (
             "The service ignores the date filter",
             "<b>61</b> saved messages match",
             "sd-chip-here",
         ):
             assert words in text(browser, query)
-        assert shown(browser, link_of(browser, query, "next")) == wanted[25:50]
+        assert list_ids(browser, read_page_link(browser, query, "next")) == wanted[25:50]
         assert "ignores the date and event filter" in text(browser, f"{query}&event=payment.failed")
-        assert len(shown(browser, f"{query}&event=payment.failed")) == 1
+        assert len(list_ids(browser, f"{query}&event=payment.failed")) == 1
         assert "ignores" not in text(browser)
 
-    def test_a_file_of_all_holds_what_the_filters_leave(self, service: Sandbox) -> None:
+    def test_a_full_export_matches_the_filters(self, service: Sandbox) -> None:
         browser = browser_of(Role.VIEWER)
         for query, number in {"start_date=2026-11-03": 30, "end_date=2026-11-02": 61}.items():
             file = browser.get(f"/messages/export/?{query}&all=1&format=jsonl").getvalue().decode()
             assert file.count("\n") == number
 
-    def test_single_days_are_not_said_to_be_compared(self, service: Sandbox) -> None:
+    def test_days_are_not_marked_as_compared(self, service: Sandbox) -> None:
         Day.objects.all().delete()
         days = "start_date=2026-11-01&end_date=2026-11-02"
         page = browser_of(Role.VIEWER).post(f"/messages/check/?{days}", follow=True)
@@ -455,11 +447,11 @@ class TestIgnoredFilters:
 
 
 @pytest.mark.parametrize("service", ["pages"], indirect=True)
-def test_what_is_gone_at_the_service_is_shown_so(service: Sandbox) -> None:
+def test_messages_gone_at_the_service_are_marked(service: Sandbox) -> None:
     emit(service, 5)
     emit(service, 1, at=START - DAY)
     call_command("sync_messages")
-    lost, *_ = messages_of(service)
+    lost, *_ = service_ids(service)
     service.world.remove_message(lost)
     browser = browser_of(Role.SERVICER)
     days = "start_date=2026-11-02&end_date=2026-11-03"
@@ -472,31 +464,31 @@ def test_what_is_gone_at_the_service_is_shown_so(service: Sandbox) -> None:
     assert page.count("Gone at the service") == 3  # The row, the column of the table, and the filter.
     assert "<b>5</b> reported, <b>5</b> saved; <b>1</b> gone at the service" in page
     assert "Not listed since" in browser.get(f"/messages/{lost}/").content.decode()
-    assert (shown(browser, "?gone=gone"), shown(browser, f"?gone=gone&id={lost}")) == ([lost], [lost])
-    assert shown(browser, "?gone=gone&event=payment.failed") == []
+    assert (list_ids(browser, "?gone=gone"), list_ids(browser, f"?gone=gone&id={lost}")) == ([lost], [lost])
+    assert list_ids(browser, "?gone=gone&event=payment.failed") == []
     assert 'href="?gone=gone"' in browser.get("/messages/").content.decode()
     assert "; 1 gone at the service" in browser.get("/messages/").content.decode()
 
 
-def is_loan(told: dict[str, Any]) -> bool:
-    return bool(told["payload"]["product"] == "LOAN")
+def is_loan(body: dict[str, Any]) -> bool:
+    return bool(body["payload"]["product"] == "LOAN")
 
 
-def next_link(page: str, rel: str) -> str:
+def parse_page_link(page: str, rel: str) -> str:
     foot = page.partition(f'rel="{rel}"')[0].rpartition('href="')[2]
     return foot.partition('"')[0].replace("&amp;", "&")
 
 
 class TestWholeFilesFromTheService:
     @pytest.fixture(autouse=True)
-    def _told(self, portal_service: Sandbox) -> None:
+    def _messages(self, portal_service: Sandbox) -> None:
         emit(portal_service, 250)
 
     @pytest.mark.parametrize(("form", "pieces"), [("csv", 3), ("jsonl", 1)])
-    def test_one_that_breaks_off_says_so_in_its_last_line(
+    def test_an_interrupted_export_ends_with_a_warning(
         self, viewer: Browser, portal_service: Sandbox, form: str, pieces: int
     ) -> None:
-        """The pieces hold the first hundred messages; a CSV file begins with its mark and its head."""
+        """The pieces hold the first hundred messages; a CSV file starts with a BOM and a header."""
         answer = iter(viewer.get(f"/messages/export/?all=1&format={form}"))
         got = b"".join(islice(answer, pieces))
         portal_service.fail_next("messages.list", times=None, status=403)
@@ -504,7 +496,7 @@ class TestWholeFilesFromTheService:
         assert "INCOMPLETE" in last
         assert "This file has 100 of 250 messages" in last
 
-    def test_one_that_is_too_long_comes_from_the_copy(
+    def test_a_large_export_redirects_to_the_copy(
         self, viewer: Browser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("portal.messaging.explorer.MAX_LIVE_EXPORT", 200)
@@ -513,9 +505,7 @@ class TestWholeFilesFromTheService:
         assert "Large exports use the local copy" in answer.content.decode()
 
 
-def test_the_last_24_hours_are_days_for_the_service_and_a_time_here(
-    viewer: Browser, portal_service: Sandbox
-) -> None:
+def test_the_24_hour_link_excludes_older_messages(viewer: Browser, portal_service: Sandbox) -> None:
     now = datetime.now(UTC)
     new, old = (
         portal_service.world.message("payment.failed", {}, at=now - timedelta(hours=hours))["uuid"]
@@ -523,5 +513,5 @@ def test_the_last_24_hours_are_days_for_the_service_and_a_time_here(
     )
     call_command("sync_messages", verbosity=0)
     query = viewer.get("/messages/").content.decode().partition(">24 h<")[0].rpartition('href="')[2]
-    assert shown(viewer, query.partition('"')[0].replace("&amp;", "&")) == [new]
+    assert list_ids(viewer, query.partition('"')[0].replace("&amp;", "&")) == [new]
     assert old in text(viewer)

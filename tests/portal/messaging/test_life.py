@@ -1,4 +1,4 @@
-"""The life of a payment: its lists and its messages in one order, on the repayment, the loan and the message."""
+"""The history of a payment: its repayment data and messages in order, on the repayment and the loan."""
 
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ WORDS = ["Message: scheduled", "Effective", "Message: succeeded", "Message: retu
 
 
 def payment_with_messages(portal_service: Sandbox, *states: str) -> tuple[str, str]:
-    """The address of a loan, and the identifier of its payment, about which the service has told."""
+    """Return the address of a loan and the ID of its payment, with a message for each state."""
     loan = given.loan(portal_service, given.borrower(portal_service))
     payment = portal_service.world.repayment(loan.uuid, status=states[-1], effective_date="2026-10-02")
     for state in states:
@@ -25,25 +25,25 @@ def payment_with_messages(portal_service: Sandbox, *states: str) -> tuple[str, s
     return loan.get_absolute_url(), payment["uuid"]
 
 
-def life_on(browser: Browser, address: str) -> str:
+def read_payment_history(browser: Browser, address: str) -> str:
     page = browser.get(address).content.decode()
     return page.partition("Payment history")[2]
 
 
-def test_three_messages_give_one_ordered_line_on_every_page_of_it(
-    viewer: Browser, portal_service: Sandbox
-) -> None:
+def test_messages_are_shown_in_order(viewer: Browser, portal_service: Sandbox) -> None:
     loan, payment = payment_with_messages(portal_service, *STATES)
     viewer.get(loan)
     for address in (f"/repayments/{payment}/", f"{loan}?payment={payment}"):
-        life = life_on(viewer, address)
-        places = [life.index(word) for word in WORDS]
+        history = read_payment_history(viewer, address)
+        places = [history.index(word) for word in WORDS]
         assert places == sorted(places)
-        assert "time not on file" not in life
-        assert 'href="/messages/' in life
+        assert "time not on file" not in history
+        assert 'href="/messages/' in history
 
 
-def test_a_success_without_a_message_is_a_gap(viewer: Browser, portal_service: Sandbox) -> None:
+def test_a_success_without_a_message_is_shown_without_a_time(
+    viewer: Browser, portal_service: Sandbox
+) -> None:
     loan, payment = payment_with_messages(portal_service, "SCHEDULED", "FAILED_AFTER_SUCCESS")
     viewer.get(loan)
-    assert "Succeeded before; time not on file" in life_on(viewer, f"/repayments/{payment}/")
+    assert "Succeeded before; time not on file" in read_payment_history(viewer, f"/repayments/{payment}/")

@@ -1,4 +1,4 @@
-"""Whose a message is: by what is known of its payment, else by what staff say of its bank account."""
+"""The borrower of a message: known from its payment, or linked by staff to its bank account."""
 
 from django.test import Client as Browser
 
@@ -10,7 +10,7 @@ from tests import given
 ACCOUNT = "bank-1"
 
 
-def payment(portal_service: Sandbox, uuid: str = "p-1") -> str:
+def add_payment_message(portal_service: Sandbox, uuid: str = "p-1") -> str:
     payload = {"uuid": uuid, "status": "SUCCEEDED", "borrower_bank_account_uuid": ACCOUNT}
     return str(portal_service.world.message("payment.succeeded", payload)["uuid"])
 
@@ -19,9 +19,7 @@ def text(browser: Browser, address: str = "/messages/") -> str:
     return browser.get(address).content.decode()
 
 
-def test_a_payment_that_is_known_tells_its_loan_and_borrower(
-    viewer: Browser, portal_service: Sandbox
-) -> None:
+def test_a_known_payment_links_to_its_loan_and_borrower(viewer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service, first_name="Northwind Baking Co LLC"))
     repayment = portal_service.world.repayment(loan.uuid)
     viewer.get(loan.get_absolute_url())
@@ -33,11 +31,9 @@ def test_a_payment_that_is_known_tells_its_loan_and_borrower(
     assert "Northwind Baking Co LLC" in text(viewer, f"/messages/?borrower={loan.borrower_uuid}")
 
 
-def test_a_bank_account_is_remembered_for_every_message_from_it(
-    servicer: Browser, portal_service: Sandbox
-) -> None:
+def test_a_link_applies_to_all_messages_of_a_bank_account(servicer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service, first_name="Cedar Mill Dental PC")
-    message, other = payment(portal_service), payment(portal_service, "p-2")
+    message, other = add_payment_message(portal_service), add_payment_message(portal_service, "p-2")
     assert f'href="/messages/{message}/link/"' in text(servicer)
     answer = servicer.post(f"/messages/{message}/link/", {"borrower": "cedar mill"})
     assert answer.status_code == 303
@@ -47,9 +43,9 @@ def test_a_bank_account_is_remembered_for_every_message_from_it(
     assert (entry.subject_uuid, entry.changes) == (ACCOUNT, {"borrower_uuid": ["", borrower.uuid]})
 
 
-def test_a_link_can_be_taken_away(servicer: Browser, portal_service: Sandbox) -> None:
+def test_a_link_can_be_removed(servicer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
-    message = payment(portal_service)
+    message = add_payment_message(portal_service)
     text(servicer)
     servicer.post(f"/messages/{message}/link/", {"borrower": borrower.uuid})
     servicer.post(f"/messages/{message}/link/", {"borrower": ""})
@@ -59,10 +55,10 @@ def test_a_link_can_be_taken_away(servicer: Browser, portal_service: Sandbox) ->
     assert Entry.objects.filter(action="messaging.link").count() == 2
 
 
-def test_a_name_of_several_is_refused(servicer: Browser, portal_service: Sandbox) -> None:
+def test_an_ambiguous_name_is_rejected(servicer: Browser, portal_service: Sandbox) -> None:
     for name in ("Harbor Bakery LLC", "Harbor Pine LLP"):
         given.borrower(portal_service, first_name=name)
-    message = payment(portal_service)
+    message = add_payment_message(portal_service)
     text(servicer)
     answer = servicer.post(f"/messages/{message}/link/", {"borrower": "harbor"})
     assert answer.status_code == 422
@@ -70,7 +66,7 @@ def test_a_name_of_several_is_refused(servicer: Browser, portal_service: Sandbox
     assert not BankAccount.objects.exists()
 
 
-def test_what_is_known_cannot_be_said_otherwise(servicer: Browser, portal_service: Sandbox) -> None:
+def test_a_known_payment_cannot_be_linked_again(servicer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service))
     repayment = portal_service.world.repayment(loan.uuid)
     servicer.get(loan.get_absolute_url())
@@ -80,18 +76,23 @@ def test_what_is_known_cannot_be_said_otherwise(servicer: Browser, portal_servic
     assert not BankAccount.objects.exists()
 
 
-def test_a_viewer_may_not(viewer: Browser, portal_service: Sandbox) -> None:
-    message = payment(portal_service)
+def test_a_viewer_cannot_link_messages(viewer: Browser, portal_service: Sandbox) -> None:
+    message = add_payment_message(portal_service)
     assert f"/messages/{message}/link/" not in text(viewer)
     assert viewer.post(f"/messages/{message}/link/", {"borrower": "x"}).status_code == 403
 
 
-def test_what_nobody_can_say_the_borrower_of_is_listed(servicer: Browser, portal_service: Sandbox) -> None:
+def test_the_unlinked_filter_finds_messages_without_a_borrower(
+    servicer: Browser, portal_service: Sandbox
+) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service))
     repayment = portal_service.world.repayment(loan.uuid)
     servicer.get(loan.get_absolute_url())
     known = portal_service.world.message("payment.scheduled", repayment)["uuid"]
-    unknown, other = payment(portal_service), portal_service.world.message("user.updated", {})["uuid"]
+    unknown, other = (
+        add_payment_message(portal_service),
+        portal_service.world.message("user.updated", {})["uuid"],
+    )
     assert known in text(servicer)
     page = text(servicer, "/messages/?link=unlinked")
     assert [uuid in page for uuid in (known, unknown, other)] == [False, True, True]
@@ -99,9 +100,9 @@ def test_what_nobody_can_say_the_borrower_of_is_listed(servicer: Browser, portal
     assert "<b>1</b> matches" in text(servicer, "/messages/?link=unlinked")
 
 
-def test_a_note_stands_at_its_message_and_at_the_borrower(servicer: Browser, portal_service: Sandbox) -> None:
+def test_a_note_appears_on_the_message_and_the_borrower(servicer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
-    message = payment(portal_service)
+    message = add_payment_message(portal_service)
     text(servicer)
     servicer.post(f"/messages/{message}/link/", {"borrower": borrower.uuid})
     answer = servicer.post(f"/messages/{message}/note/", {"text": "Called the bank"})

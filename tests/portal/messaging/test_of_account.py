@@ -1,4 +1,4 @@
-"""Messages on the pages of the accounts whose repayments they are about, and of their borrower."""
+"""Messages about repayments on the pages of loans, lines and borrowers."""
 
 import pytest
 from django.test import Client as Browser
@@ -12,7 +12,7 @@ from tests.portal.pages import page, panel
 
 
 @pytest.mark.parametrize("kind", ["loan", "line"])
-def test_a_page_tells_the_messages_about_its_own_repayments(
+def test_account_pages_show_messages_about_their_repayments(
     viewer: Browser, portal_service: Sandbox, kind: str
 ) -> None:
     owner = given.borrower(portal_service)
@@ -23,11 +23,11 @@ def test_a_page_tells_the_messages_about_its_own_repayments(
         panel(viewer, account.get_absolute_url(), f"{kind}-repayments")
     assert 'id="messages-title"' not in page(viewer, one.get_absolute_url())
     read_front(client_for(Actor.system("test")))
-    told = page(viewer, one.get_absolute_url()).partition('id="messages-title"')[2]
-    assert "Payment succeeded" in told
-    assert "$310.00" in told
-    assert "$77.00" not in told
-    assert f'href="/messages/?id={one.uuid}"' in told
+    section = page(viewer, one.get_absolute_url()).partition('id="messages-title"')[2]
+    assert "Payment succeeded" in section
+    assert "$310.00" in section
+    assert "$77.00" not in section
+    assert f'href="/messages/?id={one.uuid}"' in section
     tab = page(viewer, f"/borrowers/{owner.uuid}/?tab=messages").partition('id="messages-title"')[2]
     assert [tab.count(amount) for amount in ("$310.00", "$77.00")] == [1, 1]
     assert f'href="/messages/?borrower={owner.uuid}"' in tab

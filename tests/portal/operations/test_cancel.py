@@ -1,4 +1,4 @@
-"""Taking background work back."""
+"""Canceling background jobs."""
 
 import pytest
 from django.core.management import call_command
@@ -17,25 +17,25 @@ from tests.conftest import browser_of, htmx
 
 @pytest.fixture
 def address(portal_service: Sandbox, servicer: Browser) -> str:
-    """Where the servicer's waiting job is cancelled."""
+    """Return the address that cancels the servicer's waiting job."""
     given.loan(portal_service, given.borrower(portal_service))
     maker = Actor(id=User.objects.get(username="servicer").pk, name="Servicer")
     return f"/jobs/{start_job(refresh_portfolio, by=maker).pk}/cancel/"
 
 
-def test_one_that_waits_never_begins(servicer: Browser, address: str) -> None:
+def test_a_canceled_job_never_starts(servicer: Browser, address: str) -> None:
     assert "Canceled" in servicer.post(address, follow=True).content.decode()
     call_command("work", batch=True)
     assert (Job.objects.get().state, Job.objects.get().attempts) == ("cancelled", 0)
 
 
-def test_in_the_page_its_region_is_swapped(servicer: Browser, address: str) -> None:
+def test_an_htmx_request_returns_the_job_region(servicer: Browser, address: str) -> None:
     region = servicer.post(address, headers=htmx("job")).content.decode()
     assert region.lstrip().startswith('<div class="sd-job" id="job"')
     assert "Canceled" in region
 
 
-def test_a_screen_reader_hears_the_end_and_not_every_poll(servicer: Browser, address: str) -> None:
+def test_only_the_end_is_announced(servicer: Browser, address: str) -> None:
     assert (
         "data-announce"
         not in servicer.get(address.removesuffix("cancel/"), headers=htmx("job")).content.decode()
@@ -44,19 +44,19 @@ def test_a_screen_reader_hears_the_end_and_not_every_poll(servicer: Browser, add
     assert f'data-announce="{refresh_portfolio.label}: Canceled"' in region
 
 
-def test_the_trail_knows_once_who_did_it(servicer: Browser, address: str) -> None:
+def test_a_cancellation_is_recorded_once(servicer: Browser, address: str) -> None:
     for _ in range(2):
         servicer.post(address)
     entry = Entry.objects.get(action="operations.cancel")
     assert (entry.actor_name, entry.subject_label) == ("Servicer (servicer)", refresh_portfolio.label)
 
 
-def test_a_viewer_may_look_and_not_cancel(viewer: Browser, address: str) -> None:
+def test_a_viewer_cannot_cancel_a_job(viewer: Browser, address: str) -> None:
     assert viewer.post(address).status_code == 403
     assert "Cancel</button>" not in viewer.get(address.removesuffix("cancel/")).content.decode()
 
 
-def test_another_servicer_may_not_cancel_it_and_sees_why(portal_service: Sandbox, address: str) -> None:
+def test_another_servicer_cannot_cancel_the_job(portal_service: Sandbox, address: str) -> None:
     Job.objects.update(actor_id=4711)
     browser = browser_of(Role.SERVICER)
     refused = browser.post(address)
@@ -69,8 +69,6 @@ def test_another_servicer_may_not_cancel_it_and_sees_why(portal_service: Sandbox
 
 
 @pytest.mark.parametrize("role", [Role.SUPERVISOR, Role.ADMIN])
-def test_who_looks_after_the_desk_may_cancel_anything(
-    portal_service: Sandbox, address: str, role: Role
-) -> None:
+def test_supervisors_and_admins_can_cancel_any_job(portal_service: Sandbox, address: str, role: Role) -> None:
     browser_of(role).post(address)
     assert Job.objects.get().state == "cancelled"

@@ -1,4 +1,4 @@
-"""Pages travel compressed; what is no page goes as it is."""
+"""Compression of pages and static files."""
 
 import gzip
 
@@ -11,7 +11,7 @@ from servicing.sandbox import Sandbox
 GZIP = {"Accept-Encoding": "gzip"}
 
 
-def test_a_page_travels_compressed_and_says_the_same(viewer: Browser, portal_service: Sandbox) -> None:
+def test_pages_are_compressed(viewer: Browser, portal_service: Sandbox) -> None:
     plain, small = viewer.get("/borrowers/"), viewer.get("/borrowers/", headers=GZIP)
     assert small.headers["Content-Encoding"] == "gzip"
     assert "Accept-Encoding" in small.headers["Vary"]
@@ -19,20 +19,18 @@ def test_a_page_travels_compressed_and_says_the_same(viewer: Browser, portal_ser
     assert b"<h1>Borrowers</h1>" in gzip.decompress(small.content)
 
 
-def test_how_long_a_page_becomes_is_blurred(viewer: Browser, portal_service: Sandbox) -> None:
+def test_the_compressed_length_is_randomized(viewer: Browser, portal_service: Sandbox) -> None:
     lengths = {len(viewer.get("/help/nowhere/", headers=GZIP).content) for _ in range(8)}
     assert len(lengths) > 1
 
 
-def test_a_file_goes_as_it_is(viewer: Browser, portal_service: Sandbox) -> None:
+def test_exports_are_not_compressed(viewer: Browser, portal_service: Sandbox) -> None:
     answer = viewer.get("/borrowers/export/", headers=GZIP)
     assert answer.status_code == 200
     assert "Content-Encoding" not in answer.headers
 
 
-def test_styles_and_scripts_travel_compressed_for_local_use(
-    anonymous: Browser, settings: LazySettings
-) -> None:
+def test_static_files_are_compressed_in_local_use(anonymous: Browser, settings: LazySettings) -> None:
     settings.DEBUG = True
     answer = anonymous.get("/static/css/base.css", headers=GZIP)
     received = b"".join(answer.streaming_content)

@@ -1,4 +1,4 @@
-"""The database is copied while it is at work, lost, and put back; the audit trail of the copy is whole."""
+"""Backing up, restoring and upgrading the database, with its audit trail intact."""
 
 import fcntl
 import gzip
@@ -46,7 +46,7 @@ def run(command: str, *words: object, **options: object) -> str:
 
 @pytest.fixture
 def copy(portal_service: Sandbox, tmp_path: Path) -> Path:
-    """A copy with one borrower and the trail of that moment."""
+    """Create a backup with one borrower and its audit trail."""
     if connection.vendor == "postgresql" and not shutil.which("pg_dump"):
         pytest.skip("pg_dump is not installed")
     given.borrower(portal_service)
@@ -56,7 +56,7 @@ def copy(portal_service: Sandbox, tmp_path: Path) -> Path:
     return file
 
 
-def test_a_schedule_keeps_the_newest_copies_and_touches_nothing_else(copy: Path) -> None:
+def test_a_scheduled_backup_deletes_only_old_backups(copy: Path) -> None:
     folder = copy.parent / "copies"
     with pytest.raises(CommandError, match=r"The folder .* doesn’t exist"):
         run("backup", folder, keep=2)
@@ -64,8 +64,8 @@ def test_a_schedule_keeps_the_newest_copies_and_touches_nothing_else(copy: Path)
     others = [folder / name for name in ("20250101T000000Z.copy.part", "mine.copy", "2025.copy")]
     for file in (*others, folder / "20250101T000000Z.copy", folder / "20250102T000000Z.copy"):
         file.touch()
-    said = run("backup", folder, keep=2)
-    assert f"Deleted: {folder / '20250101T000000Z.copy'}." in said
+    output = run("backup", folder, keep=2)
+    assert f"Deleted: {folder / '20250101T000000Z.copy'}." in output
     dated = sorted(set(folder.iterdir()) - set(others))
     assert (len(dated), dated[0].name) == (2, "20250102T000000Z.copy")
     assert "The backup can be restored." in run("restore", dated[1], check=True)
@@ -76,26 +76,26 @@ def test_a_schedule_keeps_the_newest_copies_and_touches_nothing_else(copy: Path)
     assert len(list(folder.iterdir())) == 5
 
 
-def test_a_copy_stays_after_the_clock_was_set_back(copy: Path) -> None:
+def test_a_new_backup_survives_a_clock_set_back(copy: Path) -> None:
     folder = copy.parent / "copies"
     folder.mkdir()
     early, late, later = (folder / f"{day}T000000Z.copy" for day in (20250101, 20990101, 20990102))
     for file in (early, late, later):
         file.touch()
-    said = run("backup", folder, keep=2)
-    assert [file for file in (late, later) if f"Deleted: {file}." in said] == [late, later]
+    output = run("backup", folder, keep=2)
+    assert [file for file in (late, later) if f"Deleted: {file}." in output] == [late, later]
     assert "The backup can be restored." in run("restore", max(folder.iterdir()), check=True)
     assert (early.exists(), len(list(folder.iterdir()))) == (True, 2)
 
 
-def test_a_folder_where_nothing_can_be_written_is_one_sentence() -> None:
+def test_an_unwritable_folder_is_reported() -> None:
     with pytest.raises(CommandError, match="/proc/copy cannot be written: "):
         run("backup", "/proc/copy")
     with pytest.raises(CommandError, match="a folder"):
         run("backup", ".")
 
 
-def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, portal_service: Sandbox) -> None:
+def test_a_restore_recovers_records_and_the_trail(copy: Path, portal_service: Sandbox) -> None:
     entries = Entry.objects.count()
     Record.objects.all().delete()
     append(Actor.system("test"), "lookup.archive")
@@ -108,14 +108,14 @@ def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, portal_service
         cursor.execute("UPDATE audit_entry SET action = 'x'")
 
 
-def test_each_release_left_a_database_of_both_kinds() -> None:
+def test_each_release_has_a_database_of_both_kinds() -> None:
     released_versions = re.findall(r"(?m)^## \[([\d.]+)\]", (BASE_DIR / "CHANGELOG.md").read_text())
     assert sorted(released_versions) == RELEASES, "Run tests.released.make on SQLite and on PostgreSQL."
     assert all((RELEASED / f"{release}.sqlite3.gz").exists() for release in RELEASES)
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_database_of_each_release_is_brought_to_this_version(
+def test_a_database_of_each_release_can_be_upgraded(
     release: str, tmp_path: Path, portal_service: Sandbox
 ) -> None:
     file = tmp_path / "released"
@@ -129,7 +129,7 @@ def test_a_database_of_each_release_is_brought_to_this_version(
     approval, draft = Approval.objects.get(), Draft.objects.get()
     servicer, supervisor = browser_of(Role.SERVICER), browser_of(Role.SUPERVISOR)
     promise = Promise.objects.first()
-    assert (promise is None) == (release == "0.9.0")  # It had none yet.
+    assert (promise is None) == (release == "0.9.0")  # Version 0.9.0 had no promises.
     for browser, address, word in [
         (servicer, "/borrowers/?q=neil", "O'Neil & Daughters, LLC"),
         (servicer, owner.get_absolute_url(), "Asked for a new schedule."),
@@ -145,7 +145,7 @@ def test_a_database_of_each_release_is_brought_to_this_version(
     assert Job.objects.get().is_open
 
 
-def test_an_upgrade_names_what_another_version_made() -> None:
+def test_an_upgrade_rejects_migrations_of_another_version() -> None:
     databases.run(
         "DELETE FROM django_migrations WHERE app = 'notes'",
         "INSERT INTO django_migrations (app, name, applied) VALUES ('notes', '0007_other', CURRENT_TIMESTAMP)",
@@ -157,7 +157,7 @@ def test_an_upgrade_names_what_another_version_made() -> None:
         run("upgrade", verbosity=0)
 
 
-def test_an_upgrade_that_was_interrupted_between_two_indexes_can_be_repeated() -> None:
+def test_an_interrupted_upgrade_can_be_repeated() -> None:
     databases.run(
         "DELETE FROM django_migrations WHERE app = 'registry' AND name >= '0008'",
         "DROP TABLE registry_sharedcount",
@@ -168,7 +168,7 @@ def test_an_upgrade_that_was_interrupted_between_two_indexes_can_be_repeated() -
         assert "loans_by_amount" in connection.introspection.get_constraints(cursor, Record._meta.db_table)
 
 
-def test_a_copy_is_its_owners_alone_and_takes_no_files_place(copy: Path) -> None:
+def test_a_backup_is_private_and_overwrites_no_file(copy: Path) -> None:
     assert copy.stat().st_mode & 0o777 == 0o600
     with pytest.raises(CommandError, match="File exists"):
         run("backup", copy)
@@ -177,7 +177,7 @@ def test_a_copy_is_its_owners_alone_and_takes_no_files_place(copy: Path) -> None
     assert [file.name for file in copy.parent.iterdir()] == ["copy"]
 
 
-def test_nothing_is_replaced_by_mistake(copy: Path) -> None:
+def test_a_mistaken_restore_changes_nothing(copy: Path) -> None:
     append(Actor.system("test"), "lookup.archive")
     with pytest.raises(CommandError, match="Add --replace"):
         run("restore", copy)
@@ -191,22 +191,22 @@ def test_nothing_is_replaced_by_mistake(copy: Path) -> None:
     assert Entry.objects.filter(action="lookup.archive").exists()
 
 
-def test_a_copy_is_tried_and_nothing_is_changed(copy: Path, portal_service: Sandbox) -> None:
+def test_checking_a_backup_changes_nothing(copy: Path, portal_service: Sandbox) -> None:
     append(Actor.system("test"), "accounts.sign_in")
     before, folder = Entry.objects.count(), set(copy.parent.iterdir())
     with connection.cursor() as cursor:
-        databases_before = names_of_databases(cursor)
-    said = run("restore", copy, check=True)
-    assert said.startswith("The ")
-    assert said.endswith("The backup can be restored. Nothing was changed.\n")
+        databases_before = list_databases(cursor)
+    output = run("restore", copy, check=True)
+    assert output.startswith("The ")
+    assert output.endswith("The backup can be restored. Nothing was changed.\n")
     assert (Entry.objects.count(), set(copy.parent.iterdir())) == (before, folder)
     with connection.cursor() as cursor:
         until(
-            lambda: names_of_databases(cursor) <= databases_before
-        )  # Another test may be trying a copy too.
+            lambda: list_databases(cursor) <= databases_before
+        )  # Another test may be checking a backup too.
 
 
-def test_a_damaged_copy_fails_the_drill(copy: Path) -> None:
+def test_a_damaged_backup_fails_the_check(copy: Path) -> None:
     damaged = copy.with_name("damaged")
     damaged.write_bytes(copy.read_bytes()[:5000])
     with pytest.raises(
@@ -218,8 +218,8 @@ def test_a_damaged_copy_fails_the_drill(copy: Path) -> None:
         run("restore", copy.with_name("nowhere"), check=True)
 
 
-def names_of_databases(cursor: CursorWrapper) -> set[str]:
-    """On SQLite, what is beside the file; on PostgreSQL the databases of trials, for other ones come and go."""
+def list_databases(cursor: CursorWrapper) -> set[str]:
+    """Return the folders beside SQLite's file, or the databases that PostgreSQL has for checks."""
     if connection.vendor == "sqlite":
         beside = Path(connection.settings_dict["NAME"]).parent
         return {one.name for one in beside.iterdir() if one.is_dir()}
@@ -227,7 +227,7 @@ def names_of_databases(cursor: CursorWrapper) -> set[str]:
     return {name for (name,) in cursor.fetchall()}
 
 
-def test_nothing_is_replaced_while_somebody_works(copy: Path, portal_service: Sandbox) -> None:
+def test_a_database_in_use_is_not_replaced(copy: Path, portal_service: Sandbox) -> None:
     append(Actor.system("test"), "lookup.archive")
     with worker(portal_service):
         until(Worker.objects.exists)
@@ -239,7 +239,7 @@ def test_nothing_is_replaced_while_somebody_works(copy: Path, portal_service: Sa
 
 
 @sqlite_only
-def test_it_is_replaced_all_the_same_where_that_is_meant(copy: Path, portal_service: Sandbox) -> None:
+def test_a_database_in_use_is_replaced_on_request(copy: Path, portal_service: Sandbox) -> None:
     with open(f"{connection.settings_dict['NAME']}.in-use", "w") as mark:
         fcntl.flock(mark, fcntl.LOCK_SH)
         assert "The audit trail is intact" in run("restore", copy, replace=True, while_in_use=True)
@@ -247,7 +247,7 @@ def test_it_is_replaced_all_the_same_where_that_is_meant(copy: Path, portal_serv
 
 @pytest.fixture
 def new_database(tmp_path: Path) -> Iterator[str]:
-    """The address of an empty database."""
+    """Create an empty database and yield its URL."""
     if connection.vendor == "sqlite":
         yield f"sqlite:///{tmp_path / 'new.sqlite3'}"
         return
@@ -258,7 +258,7 @@ def new_database(tmp_path: Path) -> Iterator[str]:
         administrator.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
-def test_two_upgrades_at_once_are_one(new_database: str) -> None:
+def test_two_concurrent_upgrades_succeed(new_database: str) -> None:
     environment = os.environ | {"DATABASE_URL": new_database}
     command = [sys.executable, "manage.py", "upgrade", "--verbosity", "0"]
     both = [

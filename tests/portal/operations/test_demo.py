@@ -1,4 +1,4 @@
-"""``manage.py demo``, really run: two servers, a seeded portfolio, staff who can sign in, and data that stay."""
+"""The command ``manage.py demo``: its servers, portfolio, staff accounts and lasting data."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ from portal.operations.management.commands.demo import port_from
 from portal.settings import BASE_DIR
 
 COMMAND = [sys.executable, "manage.py", "demo"]
-# These share a folder.
+# These tests share a folder.
 ONE_WORKER = pytest.mark.xdist_group("demo")
 
 
@@ -42,13 +42,13 @@ def answers(port: int) -> bool:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """A newcomer's: nothing but a folder and two free ports."""
+    """The environment of a first start: an empty folder and two free ports."""
     return environment_in(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def used_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """One in which the demo may have run before."""
+    """An environment in which the demo may have run before."""
     return environment_in(tmp_path_factory.mktemp("demo"))
 
 
@@ -62,18 +62,18 @@ def environment_in(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> Iterator[subprocess.Popen[str]]:
-    """The demo from its greeting on; stopped at the end, whatever happens."""
-    # The tests may run where a hangup is ignored, as under nohup; the demo would inherit that.
+    """Start the demo, wait for its greeting, and stop it after the block."""
+    # Under nohup, the tests ignore a hangup, and the demo would inherit that.
     command = ["env", "--default-signal=HUP,INT", *command]
     demo = subprocess.Popen(command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
-    impatience = threading.Timer(300, demo.terminate)
-    impatience.start()
+    timeout = threading.Timer(300, demo.terminate)
+    timeout.start()
     try:
         assert demo.stdout
         assert any("Ctrl-C stops it" in line for line in demo.stdout), "it never said that it was ready"
         yield demo
     finally:
-        impatience.cancel()
+        timeout.cancel()
         with suppress(ProcessLookupError):
             demo.terminate()
         demo.communicate(timeout=60)
@@ -93,14 +93,14 @@ def failed_calls(environment: dict[str, str]) -> list[Any]:
         return database.execute(calls).fetchall()
 
 
-def stopped(demo: subprocess.Popen[str], number: signal.Signals) -> str:
+def stop(demo: subprocess.Popen[str], number: signal.Signals) -> str:
     demo.send_signal(number)
     return demo.communicate(timeout=120)[0]
 
 
 @contextmanager
 def signed_in(environment: dict[str, str], name: str) -> Iterator[tuple[requests.Session, str]]:
-    """A browser after signing in as the README says, and the portal's address."""
+    """Sign in as the README says, and yield the browser and the portal's address."""
     base = f"http://127.0.0.1:{environment['PORT']}"
     with requests.Session() as browser:
         form = browser.get(f"{base}/sign-in/").text
@@ -111,7 +111,7 @@ def signed_in(environment: dict[str, str], name: str) -> Iterator[tuple[requests
         yield browser, base
 
 
-def known_borrowers(environment: dict[str, str]) -> int:
+def count_borrowers(environment: dict[str, str]) -> int:
     with signed_in(environment, "servicer") as (browser, base):
         found = re.search(r"(\d+) borrowers", browser.get(f"{base}/borrowers/").text)
         assert found
@@ -119,7 +119,7 @@ def known_borrowers(environment: dict[str, str]) -> int:
 
 
 def follow_the_readme(environment: dict[str, str]) -> None:
-    """Open each link of the README into the demo: a form, or a list that leads to a record."""
+    """Open each of the README's links to the demo: a form, or a list that links to a record."""
     links = re.findall(r"\(http://127\.0\.0\.1:8000(/\S+)\)", (BASE_DIR / "README.md").read_text())
     assert len(links) == 5
     with signed_in(environment, "supervisor") as (browser, base):
@@ -132,15 +132,15 @@ def follow_the_readme(environment: dict[str, str]) -> None:
 
 
 def check_work(environment: dict[str, str]) -> None:
-    """What the staff did is on their own pages, and a supervisor has something to decide."""
+    """Check that the staff's pages show their work, and that an approval waits for the supervisor."""
     with signed_in(environment, "servicer") as (browser, base):
         home = browser.get(f"{base}/").text
         wanted = ("Ask for the bank statement", "Agree on a payment plan", "Harbor Light Bakery LLC")
         assert [words for words in wanted if words not in home] == []
-        # On a busy machine a read may fail; the next one is answered.
+        # On a busy machine a read may fail; the next one succeeds.
         until(lambda: "failing since" not in browser.get(f"{base}/").text, lambda: failed_calls(environment))
         assert "Outcome unknown:" in home
-        # A promise for tomorrow can be kept: a past due account pays then.
+        # A past due account pays tomorrow, so a promise for tomorrow can be kept.
         tomorrow = datetime.now(ZoneInfo("America/Los_Angeles")).date() + timedelta(days=1)
         worklist = browser.get(f"{base}/collections/export.csv?all=1").content.decode("utf-8-sig")
         assert str(tomorrow) in [row["Pending payment"] for row in csv.DictReader(io.StringIO(worklist))]
@@ -150,7 +150,7 @@ def check_work(environment: dict[str, str]) -> None:
         assert re.search(r'href="/approvals/[0-9a-f-]{36}/"', browser.get(f"{base}/approvals/").text)
 
 
-def refusal(**environment: str) -> str:
+def read_start_error(**environment: str) -> str:
     done = subprocess.run(
         COMMAND,
         env=os.environ | environment,
@@ -170,21 +170,21 @@ def is_stopped(environment: dict[str, str]) -> bool:
 
 
 def children(process: "subprocess.Popen[Any]") -> list[int]:
-    """The servers that it started, oldest first."""
+    """Return the IDs of its child processes, oldest first."""
     return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
 @ONE_WORKER
-def test_a_newcomer_signs_in_stops_it_and_finds_the_data_again(used_environment: dict[str, str]) -> None:
+def test_the_demo_keeps_its_data_after_a_stop_or_crash(used_environment: dict[str, str]) -> None:
     with running(used_environment) as demo:
-        assert known_borrowers(used_environment) >= 60
+        assert count_borrowers(used_environment) >= 60
         follow_the_readme(used_environment)
         check_work(used_environment)
-        assert "Stopped." in stopped(demo, signal.SIGINT)
+        assert "Stopped." in stop(demo, signal.SIGINT)
         assert (demo.returncode, is_stopped(used_environment)) == (0, True)
 
     with running(used_environment) as demo:
-        assert known_borrowers(used_environment) >= 60
+        assert count_borrowers(used_environment) >= 60
         demo.kill()
         until(lambda: is_stopped(used_environment))
 
@@ -195,8 +195,8 @@ def test_a_newcomer_signs_in_stops_it_and_finds_the_data_again(used_environment:
 
 
 @ONE_WORKER
-def test_whatever_stops_make_stops_the_servers(used_environment: dict[str, str], tmp_path: Path) -> None:
-    """``make`` alone is signaled: by a signal that it passes on, and by one that it can't."""
+def test_stopping_make_stops_the_servers(used_environment: dict[str, str], tmp_path: Path) -> None:
+    """Signal only ``make``: with a signal that it passes on, and with one that it can't."""
     recipe = next(
         line for line in (BASE_DIR / "Makefile").read_text().splitlines() if "manage.py demo" in line
     )
@@ -204,7 +204,7 @@ def test_whatever_stops_make_stops_the_servers(used_environment: dict[str, str],
     makefile.write_text(f"BIN = {Path(sys.executable).parent}\nrun:\n{recipe}\n")
     for number in (signal.SIGTERM, signal.SIGKILL):
         with running(used_environment, ["make", "--file", str(makefile), "run"]) as make:
-            assert known_borrowers(used_environment) >= 60
+            assert count_borrowers(used_environment) >= 60
             make.send_signal(number)
             until(lambda: is_stopped(used_environment))
             assert (
@@ -213,13 +213,13 @@ def test_whatever_stops_make_stops_the_servers(used_environment: dict[str, str],
             )
 
 
-def test_a_port_in_use_is_said(environment: dict[str, str]) -> None:
+def test_a_port_in_use_is_reported(environment: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", int(environment["SANDBOX_PORT"]))):
-        assert f"Port {environment['SANDBOX_PORT']} is in use" in refusal(**environment)
+        assert f"Port {environment['SANDBOX_PORT']} is in use" in read_start_error(**environment)
 
 
-def test_what_is_no_port_is_said(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "PORT must be a port number" in refusal(**environment | {"PORT": "eighty"})
+def test_an_invalid_port_is_rejected(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "PORT must be a port number" in read_start_error(**environment | {"PORT": "eighty"})
     for port in ("0", "65536", "", "²"):
         monkeypatch.setenv("PORT", port)
         with pytest.raises(CommandError, match="PORT must be a port number"):
@@ -227,10 +227,10 @@ def test_what_is_no_port_is_said(environment: dict[str, str], monkeypatch: pytes
 
 
 def test_two_servers_need_two_ports(environment: dict[str, str]) -> None:
-    assert "they must differ" in refusal(**environment | {"PORT": environment["SANDBOX_PORT"]})
+    assert "they must differ" in read_start_error(**environment | {"PORT": environment["SANDBOX_PORT"]})
 
 
-def test_a_sandbox_that_cannot_start_is_said(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_sandbox_that_cannot_start_is_reported(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "sandbox.sqlite3").write_text("this is no database" * 100)
     done = subprocess.run(
         COMMAND, env=environment, cwd=BASE_DIR, capture_output=True, text=True, timeout=60, check=False
@@ -240,7 +240,7 @@ def test_a_sandbox_that_cannot_start_is_said(environment: dict[str, str], tmp_pa
     assert "Traceback" not in done.stderr
 
 
-def test_it_is_refused_where_debug_is_off(environment: dict[str, str]) -> None:
+def test_the_demo_requires_debug(environment: dict[str, str]) -> None:
     needed = {"SECRET_KEY": "n" * 64, "ALLOWED_HOSTS": "localhost", "SERVICING_URL": "https://lender.example"}
     needed |= {"SERVICING_CLIENT_ID": "desk", "SERVICING_SECRET": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"}
-    assert "needs DEBUG" in refusal(**environment | needed | {"DEBUG": "off"})
+    assert "needs DEBUG" in read_start_error(**environment | needed | {"DEBUG": "off"})

@@ -1,4 +1,4 @@
-"""What is wrong with a deployment is said in plain words; each thing that is looked at can be found wrong."""
+"""The doctor command: it reports each problem of a deployment in plain words."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def healthy(portal_service: Sandbox, settings: LazySettings, tmp_path: Path) -> Sandbox:
-    """A deployment in which nothing is wrong, but that it has the settings of local use."""
+    """A deployment without problems, except for the settings of local use."""
     settings.DEBUG = True
     settings.AUDIT_CHECKPOINT_KEY = checkpoints.new_key()[0]
     settings.ENV_FILE = tmp_path / "env"
@@ -49,19 +49,19 @@ def healthy(portal_service: Sandbox, settings: LazySettings, tmp_path: Path) -> 
     return portal_service
 
 
-def said() -> str:
-    """What it says; under DEBUG it always ends with a refusal."""
+def run_doctor() -> str:
+    """Return the output of the doctor, which always fails while DEBUG is on."""
     out = StringIO()
     with pytest.raises(CommandError, match="to fix"):
         call_command("doctor", stdout=out)
     return out.getvalue()
 
 
-def test_a_healthy_one_has_nothing_to_mend_but_local_use(healthy: Sandbox) -> None:
-    words = said()
-    # The role of the tests owns what it has made, on PostgreSQL.
-    told = [line for line in words.splitlines() if not line.startswith(("ok ", "look   This role owns"))]
-    assert told == ["WRONG  DEBUG is on: demo staff can sign in and nothing is secured. Turn DEBUG off."]
+def test_a_healthy_deployment_only_has_debug_on(healthy: Sandbox) -> None:
+    words = run_doctor()
+    # On PostgreSQL, the role of the tests owns its tables.
+    problems = [line for line in words.splitlines() if not line.startswith(("ok ", "look   This role owns"))]
+    assert problems == ["WRONG  DEBUG is on: demo staff can sign in and nothing is secured. Turn DEBUG off."]
     for part in (
         "database responds",
         "agrees on the time",
@@ -78,50 +78,52 @@ def test_pdfs_that_cannot_be_created_are_reported(
     (tmp_path / "weasyprint.py").write_text("raise OSError('cannot load library libpango-1.0-0')")
     monkeypatch.syspath_prepend(tmp_path)
     end_worker()
-    words = said()
+    words = run_doctor()
     end_worker()
     assert "WRONG  PDFs can’t be created. The document engine’s system libraries are missing." in words
     assert "docker/system-packages.txt" in words
 
 
-def test_a_service_that_refuses_these_credentials_is_said(healthy: Sandbox, settings: LazySettings) -> None:
+def test_rejected_credentials_are_reported(healthy: Sandbox, settings: LazySettings) -> None:
     settings.SERVICING_SECRET = "0123456789abcdef0123456789abcdef"
     gateway.client.cache_clear()
     refused = f"WRONG  The lending service at {healthy.url} can’t be used: The signature is not valid. Check "
     who = "SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_AUTH and this machine's clock."
-    assert f"{refused}{who}\n" in said()
+    assert f"{refused}{who}\n" in run_doctor()
     settings.SERVICING_AUTH, settings.SERVICING_TOKEN = "bearer", "token"
     gateway.client.cache_clear()
-    assert "can’t be used: The client is not known. Check SERVICING_TOKEN and SERVICING_AUTH.\n" in said()
+    assert (
+        "can’t be used: The client is not known. Check SERVICING_TOKEN and SERVICING_AUTH.\n" in run_doctor()
+    )
 
 
-def test_what_the_identity_provider_says_of_itself_is_compared(
+def test_the_identity_provider_is_checked(
     healthy: Sandbox, settings: LazySettings, provider_url: str
 ) -> None:
     use_provider(settings, provider_url)
     register = "Register https://127.0.0.1/sign-in/with/sso/back/ there as the redirect URI."
-    assert f"The identity provider at {provider_url} responds. {register}" in said()
+    assert f"The identity provider at {provider_url} responds. {register}" in run_doctor()
     settings.OIDC_SCOPES = ["openid", "groups"]
-    assert "doesn’t list the scope groups. Check OIDC_SCOPES." in said()
+    assert "doesn’t list the scope groups. Check OIDC_SCOPES." in run_doctor()
     use_provider(settings, provider_url.replace("127.0.0.1", "localhost"))
     settings.OIDC_URL = "https://id.example"
-    words = said()
+    words = run_doctor()
     assert "names http://localhost" in words
     assert "Set OIDC_ORIGINS to http://localhost" in words
     use_provider(settings, f"http://127.0.0.1:{free_port()}")
-    assert "isn’t responding as an OpenID provider. Check OIDC_URL." in said()
+    assert "isn’t responding as an OpenID provider. Check OIDC_URL." in run_doctor()
     use_provider(settings, healthy.url)
-    assert "isn’t responding as an OpenID provider. Check OIDC_URL." in said()
+    assert "isn’t responding as an OpenID provider. Check OIDC_URL." in run_doctor()
 
 
 @pytest.mark.parametrize("status", [301, 404, 500])
-def test_an_address_at_which_there_is_another_service_is_said(healthy: Sandbox, status: int) -> None:
+def test_a_wrong_service_url_is_reported(healthy: Sandbox, status: int) -> None:
     healthy.fail_next("messages.list", status=status, times=9)
-    (told,) = (line for line in said().splitlines() if line.startswith("WRONG  The lending service"))
-    assert told.endswith(". Check SERVICING_URL.")
+    (problem,) = (line for line in run_doctor().splitlines() if line.startswith("WRONG  The lending service"))
+    assert problem.endswith(". Check SERVICING_URL.")
 
 
-def test_settings_that_do_not_suit_the_service_are_said(
+def test_settings_that_do_not_match_the_service_are_reported(
     healthy: Sandbox, settings: LazySettings, tmp_path: Path
 ) -> None:
     keys = {"client_id": healthy.client_id, "secret": healthy.secret}
@@ -129,14 +131,14 @@ def test_settings_that_do_not_suit_the_service_are_said(
         for _ in range(4):
             other.world.message("payment.succeeded", {})
         settings.SERVICING_URL, settings.SERVICING_OFFSET_COUNTS = other.url, "pages0"
-        words = said()
+        words = run_doctor()
         assert {call.method for call in other.calls} == {"GET"}
     assert "WRONG  SERVICING_MESSAGE_FILTERS doesn’t match this service. Set it to body.\n" in words
     assert "WRONG  SERVICING_OFFSET_COUNTS doesn’t match this service. Set it to rows.\n" in words
     assert "ok     A page has up to 250 messages; a larger limit is rejected.\n" in words
 
 
-def test_known_accounts_make_it_certain_what_a_content_type_breaks(
+def test_a_read_without_a_known_record_is_reported(
     healthy: Sandbox, settings: LazySettings, tmp_path: Path
 ) -> None:
     keys = {"client_id": healthy.client_id, "secret": healthy.secret}
@@ -148,10 +150,10 @@ def test_known_accounts_make_it_certain_what_a_content_type_breaks(
             ("loan", other.world.loan(borrower)["uuid"]),
         ):
             Record.objects.create(kind=kind, uuid=uuid, borrower_uuid=borrower, checked_at=timezone.now())
-        assert "Whether a JSON content type breaks applications.get_for_line isn’t known" in said()
+        assert "Whether a JSON content type breaks applications.get_for_line isn’t known" in run_doctor()
 
 
-def test_what_is_missing_is_said(
+def test_a_missing_worker_and_unsafe_settings_are_reported(
     healthy: Sandbox, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Worker.objects.all().delete()
@@ -159,13 +161,13 @@ def test_what_is_missing_is_said(
     settings.ENV_FILE.chmod(0o644)
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     monkeypatch.setenv("WEB_CONCURRENCY", "2")
-    words = said()
+    words = run_doctor()
     assert "WRONG  No worker is running" in words
     assert f"chmod 600 {settings.ENV_FILE}" in words
     assert "look   Each process throttles sign-ins on its own." in words
 
 
-def test_settings_that_were_given_otherwise_than_meant_are_said(
+def test_mistaken_settings_are_reported(
     healthy: Sandbox, settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("METRICS_TOKEN", "OIDC_CLIENT_SECRET"):
@@ -178,7 +180,7 @@ def test_settings_that_were_given_otherwise_than_meant_are_said(
         "export COLOUR=blue\n"
     )
     settings.ENV_FILE.chmod(0o600)
-    words = said()
+    words = run_doctor()
     assert f"WRONG  METRICS_TOKEN_FILE points to an empty file: {tmp_path / 'METRICS_TOKEN'}\n" in words
     assert "ok     Metrics are off: METRICS_TOKEN is not set." in words
     assert "WRONG  OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE are both set, and the file wins." in words
@@ -188,20 +190,20 @@ def test_settings_that_were_given_otherwise_than_meant_are_said(
     assert words.count("Nothing reads") == 2
 
 
-def test_every_name_of_the_example_is_read(healthy: Sandbox, settings: LazySettings) -> None:
+def test_every_example_setting_is_read(healthy: Sandbox, settings: LazySettings) -> None:
     settings.ENV_FILE = BASE_DIR / ".env.example"
-    assert "Nothing reads" not in said()
+    assert "Nothing reads" not in run_doctor()
 
 
-def test_that_monitoring_may_read_is_said(settings: LazySettings) -> None:
+def test_available_metrics_are_reported(settings: LazySettings) -> None:
     settings.METRICS_TOKEN = "m" * 16
     (found,) = doctor.metrics()
     assert (found.grade, found.words) == ("ok", "Metrics are available with METRICS_TOKEN.")
 
 
-def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sandbox) -> None:
+def test_a_missing_migration_skips_the_other_checks(healthy: Sandbox) -> None:
     MigrationRecorder.Migration.objects.filter(app="jobs").delete()
-    words = said()
+    words = run_doctor()
     assert "is missing 1 migration. Run manage.py upgrade." in words
     assert (
         "look   Keys, saved responses, service, worker, cache and audit trail were not checked. Fix the database first."
@@ -226,12 +228,12 @@ def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sand
         ("", "DATA_DIR points to the folder ", "where this user can’t write"),
     ],
 )
-def test_a_database_that_is_away_is_said_at_once_with_its_reason(
+def test_an_unreachable_database_is_reported_with_the_reason(
     address: str, said: str, why: str, tmp_path: Path
 ) -> None:
     given = NEEDED | {"DEBUG": "off", "DATA_DIR": str(tmp_path / "nowhere"), "DATABASE_URL": address}
     environment = os.environ | given
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "manage.py", "doctor"],
         env=environment,
         cwd=BASE_DIR,
@@ -239,43 +241,41 @@ def test_a_database_that_is_away_is_said_at_once_with_its_reason(
         text=True,
         timeout=120,
     )
-    (told,) = (line for line in done.stdout.splitlines() if line.startswith(f"WRONG  {said}"))
-    assert why in told
-    assert "pass-word-1" not in done.stdout + done.stderr
-    assert done.returncode == 1
+    (problem,) = (line for line in result.stdout.splitlines() if line.startswith(f"WRONG  {said}"))
+    assert why in problem
+    assert "pass-word-1" not in result.stdout + result.stderr
+    assert result.returncode == 1
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no replica")
-def test_a_database_that_can_only_be_read_is_said(healthy: Sandbox) -> None:
+def test_a_read_only_database_is_reported(healthy: Sandbox) -> None:
     databases.run("SET transaction_read_only = on")
-    told = [line for line in said().splitlines() if "The database" in line]
-    assert [line.partition(". ")[0] for line in told] == ["WRONG  The database can’t be written to"]
+    lines = [line for line in run_doctor().splitlines() if "The database" in line]
+    assert [line.partition(". ")[0] for line in lines] == ["WRONG  The database can’t be written to"]
 
 
-def test_a_changed_key_is_said_before_somebody_cannot_sign_in(
-    healthy: Sandbox, settings: LazySettings
-) -> None:
+def test_a_changed_secret_key_is_reported(healthy: Sandbox, settings: LazySettings) -> None:
     person = User.objects.create_user("maya")
     Authenticator.objects.create(
         user=person, type=Authenticator.Type.TOTP, data={"secret": encrypt("shared")}
     )
     before, settings.SECRET_KEY = settings.SECRET_KEY, "another-" + "0" * 60
-    assert "WRONG  1 of the last 1 second factors can’t be decrypted: SECRET_KEY has changed." in said()
+    assert "WRONG  1 of the last 1 second factors can’t be decrypted: SECRET_KEY has changed." in run_doctor()
     settings.SECRET_KEY_FALLBACKS = [before]
-    assert "second factors" not in said()
+    assert "second factors" not in run_doctor()
 
 
-def test_a_service_that_is_left_alone_is_asked_all_the_same(healthy: Sandbox) -> None:
+def test_the_service_is_checked_during_a_pause(healthy: Sandbox) -> None:
     now = timezone.now()
     Outage.objects.create(pk=1, since=now, tries=9, ask_again_at=now + timedelta(hours=1))
-    assert "ok     The lending service responds" in said()
+    assert "ok     The lending service responds" in run_doctor()
 
 
-def test_settings_that_start_but_cannot_work_are_said(healthy: Sandbox, settings: LazySettings) -> None:
+def test_unusable_settings_are_reported(healthy: Sandbox, settings: LazySettings) -> None:
     settings.AUDIT_CHECKPOINT_KEY = "abc"
     settings.DEBUG, settings.ALLOWED_HOSTS = False, ["*"]
     settings.TASKS = {"default": {"BACKEND": "nothing.Such"}}
-    words = said()
+    words = run_doctor()
     assert "WRONG  The checkpoints can’t be used: The checkpoint key isn’t an Ed25519 key" in words
     assert (
         "WRONG  The configuration check failed: InvalidTaskBackendError: Could not find backend 'nothing.Such'"
@@ -283,39 +283,39 @@ def test_settings_that_start_but_cannot_work_are_said(healthy: Sandbox, settings
     )
 
 
-def test_a_trail_that_is_unguarded_and_unchecked_is_said(healthy: Sandbox) -> None:
+def test_missing_triggers_and_overdue_checks_are_reported(healthy: Sandbox) -> None:
     guard.remove_triggers(connection)
     with time_machine.travel(timezone.now() + timedelta(days=3)):
-        words = said()
+        words = run_doctor()
     guard.install_triggers(connection)
     assert words.count("WRONG  The trigger audit_entry_") == 3
     assert "hasn’t been checked for two days" in words
     assert "The worker hasn’t signed the audit trail for two days" in words
 
 
-def test_it_says_how_many_entries_were_checked(healthy: Sandbox) -> None:
+def test_the_number_of_checked_entries_is_reported(healthy: Sandbox) -> None:
     append(Actor.system("verify"), "audit.verify", detail={"entries": 4_321})
     append(Actor.system("verify"), "lookup.add")
-    assert "intact at its last full check (4,321 entries; " in said()
+    assert "intact at its last full check (4,321 entries; " in run_doctor()
 
 
-def test_a_broken_trail_is_said_though_the_cache_is_away(healthy: Sandbox, settings: LazySettings) -> None:
+def test_a_broken_trail_is_reported_without_the_cache(healthy: Sandbox, settings: LazySettings) -> None:
     append(
         Actor.system("verify"), "audit.verify", result="broken", detail={"problem": "Entry 1 was altered."}
     )
     redis = "redis://127.0.0.1:9/0"
     settings.CACHES = {"default": {"BACKEND": "portal.runtime.cache.ForgivingCache", "LOCATION": redis}}
-    words = said()
+    words = run_doctor()
     assert "WRONG  The cache isn’t responding. Check CACHE_URL. CacheUnavailable: Error 111" in words
     assert "WRONG  The audit trail is broken. Entry 1 was altered." in words
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has its own index")
-def test_an_extension_that_search_needs_is_missed(healthy: Sandbox) -> None:
-    assert "pg_trgm" not in said()
+def test_a_missing_search_extension_is_reported(healthy: Sandbox) -> None:
+    assert "pg_trgm" not in run_doctor()
     with connection.cursor() as cursor:
         cursor.execute("DROP EXTENSION pg_trgm CASCADE")
     assert (
         "WRONG  Search reads every record because PostgreSQL lacks the pg_trgm extension. Run CREATE"
-        in said()
+        in run_doctor()
     )

@@ -1,4 +1,4 @@
-"""A list is written to a file on a schedule: what the person would download, recorded as theirs."""
+"""The export command: it writes the file that the person would download, and records it."""
 
 import csv
 import re
@@ -38,9 +38,7 @@ def export(**options: object) -> str:
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_the_file_is_what_the_person_downloads(
-    viewer: Browser, person: User, tmp_path: Path, form: str
-) -> None:
+def test_the_file_matches_the_download(viewer: Browser, person: User, tmp_path: Path, form: str) -> None:
     file = tmp_path / "loans"
     view = SavedView.objects.create(list="loans:index", name="Mine", query="q=nobody", owner=person)
     for query, options in (("", {}), (view.query, {"view": "Mine"})):
@@ -51,7 +49,7 @@ def test_the_file_is_what_the_person_downloads(
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_spreadsheet_has_the_same_cells(viewer: Browser, person: User, tmp_path: Path) -> None:
+def test_a_spreadsheet_matches_the_download(viewer: Browser, person: User, tmp_path: Path) -> None:
     export(list="loans", format="xlsx", username=person.username, output=tmp_path / "loans.xlsx")
     downloaded = viewer.get(f"{reverse('loans:export')}?all=1&format=xlsx")
     cells = cells_of(b"".join(downloaded.streaming_content))  # type: ignore[attr-defined]
@@ -60,32 +58,30 @@ def test_a_spreadsheet_has_the_same_cells(viewer: Browser, person: User, tmp_pat
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_columns_have_the_names_that_the_guide_says(
-    viewer: Browser, person: User, tmp_path: Path, name: str
-) -> None:
+def test_columns_match_the_guide(viewer: Browser, person: User, tmp_path: Path, name: str) -> None:
     guide = (BASE_DIR / "docker/README.md").read_text()
-    (said,) = re.findall(rf"^\| `{name}` \| (.*) \|$", guide, re.MULTILINE)
+    (documented,) = re.findall(rf"^\| `{name}` \| (.*) \|$", guide, re.MULTILINE)
 
-    def names() -> str:
+    def read_header() -> str:
         export(list=name, username=person.username, output=tmp_path / "file")
         with (tmp_path / "file").open(encoding="utf-8-sig", newline="") as file:
             return ", ".join(next(csv.reader(file)))
 
-    assert names() == re.sub(r", \*[^*]+\*", "", said)
+    assert read_header() == re.sub(r", \*[^*]+\*", "", documented)
     page = viewer.get(reverse(f"{name}:index")).content.decode()
     if chosen := re.findall(r'name="column"\s+value="(\w+)"', page):
         viewer.post(reverse(f"{name}:index"), {"column": chosen})
-        assert names() == said.replace("*", "")
+        assert read_header() == documented.replace("*", "")
 
 
-def test_it_is_recorded_as_the_persons(person: User, tmp_path: Path) -> None:
+def test_an_export_is_recorded_for_the_person(person: User, tmp_path: Path) -> None:
     export(list="loans", format="xlsx", username=person.username, output=tmp_path / "loans.xlsx")
     entry = Entry.objects.latest("id")
     assert (entry.action, entry.actor_id, entry.ip) == ("loans.export", person.pk, None)
     assert (entry.user_agent, entry.detail["rows"]) == ("manage.py export", 2)
 
 
-def test_what_does_not_exist_is_said(person: User, tmp_path: Path) -> None:
+def test_unknown_names_and_paths_are_rejected(person: User, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="No active account is named nobody"):
         export(list="loans", username="nobody")
     other = User.objects.create_user("other")

@@ -1,4 +1,4 @@
-"""What is kept for a time only goes once that time is over."""
+"""Deleting old drafts, answers, calls and jobs."""
 
 from datetime import timedelta
 from io import StringIO
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def record(portal_service: Sandbox, settings: LazySettings) -> Record:
-    """A borrower whose email changed twice, 20 and 10 days ago, where answers are kept for five."""
+    """A borrower whose email changed 20 and 10 days ago, while answers are kept for five days."""
     settings.SNAPSHOT_DAYS = 5
     user = portal_service.world.borrower()
     for number in range(3):
@@ -43,28 +43,28 @@ def forget() -> str:
     return out.getvalue()
 
 
-def test_old_answers_go_but_never_the_newest_of_a_record(record: Record) -> None:
+def test_old_answers_are_deleted_except_the_newest(record: Record) -> None:
     newest = record.snapshots.first()
     assert "0 drafts, 0 uploads, 1 earlier answers" in forget()
     assert list(record.snapshots.all()) == [newest]
     assert "0 drafts, 0 uploads, 0 earlier answers" in forget()
 
 
-def test_old_changes_of_what_is_past_due_go(record: Record) -> None:
+def test_old_past_due_changes_are_deleted(record: Record) -> None:
     days = [business_date() - timedelta(days=number) for number in (4, 7)]
-    kept, _ = (PastDueChange.objects.create(record=record, day=day, is_cured=False) for day in days)
+    recent, _ = (PastDueChange.objects.create(record=record, day=day, is_cured=False) for day in days)
     forget()
-    assert list(PastDueChange.objects.all()) == [kept]
+    assert list(PastDueChange.objects.all()) == [recent]
 
 
-def test_drafts_left_alone_go(servicer: Browser, settings: LazySettings) -> None:
+def test_old_drafts_are_deleted(servicer: Browser, settings: LazySettings) -> None:
     old, _ = (Draft.objects.create(owner=User.objects.get()) for _ in range(2))
     Draft.objects.filter(pk=old.pk).update(updated_at=timezone.now() - timedelta(days=31))
     assert "1 drafts" in forget()
     assert Draft.objects.exclude(pk=old.pk).count() == Draft.objects.count() == 1
 
 
-def test_the_trail_stays_and_says_so(record: Record) -> None:
+def test_deletions_are_recorded_in_the_trail(record: Record) -> None:
     before = Entry.objects.count()
     forget()
     assert Entry.objects.count() == before + 1
@@ -78,17 +78,17 @@ def test_the_trail_stays_and_says_so(record: Record) -> None:
     }
 
 
-def test_old_calls_and_ended_jobs_go_and_what_is_open_stays(portal_service: Sandbox) -> None:
-    open_one, ended = start_job(refresh_portfolio), Job.objects.create(name="old", state="done")
+def test_old_calls_and_finished_jobs_are_deleted(portal_service: Sandbox) -> None:
+    open_job, finished = start_job(refresh_portfolio), Job.objects.create(name="old", state="done")
     RemoteCall.objects.create(operation="loans.get", outcome="answered", duration_ms=1)
     Worker.objects.create(id="gone", beat_at=timezone.now())
     with time_machine.travel(timedelta(days=91)):
         assert "1 calls, 1 jobs" in forget()
-    assert (Job.objects.get(), Worker.objects.count()) == (open_one, 0)
-    assert not Job.objects.filter(pk=ended.pk).exists()
+    assert (Job.objects.get(), Worker.objects.count()) == (open_job, 0)
+    assert not Job.objects.filter(pk=finished.pk).exists()
 
 
-def test_the_worker_does_it_once_a_day(portal_service: Sandbox, settings: LazySettings) -> None:
+def test_the_worker_deletes_old_data_once_a_day(portal_service: Sandbox, settings: LazySettings) -> None:
     settings.REFRESH_MINUTES = settings.MESSAGE_SYNC_MINUTES = 0
     for hours in (0, 23, 25):
         with time_machine.travel(timedelta(hours=hours)):

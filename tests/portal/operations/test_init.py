@@ -1,4 +1,4 @@
-"""A deployment begins with one command: its file of settings is whole, private and has fresh keys."""
+"""The init command: it writes a complete and private settings file with new keys."""
 
 import os
 import re
@@ -17,7 +17,7 @@ ANSWERS = ["--host=desk.example.com", "--service=https://lender.example", "--cli
 
 
 def environment(**given: str) -> dict[str, str]:
-    # The last one is what browser tests set for this process.
+    # Browser tests set the last one for this process.
     removed = (
         "DEBUG",
         "ENV_FILE",
@@ -50,12 +50,12 @@ def flags(tmp_path: Path) -> list[str]:
     ]
 
 
-def begin(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run_init(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return manage("init", *flags(tmp_path), *words)
 
 
-def test_the_file_it_writes_starts_a_deployment(tmp_path: Path) -> None:
-    done = begin(tmp_path, "--database=")
+def test_the_written_file_starts_a_deployment(tmp_path: Path) -> None:
+    done = run_init(tmp_path, "--database=")
     assert done.stdout.endswith("Next:\n\n.venv/bin/python manage.py upgrade\n"), done.stderr
     assert "ALLOWED_HOSTS='desk.example.com,127.0.0.1'\n" in (tmp_path / "env").read_text()
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("env", "data")] == [0o600, 0o700]
@@ -63,19 +63,19 @@ def test_the_file_it_writes_starts_a_deployment(tmp_path: Path) -> None:
     assert upgraded.returncode == 0, upgraded.stderr
     assert (tmp_path / "data/portal.sqlite3").exists()
     assert manage("check", "--deploy", "--fail-level=WARNING", ENV_FILE=str(tmp_path / "env")).returncode == 0
-    again = begin(tmp_path, "--database=")
+    again = run_init(tmp_path, "--database=")
     assert f"{tmp_path / 'env'} already exists." in again.stderr
 
 
-def test_a_sandbox_may_be_asked_without_tls(tmp_path: Path) -> None:
-    assert begin(tmp_path, "--database=", "--service=http://127.0.0.1:8001").returncode == 0
+def test_a_local_sandbox_needs_no_tls(tmp_path: Path) -> None:
+    assert run_init(tmp_path, "--database=", "--service=http://127.0.0.1:8001").returncode == 0
     assert manage("check", ENV_FILE=str(tmp_path / "env")).returncode == 0
 
 
-def test_two_roles_are_printed_for_postgresql_and_the_file_has_the_one_of_web(tmp_path: Path) -> None:
-    done = begin(tmp_path, "--database=postgres://db.example/desk")
-    (made,) = (line for line in done.stdout.splitlines() if line.startswith("CREATE ROLE desk_web"))
-    password = made.split("'")[1]
+def test_two_roles_are_printed_for_postgresql(tmp_path: Path) -> None:
+    done = run_init(tmp_path, "--database=postgres://db.example/desk")
+    (statement,) = (line for line in done.stdout.splitlines() if line.startswith("CREATE ROLE desk_web"))
+    password = statement.split("'")[1]
     assert (
         f"DATABASE_URL='postgres://desk_web:{password}@db.example/desk'\n" in (tmp_path / "env").read_text()
     )
@@ -85,9 +85,9 @@ def test_two_roles_are_printed_for_postgresql_and_the_file_has_the_one_of_web(tm
 
 @pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="its commands are PostgreSQL's")
-def test_what_it_prints_makes_both_roles_and_the_database(tmp_path: Path) -> None:
+def test_the_printed_commands_create_the_roles_and_the_database(tmp_path: Path) -> None:
     server = {name: connection.settings_dict[name.upper()] for name in ("host", "port", "user", "password")}
-    done = begin(tmp_path, f"--database=postgres://{server['host']}:{server['port']}/desk_begun")
+    done = run_init(tmp_path, f"--database=postgres://{server['host']}:{server['port']}/desk_begun")
     _, sql, commands = re.split("administrator:\n|Next:\n", done.stdout)
     with psycopg.connect(dbname="postgres", autocommit=True, **server) as administrator:
         try:
@@ -102,9 +102,9 @@ def test_what_it_prints_makes_both_roles_and_the_database(tmp_path: Path) -> Non
                 text=True,
             )
             assert typed.returncode == 0, typed.stderr
-            said = manage("doctor", ENV_FILE=str(tmp_path / "env")).stdout
-            assert "WRONG  The database" not in said
-            assert "this role lacks rights" not in said
+            report = manage("doctor", ENV_FILE=str(tmp_path / "env")).stdout
+            assert "WRONG  The database" not in report
+            assert "this role lacks rights" not in report
             copy = tmp_path / "copy"
             assert manage("backup", str(copy), ENV_FILE=str(tmp_path / "env")).returncode == 0
             (owner,) = re.findall(r"OWNER_DATABASE_URL='(.*)'", commands)
@@ -131,11 +131,11 @@ def test_what_it_prints_makes_both_roles_and_the_database(tmp_path: Path) -> Non
         ("--data-dir=/dev/null/data", "can’t be created: Not a directory."),
     ],
 )
-def test_a_wrong_answer_is_one_sentence_and_writes_nothing(tmp_path: Path, words: str, said: str) -> None:
+def test_an_invalid_answer_writes_no_file(tmp_path: Path, words: str, said: str) -> None:
     with pytest.raises(CommandError, match=re.escape(said)):
         call_command("init", *flags(tmp_path), "--database=", words)
     assert not (tmp_path / "env").exists()
 
 
-def test_without_a_terminal_it_says_what_to_give(tmp_path: Path) -> None:
+def test_without_a_terminal_the_error_points_to_help(tmp_path: Path) -> None:
     assert "manage.py init --help" in manage("init", f"--file={tmp_path / 'env'}").stderr

@@ -1,4 +1,4 @@
-"""A production install has no packages of the sandbox: the portal and the library work without them."""
+"""A production install: the portal and the library work without the sandbox's packages."""
 
 import os
 import re
@@ -57,7 +57,7 @@ def names_in(lock: str) -> set[str]:
 
 @pytest.fixture
 def packages() -> list[str]:
-    """What the sandbox alone brings."""
+    """The packages that only the sandbox requires."""
     return sorted(names_in("requirements-demo.txt") - names_in("requirements.txt"))
 
 
@@ -74,7 +74,7 @@ def run(script: str, *words: str, **environment: str) -> subprocess.CompletedPro
     )
 
 
-def test_the_sandbox_alone_brings_its_server(packages: list[str]) -> None:
+def test_only_the_sandbox_requires_its_server(packages: list[str]) -> None:
     project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())
 
     assert packages == ["markupsafe", "werkzeug"]
@@ -82,7 +82,9 @@ def test_the_sandbox_alone_brings_its_server(packages: list[str]) -> None:
     assert {"pydyf", "werkzeug"} <= names_in("requirements-demo.txt") <= names_in("requirements-dev.txt")
 
 
-def test_the_portal_works_without_them(sandbox: Sandbox, packages: list[str], tmp_path: Path) -> None:
+def test_the_portal_works_without_the_sandboxs_packages(
+    sandbox: Sandbox, packages: list[str], tmp_path: Path
+) -> None:
     borrower = sandbox.world.borrower()["uuid"]
     loan = sandbox.world.loan(borrower)["uuid"]
     ids = tmp_path / "ids.csv"
@@ -105,15 +107,13 @@ def test_the_portal_works_without_them(sandbox: Sandbox, packages: list[str], tm
     assert [call.operation for call in sandbox.calls if call.path.endswith(loan)] == ["loans.get"]
 
 
-def test_the_sandbox_says_what_it_lacks(packages: list[str]) -> None:
+def test_the_sandbox_names_its_missing_packages(packages: list[str]) -> None:
     done = run("import servicing.sandbox", ",".join(packages))
 
     assert "The sandbox needs werkzeug: install requirements-demo.txt" in done.stderr
 
 
-def test_a_folder_that_cannot_be_written_to_is_said_by_collectstatic(
-    settings: LazySettings, tmp_path: Path
-) -> None:
+def test_collectstatic_reports_an_unwritable_folder(settings: LazySettings, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     settings.STATIC_ROOT = tmp_path / "file" / "static"
     with pytest.raises(CommandError, match=r"can’t be written to .*/file/static: Not a directory\. Run"):

@@ -1,4 +1,4 @@
-"""Lines for machines: each a JSON object with the reference of its request, and nothing about anybody."""
+"""JSON logs: each line has the reference of its request and no personal data."""
 
 import io
 import json
@@ -24,7 +24,7 @@ SSN = "912-45-6789"
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """What ``LOG_FORMAT=json`` writes."""
+    """The lines that ``LOG_FORMAT=json`` writes."""
     handler = logging.StreamHandler(io.StringIO())
     handler.setFormatter(JsonFormatter())
     handler.addFilter(LogFilter())
@@ -40,13 +40,11 @@ def lines(log: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.getvalue().splitlines()]
 
 
-def test_a_request_is_a_line_with_its_reference_and_without_its_words(
-    viewer: Browser, log: io.StringIO
-) -> None:
+def test_a_request_is_logged_without_its_query(viewer: Browser, log: io.StringIO) -> None:
     answer = viewer.get("/borrowers/?q=Lindqvist")
-    told = next(line for line in lines(log) if line["logger"] == "portal.requests")
-    assert told["request_id"] == answer["X-Request-ID"]
-    assert (told["view"], told["method"], told["status"], told["level"]) == (
+    logged = next(line for line in lines(log) if line["logger"] == "portal.requests")
+    assert logged["request_id"] == answer["X-Request-ID"]
+    assert (logged["view"], logged["method"], logged["status"], logged["level"]) == (
         "borrowers:index",
         "GET",
         200,
@@ -55,7 +53,7 @@ def test_a_request_is_a_line_with_its_reference_and_without_its_words(
     assert "Lindqvist" not in log.getvalue()
 
 
-def test_what_failed_bears_the_same_reference(
+def test_a_failed_request_is_logged_with_its_reference(
     viewer: Browser, portal_service: Sandbox, log: io.StringIO
 ) -> None:
     portal_service.fail_next("messages.list", status=401, times=3)
@@ -66,13 +64,13 @@ def test_what_failed_bears_the_same_reference(
     assert "harbor" not in log.getvalue()
 
 
-def test_what_fails_before_a_view_is_reached_bears_one_too(db: None, log: io.StringIO) -> None:
+def test_an_invalid_host_is_logged_with_its_reference(db: None, log: io.StringIO) -> None:
     answer = Browser(headers={"Host": "elsewhere.example"}).get("/")
     assert answer.status_code == 400
     assert {line["request_id"] for line in lines(log)} == {answer["X-Request-ID"]}
 
 
-def test_the_page_of_what_broke_names_the_reference_of_its_line(viewer: Browser, log: io.StringIO) -> None:
+def test_an_error_page_shows_the_logged_reference(viewer: Browser, log: io.StringIO) -> None:
     viewer.raise_request_exception = False
     databases.run("ALTER TABLE registry_record RENAME TO away")
     answer = viewer.get("/borrowers/")
@@ -83,29 +81,31 @@ def test_the_page_of_what_broke_names_the_reference_of_its_line(viewer: Browser,
     assert "This page can’t be shown. Nothing was changed." in page
 
 
-def test_an_exception_tells_where_it_happened_and_not_what_was_there(log: io.StringIO) -> None:
+def test_an_exception_is_logged_without_personal_data(log: io.StringIO) -> None:
     try:
         raise ValueError(f"Maya Lindqvist has {SSN}")
     except ValueError:
         logging.getLogger("portal.test").exception(
             "No row for %s, %s or %s.", "maya@harbor.example", SSN, "(541) 555-0142"
         )
-    (told,) = lines(log)
-    assert told["message"].startswith("No row for [email], ")
-    assert told["error"] == "ValueError"
-    assert told["trace"][0].startswith("tests/portal/operations/test_logs.py:")
+    (logged,) = lines(log)
+    assert logged["message"].startswith("No row for [email], ")
+    assert logged["error"] == "ValueError"
+    assert logged["trace"][0].startswith("tests/portal/operations/test_logs.py:")
     assert not any(word in log.getvalue() for word in ("maya@", SSN, "555-0142", "Lindqvist"))
 
 
-def test_the_setting_turns_it_on() -> None:
+def test_log_format_enables_json() -> None:
     command = [
         sys.executable,
         "-c",
         "import django, logging; django.setup(); logging.getLogger('x').error('Said.')",
     ]
     environment = os.environ | {"LOG_FORMAT": "json"}
-    done = subprocess.run(command, env=environment, cwd=BASE_DIR, capture_output=True, text=True, check=True)
-    assert json.loads(done.stderr)["message"] == "Said."
+    result = subprocess.run(
+        command, env=environment, cwd=BASE_DIR, capture_output=True, text=True, check=True
+    )
+    assert json.loads(result.stderr)["message"] == "Said."
 
 
 @pytest.mark.parametrize(
@@ -115,16 +115,18 @@ def test_the_setting_turns_it_on() -> None:
         f"import threading; one = threading.Thread(target=int, args=['{SSN}']); one.start(); one.join()",
     ],
 )
-def test_what_nobody_catches_is_one_line(code: str) -> None:
+def test_an_uncaught_exception_is_one_line(code: str) -> None:
     environment = os.environ | {"LOG_FORMAT": "json"}
     command = [sys.executable, "manage.py", "shell", "--no-imports", "--command", code]
-    done = subprocess.run(command, env=environment, cwd=BASE_DIR, capture_output=True, text=True, check=False)
-    told = json.loads(done.stderr)
-    assert (told["level"], told["error"]) == ("CRITICAL", "ValueError")
-    assert SSN not in done.stderr
+    result = subprocess.run(
+        command, env=environment, cwd=BASE_DIR, capture_output=True, text=True, check=False
+    )
+    logged = json.loads(result.stderr)
+    assert (logged["level"], logged["error"]) == ("CRITICAL", "ValueError")
+    assert SSN not in result.stderr
 
 
-def test_an_identifier_is_told_whole_and_a_number_beside_it_is_not(log: io.StringIO) -> None:
+def test_ids_are_logged_and_numbers_are_masked(log: io.StringIO) -> None:
     task, worker = "2d3c30e5-91f6-4238-8123-456789012349", "8a1be0c47f1234567890123456789047-26362"
     logging.getLogger("django_tasks").warning(
         "Task id=%s worker_id=%s, %s, %s", task, worker, "541-555-0142", SSN

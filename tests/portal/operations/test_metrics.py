@@ -1,4 +1,4 @@
-"""What monitoring reads: whole for whoever has the token, and the same whichever process answers."""
+"""The metrics for monitoring: who may read them, what they report, and counts across processes."""
 
 import os
 import re
@@ -30,7 +30,7 @@ TOKEN = "a-token-for-the-metrics"
 
 @pytest.fixture
 def token(portal_service: Sandbox, settings: LazySettings) -> Iterator[str]:
-    """Monitoring is wanted."""
+    """Turn metrics on."""
     settings.METRICS_TOKEN = TOKEN
     yield TOKEN
     tallies.flush()
@@ -44,17 +44,17 @@ def metrics(browser: Browser, token: str = TOKEN) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
-def test_without_a_token_there_are_none(anonymous: Browser) -> None:
+def test_metrics_are_off_without_a_token(anonymous: Browser) -> None:
     assert anonymous.get("/metrics").status_code == 404
 
 
-def test_only_the_token_opens_them(anonymous: Browser, viewer: Browser, token: str) -> None:
+def test_metrics_require_the_token(anonymous: Browser, viewer: Browser, token: str) -> None:
     for browser in (anonymous, viewer):
         assert browser.get("/metrics").status_code == 401
         assert browser.get("/metrics", headers={"Authorization": "Bearer another"}).status_code == 401
 
 
-def test_requests_and_calls_are_counted_by_how_they_ended(
+def test_requests_and_calls_are_counted_by_outcome(
     viewer: Browser, portal_service: Sandbox, token: str
 ) -> None:
     viewer.get("/messages/")
@@ -62,37 +62,41 @@ def test_requests_and_calls_are_counted_by_how_they_ended(
     portal_service.fail_next("messages.list", status=401)
     viewer.get("/messages/")
     viewer.get("/nowhere/")
-    told = metrics(viewer)
+    values = metrics(viewer)
     request, call = "desk_request_duration_seconds", "desk_remote_call_duration_seconds"
-    assert told[f'{request}_count{{view="messaging:index",status="200"}}'] == 3
-    assert told[f'{request}_bucket{{view="messaging:index",status="200",le="+Inf"}}'] == 3
-    assert told[f'{request}_count{{view="none",status="404"}}'] == 1
-    assert told[f'{call}_count{{operation="messages.list",outcome="answered"}}'] >= 1
-    assert told[f'{call}_count{{operation="messages.list",outcome="forbidden"}}'] == 1
-    assert f'{call}_sum{{operation="messages.list",outcome="answered"}}' in told
+    assert values[f'{request}_count{{view="messaging:index",status="200"}}'] == 3
+    assert values[f'{request}_bucket{{view="messaging:index",status="200",le="+Inf"}}'] == 3
+    assert values[f'{request}_count{{view="none",status="404"}}'] == 1
+    assert values[f'{call}_count{{operation="messages.list",outcome="answered"}}'] >= 1
+    assert values[f'{call}_count{{operation="messages.list",outcome="forbidden"}}'] == 1
+    assert f'{call}_sum{{operation="messages.list",outcome="answered"}}' in values
 
 
-def test_what_waits_and_how_old_things_are_is_told(viewer: Browser, token: str) -> None:
+def test_waiting_jobs_and_ages_are_reported(viewer: Browser, token: str) -> None:
     start_job(refresh_portfolio)
     call_command("sync_messages")
     call_command("verify_audit")
-    told = metrics(viewer)
-    assert told['desk_jobs{job="lookup.refresh_portfolio",state="waiting"}'] == 1
-    assert (told["desk_workers"], told["desk_audit_unbroken"], told['desk_writes_open{state="unknown"}']) == (
+    values = metrics(viewer)
+    assert values['desk_jobs{job="lookup.refresh_portfolio",state="waiting"}'] == 1
+    assert (
+        values["desk_workers"],
+        values["desk_audit_unbroken"],
+        values['desk_writes_open{state="unknown"}'],
+    ) == (
         0,
         1,
         0,
     )
     ages = ("desk_job_wait", "desk_sync_age", "desk_audit_check_age", "desk_remote_answer_age")
-    assert all(0 <= told[f"{name}_seconds"] < 300 for name in ages)
-    entries = told["desk_audit_entries_total"]
+    assert all(0 <= values[f"{name}_seconds"] < 300 for name in ages)
+    entries = values["desk_audit_entries_total"]
     append(Actor.system("test"), "lookup.add")
     assert metrics(viewer)["desk_audit_entries_total"] == entries + 1
 
 
 @pytest.mark.django_db(transaction=True)
-def test_another_process_counts_on(anonymous: Browser, token: str) -> None:
-    """One that ends writes what it has counted; kinds that are new and those that are known alike."""
+def test_counts_of_processes_are_added_up(anonymous: Browser, token: str) -> None:
+    """A process that ends saves its counts, for known views and for new ones."""
     tallies.count(tallies.REQUEST, "home:index", "200", 40)
     tallies.flush()
     script = "from portal.operations import tallies as t\n" + "\n".join(
@@ -102,37 +106,37 @@ def test_another_process_counts_on(anonymous: Browser, token: str) -> None:
     command = [sys.executable, "-c", f"import django; django.setup()\n{script}"]
     environment = os.environ | {"DATABASE_URL": database_url(), "METRICS_TOKEN": TOKEN}
     subprocess.run(command, env=environment, cwd=BASE_DIR, check=True, timeout=60)
-    told = metrics(anonymous)
+    values = metrics(anonymous)
     name = "desk_request_duration_seconds"
     home = '{view="home:index",status="200"'
-    assert told[f"{name}_count{home}}}"] == 2
-    assert told[f'{name}_bucket{home},le="0.05"}}'] == 1
-    assert told[f'{name}_bucket{home},le="1"}}'] == 2
-    assert told[f"{name}_sum{home}}}"] == 0.74
-    assert told[f'{name}_bucket{{view="loans:index",status="200",le="10"}}'] == 0
+    assert values[f"{name}_count{home}}}"] == 2
+    assert values[f'{name}_bucket{home},le="0.05"}}'] == 1
+    assert values[f'{name}_bucket{home},le="1"}}'] == 2
+    assert values[f"{name}_sum{home}}}"] == 0.74
+    assert values[f'{name}_bucket{{view="loans:index",status="200",le="10"}}'] == 0
 
 
-def test_nothing_is_counted_while_nobody_may_read_it(viewer: Browser, portal_service: Sandbox) -> None:
+def test_requests_are_not_counted_without_a_token(viewer: Browser, portal_service: Sandbox) -> None:
     given.borrower(portal_service)
     viewer.get("/borrowers/")
     tallies.flush()
     assert Tally.objects.count() == 0
 
 
-def test_that_the_database_is_away_is_said_at_once(portal_service: Sandbox) -> None:
+def test_an_unreachable_database_is_reported_at_once(portal_service: Sandbox) -> None:
     port, away = free_port(), "postgres://desk@127.0.0.1:9/desk"
     with serving(portal_service, port, DATABASE_URL=away, METRICS_TOKEN=TOKEN, WEB_CONCURRENCY="1"):
         base = f"http://127.0.0.1:{port}"
         requests.get(f"{base}/healthz", timeout=60)
         ready = requests.get(f"{base}/readyz", timeout=5)
         assert (ready.status_code, ready.text) == (503, "database: not responding\n")
-        told = requests.get(f"{base}/metrics", timeout=5, headers={"Authorization": f"Bearer {TOKEN}"})
-        assert (told.status_code, told.headers["Content-Type"].partition(";")[0]) == (200, "text/plain")
-        assert "desk_database_up 0" in told.text.splitlines()
-        assert "desk_counts_waiting" in told.text
-        assert "desk_workers" not in told.text
+        answer = requests.get(f"{base}/metrics", timeout=5, headers={"Authorization": f"Bearer {TOKEN}"})
+        assert (answer.status_code, answer.headers["Content-Type"].partition(";")[0]) == (200, "text/plain")
+        assert "desk_database_up 0" in answer.text.splitlines()
+        assert "desk_counts_waiting" in answer.text
+        assert "desk_workers" not in answer.text
 
 
-def test_that_database_and_cache_answer_is_said(viewer: Browser, token: str) -> None:
-    told = metrics(viewer)
-    assert (told["desk_database_up"], told["desk_cache_up"], told["desk_counts_waiting"]) == (1, 1, 0)
+def test_a_healthy_database_and_cache_are_reported(viewer: Browser, token: str) -> None:
+    values = metrics(viewer)
+    assert (values["desk_database_up"], values["desk_cache_up"], values["desk_counts_waiting"]) == (1, 1, 0)

@@ -1,4 +1,4 @@
-"""The portal under its real server: who is told to stop, first ends what is under way."""
+"""The portal under gunicorn: stopping, replacing processes, memory, waiting requests and logs."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def serving(
     recycled_after: int = 2000,
     **settings: str,
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Two processes of gunicorn, as ``portal.gunicorn`` sets them up."""
+    """Run gunicorn with two processes, set up by ``portal.gunicorn``."""
     service = {
         "SERVICING_URL": portal_service.url,
         "SERVICING_CLIENT_ID": CLIENT_ID,
@@ -64,23 +64,21 @@ def serving(
         process.wait(40)
 
 
-def test_a_large_frame_lies_below_each_page_job_and_document() -> None:
+def test_pages_jobs_and_documents_run_in_a_large_frame() -> None:
     from portal.wsgi import application
 
     for entry in (application, run_job, render_here):
         assert getattr(entry, "__code__").co_stacksize == FRAME_SLOTS  # noqa: B009 - types know no code of a callable
 
 
-def test_a_request_under_way_is_answered_and_then_nobody_is_left(
-    viewer: Browser, portal_service: Sandbox
-) -> None:
+def test_a_running_request_finishes_before_the_server_stops(viewer: Browser, portal_service: Sandbox) -> None:
     port = free_port()
     cookies = {"sessionid": viewer.cookies["sessionid"].value}
-    with serving(portal_service, port) as server, ThreadPoolExecutor() as beside:
+    with serving(portal_service, port) as server, ThreadPoolExecutor() as pool:
         base = f"http://127.0.0.1:{port}"
         until(lambda: requests.get(f"{base}/readyz", timeout=60).ok)
         portal_service.fail_next("messages.list", delay=2)
-        slow = beside.submit(requests.get, f"{base}/messages/", cookies=cookies, timeout=60)
+        slow = pool.submit(requests.get, f"{base}/messages/", cookies=cookies, timeout=60)
         until(lambda: portal_service.calls)
         server.send_signal(signal.SIGTERM)
         assert slow.result().status_code == 200
@@ -89,8 +87,8 @@ def test_a_request_under_way_is_answered_and_then_nobody_is_left(
         requests.get(f"{base}/healthz", timeout=5)
 
 
-def arenas(pid: int) -> int:
-    """How many heaps the allocator made for threads: each is aligned to 64 MB, and the unused rest is not readable."""
+def count_arenas(pid: int) -> int:
+    """Count the allocator's heaps for threads: aligned to 64 MB, with an unreadable rest."""
     maps = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
     spans = [(*(int(edge, 16) for edge in fields[0].split("-")), fields[1]) for fields in maps]
     heap = 64 * 2**20
@@ -103,17 +101,17 @@ def arenas(pid: int) -> int:
 def test_threads_share_their_memory(viewer: Browser, portal_service: Sandbox) -> None:
     port = free_port()
     cookies = {"sessionid": viewer.cookies["sessionid"].value}
-    with serving(portal_service, port, WEB_CONCURRENCY="1") as server, ThreadPoolExecutor(32) as beside:
+    with serving(portal_service, port, WEB_CONCURRENCY="1") as server, ThreadPoolExecutor(32) as pool:
         paths = ["/loans/", "/messages/?source=copy"] * 32
-        for answer in beside.map(
+        for answer in pool.map(
             lambda path: requests.get(f"http://127.0.0.1:{port}{path}", cookies=cookies, timeout=60), paths
         ):
             assert answer.ok
         (process,) = children(server)
-        assert arenas(process) <= 1
+        assert count_arenas(process) <= 1
 
 
-def test_pages_and_checks_do_not_wait_for_panels_and_writes(
+def test_pages_and_health_checks_do_not_wait_for_panels(
     viewer: Browser, servicer: Browser, portal_service: Sandbox
 ) -> None:
     port, loan = free_port(), given.loan(portal_service, given.borrower(portal_service))
@@ -123,11 +121,11 @@ def test_pages_and_checks_do_not_wait_for_panels_and_writes(
         cookies = {"sessionid": viewer.cookies["sessionid"].value, "js": "1"}
         return requests.get(base + path, cookies=cookies, timeout=30, **options)
 
-    with serving(portal_service, port, WEB_CONCURRENCY="1"), ThreadPoolExecutor(60) as beside:
+    with serving(portal_service, port, WEB_CONCURRENCY="1"), ThreadPoolExecutor(60) as pool:
         until(lambda: get("/loans/").ok)
         portal_service.fail_next("*", times=None, delay=8)
         panels = [
-            beside.submit(get, f"/messages/?page={number}", headers=htmx("messages")) for number in range(40)
+            pool.submit(get, f"/messages/?page={number}", headers=htmx("messages")) for number in range(40)
         ]
         until(lambda: len(portal_service.calls) >= 16)
         for path in ("/healthz", "/readyz", "/loans/"):
@@ -137,7 +135,7 @@ def test_pages_and_checks_do_not_wait_for_panels_and_writes(
     assert loan.uuid
 
 
-def test_a_process_that_is_replaced_refuses_nobody(portal_service: Sandbox) -> None:
+def test_replacing_a_process_drops_no_request(portal_service: Sandbox) -> None:
     port = free_port()
 
     def statuses(_: int) -> set[int]:
@@ -149,15 +147,15 @@ def test_a_process_that_is_replaced_refuses_nobody(portal_service: Sandbox) -> N
 
     with (
         serving(portal_service, port, WEB_CONCURRENCY="1", recycled_after=50) as server,
-        ThreadPoolExecutor(4) as beside,
+        ThreadPoolExecutor(4) as pool,
     ):
         first = children(server)
         until(lambda: requests.get(f"http://127.0.0.1:{port}/healthz", timeout=30).ok)
-        assert set().union(*beside.map(statuses, range(4))) == {200}
+        assert set().union(*pool.map(statuses, range(4))) == {200}
         until(lambda: len(children(server)) == 1 and children(server) != first)
 
 
-def test_what_the_server_says_of_itself_is_json_too(portal_service: Sandbox, tmp_path: Path) -> None:
+def test_the_servers_own_log_is_json(portal_service: Sandbox, tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "log"
     with log.open("wb") as out, serving(portal_service, port, out, "info", LOG_FORMAT="json"):
         requests.get(f"http://127.0.0.1:{port}/borrowers/?q=Lindqvist", timeout=60)
@@ -167,7 +165,7 @@ def test_what_the_server_says_of_itself_is_json_too(portal_service: Sandbox, tmp
 
 
 @pytest.mark.parametrize("log_format", ["line", "json"])
-def test_no_log_holds_an_ssn_that_a_client_sent_instead_of_a_request(
+def test_an_ssn_in_an_invalid_request_is_not_logged(
     portal_service: Sandbox, tmp_path: Path, log_format: str
 ) -> None:
     port, log = free_port(), tmp_path / "log"

@@ -1,4 +1,4 @@
-"""What the database plans by is counted in the background, and after whatever brings many records at once."""
+"""The query planner's statistics are updated by a job, and after large imports and syncs."""
 
 from io import StringIO
 
@@ -25,47 +25,47 @@ pytestmark = [
 ]
 
 
-def is_counted(table: str = "registry_record") -> bool:
+def has_statistics(table: str = "registry_record") -> bool:
     with connection.cursor() as cursor:
         try:
             cursor.execute("SELECT count(*) FROM sqlite_stat1 WHERE tbl = %s", [table])
-        except OperationalError:  # There is no such table before the first time.
+        except OperationalError:  # The table is missing before the first update.
             return False
         return bool(cursor.fetchone()[0])
 
 
-def test_it_is_counted_in_the_background(portal_service: Sandbox) -> None:
+def test_a_job_updates_the_statistics(portal_service: Sandbox) -> None:
     given.borrower(portal_service)
-    assert not is_counted()
+    assert not has_statistics()
     start_job(forget_old, by=Actor.system("test"))
     call_command("work", batch=True)
     assert Job.objects.get(name="operations.forget_old").state == Job.State.DONE
-    assert is_counted()
+    assert has_statistics()
 
 
-def test_it_is_counted_after_a_large_import_only() -> None:
+def test_only_a_large_import_updates_the_statistics() -> None:
     head, lines = (
         "kind,uuid,borrower_uuid,label\n",
         [f"loan,loan-{n},owner-{n},\n" for n in range(ANALYZE_AFTER_ROWS)],
     )
     import_ids([head, *lines[:10]], by="test")
-    assert not is_counted()
+    assert not has_statistics()
     assert import_ids([head, *lines], by="test").taken == ANALYZE_AFTER_ROWS
-    assert is_counted()
+    assert has_statistics()
 
 
-def test_it_is_counted_only_after_an_import_of_much_beside_what_is_known(
+def test_an_import_counts_as_large_relative_to_the_known_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(table_statistics, "ANALYZE_AFTER_ROWS", 2)
     Record.objects.bulk_create(Record(kind=Kind.LOAN, uuid=f"known-{n}") for n in range(2 * NEGLIGIBLE_RATIO))
-    for kind, is_much in (("loan", False), ("line", True)):
+    for kind, is_large in (("loan", False), ("line", True)):
         lines = [f"{kind},new-{n},owner,\n" for n in range(2)]
         assert import_ids(["kind,uuid,borrower_uuid,label\n", *lines], by="test").taken == 2
-        assert is_counted() == is_much
+        assert has_statistics() == is_large
 
 
-def test_it_is_counted_after_a_large_sync_only(
+def test_only_a_large_sync_updates_the_statistics(
     portal_service: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sync, "ANALYZE_AFTER_ROWS", 2)
@@ -73,15 +73,15 @@ def test_it_is_counted_after_a_large_sync_only(
         for _ in range(number + 1):
             portal_service.world.message("payment.failed", {})
         call_command("sync_messages", stdout=StringIO())
-        assert is_counted("messaging_message") == is_large
+        assert has_statistics("messaging_message") == is_large
 
 
-def test_the_most_frequent_kind_is_counted_from_an_index() -> None:
-    of_loans = (
+def test_counting_the_most_frequent_kind_uses_an_index() -> None:
+    repayments = (
         Record(kind=Kind.REPAYMENT, uuid=f"payment-{n}", parent_uuid=f"loan-{n}", borrower_uuid=f"owner-{n}")
         for n in range(500)
     )
-    Record.objects.bulk_create(of_loans)
+    Record.objects.bulk_create(repayments)
     Record.objects.bulk_create(Record(kind=kind, uuid="other") for kind in Kind)
     analyze()
     assert "COVERING INDEX" in active_records(Kind.REPAYMENT).order_by().values("kind").explain()

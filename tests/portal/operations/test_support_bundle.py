@@ -1,4 +1,4 @@
-"""The support bundle: what happened, and nothing about anybody."""
+"""The support bundle: recent calls and states, without personal data."""
 
 import re
 from datetime import date
@@ -24,8 +24,8 @@ def bundle(browser: Browser) -> str:
     return answer.content.decode()
 
 
-def create_a_borrower() -> None:
-    """With everything that must not leave."""
+def create_borrower() -> None:
+    """Create a borrower with all the data that the bundle must not contain."""
     person = NewKeyPerson(
         first_name="Maya",
         last_name="Lindqvist",
@@ -43,7 +43,7 @@ def create_a_borrower() -> None:
     )  # fmt: skip
 
 
-def test_it_tells_calls_states_and_versions(supervisor: Browser, portal_service: Sandbox) -> None:
+def test_the_bundle_lists_calls_states_and_versions(supervisor: Browser, portal_service: Sandbox) -> None:
     owner = given.borrower(portal_service)
     client_for(Actor.system("test")).applications.submit(owner.uuid, amount=Decimal(2500))
     portal_service.fail_next("messages.list", status=401)
@@ -57,8 +57,8 @@ def test_it_tells_calls_states_and_versions(supervisor: Browser, portal_service:
     assert owner.uuid in text
 
 
-def test_nothing_in_it_says_who(supervisor: Browser, portal_service: Sandbox) -> None:
-    create_a_borrower()
+def test_the_bundle_has_no_personal_data(supervisor: Browser, portal_service: Sandbox) -> None:
+    create_borrower()
     assert RemoteCall.objects.get().request_body
     text = bundle(supervisor)
     secrets = [EIN, SSN, SECRET, "93-0184475", "412-55-8867", "1987/04/30", "1987-04-30"]
@@ -67,17 +67,17 @@ def test_nothing_in_it_says_who(supervisor: Browser, portal_service: Sandbox) ->
     assert '"ssn": "[hidden]"' in text
 
 
-def test_a_body_that_was_cut_is_not_shown(supervisor: Browser, portal_service: Sandbox) -> None:
-    create_a_borrower()
+def test_a_truncated_body_is_not_shown(supervisor: Browser, portal_service: Sandbox) -> None:
+    create_borrower()
     RemoteCall.objects.update(request_body='{"first_name": "Harbor', answer_body="")
     assert "sent     [22 characters, cut]" in bundle(supervisor)
 
 
-def test_it_is_in_the_trail(supervisor: Browser) -> None:
+def test_a_download_is_recorded(supervisor: Browser) -> None:
     bundle(supervisor)
     assert Entry.objects.get(action="operations.support_bundle").actor_name == "Supervisor (supervisor)"
 
 
-def test_a_viewer_gets_none(viewer: Browser) -> None:
+def test_a_viewer_cannot_download_the_bundle(viewer: Browser) -> None:
     assert viewer.get("/status/support-bundle/").status_code == 403
     assert "support-bundle" not in viewer.get("/status/").content.decode()

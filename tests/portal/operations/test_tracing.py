@@ -1,4 +1,4 @@
-"""Traces, as a collector gets them from real processes: what took how long for which reference, and about nobody."""
+"""Traces of requests and jobs, as a collector receives them from real processes: without personal data."""
 
 import os
 import secrets
@@ -35,15 +35,15 @@ from tests.portal.operations.test_serving import serving
 pytestmark = pytest.mark.django_db(transaction=True)
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 STEP = "/borrowers/new/<uuid:draft_id>/<str:step>/"
-# All that a span may tell.
-TOLD = {
+# The only attributes that a span may have.
+ALLOWED_ATTRIBUTES = {
     "http.request.method", "http.route", "http.response.status_code", "error.type",
     "desk.request_id", "desk.role", "desk.outcome", "desk.tries", "desk.job", "desk.interrupted_by",
 }  # fmt: skip
 
 
 class Collector:
-    """Takes traces over HTTP."""
+    """A server that receives traces over HTTP."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -51,7 +51,7 @@ class Collector:
         self.bodies: list[bytes] = []
         self.authorization: set[str | None] = set()
 
-    def take(self, path: str, headers: Any, body: bytes) -> None:
+    def receive(self, path: str, headers: Any, body: bytes) -> None:
         assert path == "/v1/traces"
         self.authorization.add(headers["Authorization"])
         self.bodies.append(body)
@@ -63,7 +63,7 @@ class Collector:
         ]
         return [span for part in parts for scope in part.scope_spans for span in scope.spans]
 
-    def one(self, name: str) -> Span:
+    def find_span(self, name: str) -> Span:
         (span,) = [span for span in self.spans if span.name == name]
         return span
 
@@ -72,21 +72,21 @@ class Collector:
             span for span in self.spans if (span.trace_id, span.parent_span_id) == (of.trace_id, of.span_id)
         ]
 
-    def assert_it_knows_none_of(self, *words: str) -> None:
-        assert {name for span in self.spans for name in told(span)} <= TOLD
+    def assert_contains_none_of(self, *words: str) -> None:
+        assert {name for span in self.spans for name in attributes(span)} <= ALLOWED_ATTRIBUTES
         assert not any(span.events or span.links or span.status.message for span in self.spans)
-        everything = b"".join(self.bodies).lower()
-        assert [word for word in words if word.lower().encode() in everything] == []
+        content = b"".join(self.bodies).lower()
+        assert [word for word in words if word.lower().encode() in content] == []
 
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    taker = Collector()
+    receiver = Collector()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            taker.take(self.path, self.headers, self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(taker.answer)
+            receiver.receive(self.path, self.headers, self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(receiver.answer)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -94,19 +94,19 @@ def collector() -> Iterator[Collector]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
-        taker.url = f"http://127.0.0.1:{server.server_port}"
-        yield taker
+        receiver.url = f"http://127.0.0.1:{server.server_port}"
+        yield receiver
         server.shutdown()
 
 
 class Visitor:
-    """A browser beside the server's process, signed in as another one is."""
+    """A browser for a server in another process, with the session of a test client."""
 
-    def __init__(self, port: int, like: Browser) -> None:
+    def __init__(self, port: int, browser: Browser) -> None:
         self.base = f"http://127.0.0.1:{port}"
         self.session = requests.Session()
         token = secrets.token_hex(16)
-        self.session.cookies.update({"sessionid": like.cookies["sessionid"].value, "csrftoken": token})
+        self.session.cookies.update({"sessionid": browser.cookies["sessionid"].value, "csrftoken": token})
         self.session.headers["X-CSRFToken"] = token
 
     def get(self, path: str, **headers: str) -> requests.Response:
@@ -116,42 +116,42 @@ class Visitor:
         return self.session.post(self.base + path, typed, allow_redirects=False, timeout=30)
 
 
-def told(span: Span) -> dict[str, Any]:
-    """What a span says of itself."""
+def attributes(span: Span) -> dict[str, Any]:
+    """Return the attributes of a span."""
     return {one.key: one.value.string_value or one.value.int_value for one in span.attributes}
 
 
-def test_requests_and_their_calls_are_told_and_nothing_about_anybody(
+def test_requests_and_calls_are_traced_without_personal_data(
     servicer: Browser, portal_service: Sandbox, collector: Collector, tmp_path: Path
 ) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service, first_name="Hathaway Tulip Farms"))
     (tmp_path / "headers").write_text("authorization=Bearer%20of-the-collector")
-    given_by = {
+    environment = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
         "OTEL_EXPORTER_OTLP_HEADERS_FILE": str(tmp_path / "headers"),
         "TRUSTED_PROXIES": "1",
     }
     port = free_port()
-    with serving(portal_service, port, **given_by):
+    with serving(portal_service, port, **environment):
         visitor = Visitor(port, servicer)
         wizard = Wizard(visitor).fill()
         sent = wizard.send(SIGNED)
         visitor.get("/search/?q=Hathaway")
         visitor.get(loan.get_absolute_url(), traceparent=f"00-{TRACE}-{PARENT}-01")
         visitor.get("/healthz")
-    create = collector.one("borrowers.create_commercial")
+    create = collector.find_span("borrowers.create_commercial")
     (form,) = [span for span in collector.spans if create in collector.children(span)]
     assert (form.name, form.kind) == (f"POST {STEP}", Span.SPAN_KIND_SERVER)
-    assert told(form) == {
+    assert attributes(form) == {
         "http.request.method": "POST",
         "http.route": STEP,
         "http.response.status_code": 303,
         "desk.request_id": sent.headers["X-Request-ID"],
         "desk.role": "servicer",
     }
-    assert (told(create)["desk.outcome"], create.kind) == ("confirmed", Span.SPAN_KIND_CLIENT)
-    assert told(create)["desk.request_id"].startswith(sent.headers["X-Request-ID"])
-    page = collector.one("GET /borrowers/<str:borrower_uuid>/loans/<str:loan_uuid>/")
+    assert (attributes(create)["desk.outcome"], create.kind) == ("confirmed", Span.SPAN_KIND_CLIENT)
+    assert attributes(create)["desk.request_id"].startswith(sent.headers["X-Request-ID"])
+    page = collector.find_span("GET /borrowers/<str:borrower_uuid>/loans/<str:loan_uuid>/")
     assert (page.trace_id.hex(), page.parent_span_id.hex()) == (TRACE, PARENT)
     assert {"loans.get", "repayments.of_loan"} == {span.name for span in collector.children(page)}
     assert "GET /search/" in {span.name for span in collector.spans}
@@ -164,10 +164,10 @@ def test_requests_and_their_calls_are_told_and_nothing_about_anybody(
         *(user["uuid"] for user in portal_service.world.users()),
     ]
     typed = [EIN, EIN.replace("-", ""), "O'Neil", "Elena", "oneil.example", "Hathaway"]
-    collector.assert_it_knows_none_of(*uuids, *typed, "search/?", "select ", "127.0.0.1")
+    collector.assert_contains_none_of(*uuids, *typed, "search/?", "select ", "127.0.0.1")
 
 
-def test_a_job_and_its_calls_are_told(portal_service: Sandbox, collector: Collector) -> None:
+def test_a_job_and_its_calls_are_traced(portal_service: Sandbox, collector: Collector) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service))
     portal_service.fail_next("loans.get", status=401)
     job = start_job(refresh_portfolio)
@@ -175,19 +175,22 @@ def test_a_job_and_its_calls_are_told(portal_service: Sandbox, collector: Collec
         until(lambda: not Job.objects.get(pk=job.pk).is_open)
         process.send_signal(signal.SIGTERM)
         process.wait(20)
-    work = collector.one("lookup.refresh_portfolio")
+    work = collector.find_span("lookup.refresh_portfolio")
     assert (work.kind, work.parent_span_id) == (Span.SPAN_KIND_CONSUMER, b"")
-    assert told(work) == {"desk.job": str(job.pk), "desk.tries": 1}
+    assert attributes(work) == {"desk.job": str(job.pk), "desk.tries": 1}
     calls = {span.name: span for span in collector.children(work)}
     assert set(calls) == {"loans.get", "repayments.of_loan"}
     refused = calls["loans.get"]
     assert (refused.status.code, work.status.code) == (Status.STATUS_CODE_ERROR, Status.STATUS_CODE_UNSET)
-    assert (told(refused)["error.type"], told(refused)["http.response.status_code"]) == ("forbidden", 401)
-    collector.assert_it_knows_none_of(loan.uuid, loan.borrower_uuid)
+    assert (attributes(refused)["error.type"], attributes(refused)["http.response.status_code"]) == (
+        "forbidden",
+        401,
+    )
+    collector.assert_contains_none_of(loan.uuid, loan.borrower_uuid)
 
 
 @pytest.mark.urls("tests.portal.trial_urls")
-def test_of_an_exception_the_type_is_told(
+def test_only_the_type_of_an_exception_is_traced(
     servicer: Browser, collector: Collector, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
@@ -200,23 +203,23 @@ def test_of_an_exception_the_type_is_told(
     )
     until(lambda: collector.spans)
     (span,) = collector.spans
-    assert (told(span)["error.type"], span.status.code) == ("LookupError", Status.STATUS_CODE_ERROR)
+    assert (attributes(span)["error.type"], span.status.code) == ("LookupError", Status.STATUS_CODE_ERROR)
     assert b"912-45" not in collector.bodies[0]
-    # No proxy is trusted here: a browser joins no trace.
+    # Without a trusted proxy, the browser's trace is not continued.
     assert span.parent_span_id == b""
 
 
-def test_a_silent_collector_costs_no_page_and_one_line(
+def test_a_silent_collector_blocks_no_page_and_is_logged_once(
     viewer: Browser, portal_service: Sandbox, tmp_path: Path
 ) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", 0)) as silent, (tmp_path / "log").open("wb") as log:
-        away = {
+        environment = {
             "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
             "OTEL_BSP_SCHEDULE_DELAY": "10",
             "WEB_CONCURRENCY": "1",
         }
-        with serving(portal_service, port, log, **away) as server:
+        with serving(portal_service, port, log, **environment) as server:
             visitor = Visitor(port, viewer)
             assert visitor.get("/borrowers/").ok
             until(lambda: b"lost" in (tmp_path / "log").read_bytes())
@@ -229,17 +232,17 @@ def test_a_silent_collector_costs_no_page_and_one_line(
     )
 
 
-def test_the_doctor_asks_the_collector(collector: Collector, settings: LazySettings) -> None:
+def test_the_doctor_checks_the_collector(collector: Collector, settings: LazySettings) -> None:
     (off,) = doctor.traces()
     settings.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url
-    (heard,) = doctor.traces()
+    (accepted,) = doctor.traces()
     collector.answer = 401
     (refused,) = doctor.traces()
-    assert [found.grade for found in (off, heard, refused)] == ["ok", "ok", "bad"]
+    assert [found.grade for found in (off, accepted, refused)] == ["ok", "ok", "bad"]
     assert refused.words.startswith(f"The collector at {collector.url} doesn’t accept traces.")
 
 
-def test_without_the_setting_nothing_of_it_is_imported(db: None) -> None:
+def test_opentelemetry_is_imported_only_when_configured(db: None) -> None:
     script = """
 import sys
 from portal.wsgi import application
@@ -247,7 +250,7 @@ from django.test import Client
 answer = Client(SERVER_NAME="127.0.0.1").get("/sign-in/")
 print(answer.status_code, [name for name in sys.modules if name.startswith("opentelemetry")])
 """
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script],
         env=os.environ | {"DATABASE_URL": database_url()},
         cwd=BASE_DIR,
@@ -255,4 +258,4 @@ print(answer.status_code, [name for name in sys.modules if name.startswith("open
         text=True,
         check=True,
     )
-    assert done.stdout.strip() == "200 []"
+    assert result.stdout.strip() == "200 []"

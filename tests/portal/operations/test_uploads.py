@@ -1,4 +1,4 @@
-"""What is too large is refused before it is read, whoever sends it and wherever to."""
+"""Oversized uploads are rejected before they are read."""
 
 import select
 import socket
@@ -18,33 +18,33 @@ from tests.portal.operations.test_serving import serving
 MEGABYTE = 1024 * 1024
 
 
-def sent(port: int, path: str, cookie: str, size: int) -> tuple[int, str, int]:
-    """Send a body until an answer comes: its status, its page, and how much had left by then."""
+def send_body(port: int, path: str, cookie: str, size: int) -> tuple[int, str, int]:
+    """Send a body until an answer arrives, and return its status, its page and the number of bytes sent."""
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: sessionid={cookie}\r\nContent-Length: {size}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall(head.encode())
-        number = 0
-        with suppress(ConnectionError):  # It was hung up on.
-            while number < size and not select.select([connection], [], [], 0)[0]:
-                number += connection.send(bytes(min(MEGABYTE, size - number)))
+        sent_bytes = 0
+        with suppress(ConnectionError):  # The server closed the connection.
+            while sent_bytes < size and not select.select([connection], [], [], 0)[0]:
+                sent_bytes += connection.send(bytes(min(MEGABYTE, size - sent_bytes)))
         answer = HTTPResponse(connection)
         answer.begin()
-        return answer.status, answer.read().decode(), number
+        return answer.status, answer.read().decode(), sent_bytes
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_body_of_200_megabytes_is_refused_and_not_read(viewer: Browser, portal_service: Sandbox) -> None:
+def test_a_200_mb_body_is_rejected_before_it_is_read(viewer: Browser, portal_service: Sandbox) -> None:
     port, session = free_port(), viewer.cookies["sessionid"].value
     with serving(portal_service, port):
         until(lambda: requests.get(f"http://127.0.0.1:{port}/readyz", timeout=60).ok)
         for path, cookie in (("/verify/", session), ("/registry/import/", session), ("/sign-in/", "")):
-            status, page, number = sent(port, path, cookie, 200 * MEGABYTE)
+            status, page, sent_bytes = send_body(port, path, cookie, 200 * MEGABYTE)
             assert status == 413
             assert "Files can be up to 20 MB" in page
-            assert number < 10 * MEGABYTE  # what the system's buffers hold
+            assert sent_bytes < 10 * MEGABYTE  # Only the system's buffers were filled.
 
 
 @pytest.mark.parametrize(("path", "status"), [("/verify/", 200), ("/borrowers/", 413)])
-def test_a_page_is_sent_a_file_only_where_it_asks_for_one(viewer: Browser, path: str, status: int) -> None:
+def test_large_files_are_accepted_only_on_upload_pages(viewer: Browser, path: str, status: int) -> None:
     file = SimpleUploadedFile("report.pdf", bytes(5 * MEGABYTE))
     assert viewer.post(path, {"document": file}).status_code == status
