@@ -83,7 +83,7 @@ def missing_system_packages(purpose: str) -> list[str]:
 
 
 def install_system_packages(missing: list[str]) -> None:
-    """Install Debian packages."""
+    """Install Debian packages as root."""
     if not missing:
         return
     say("installing system packages: " + " ".join(missing))

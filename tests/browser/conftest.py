@@ -29,10 +29,10 @@ QUIET = [
 
 
 def with_pdf_viewer(test: Any) -> Any:
-    """Run a test in the whole browser, because only that one shows PDFs. One process runs all of them."""
-    whole = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    """Run a test in the full browser, which can show PDFs. One process runs all of these tests."""
+    full = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     return pytest.mark.xdist_group("pdf viewer")(
-        pytest.mark.parametrize("chromium", [whole], indirect=True, scope="session")(test)
+        pytest.mark.parametrize("chromium", [full], indirect=True, scope="session")(test)
     )
 
 

@@ -75,9 +75,9 @@ def drop_index(editor: Any, name: str) -> None:
 
 
 class ReplaceIndexes(Operation):
-    """Adds indexes of records and removes others while staff work, where the database can; again after an interruption.
+    """Adds and removes indexes of records, without blocking writes on PostgreSQL. It may be interrupted and run again.
 
-    One operation for all: Django renders the models anew after each.
+    One operation does all, because Django renders the models again after each.
     """
 
     reversible = False
