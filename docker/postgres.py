@@ -22,6 +22,8 @@ from typing import Any
 
 HOST, ROLE = "127.0.0.1", "desk"
 WAIT_SECONDS = 30
+# Room in memory for the databases of the tests, with a wide margin.
+MEMORY_BYTES = 4_000_000_000
 # PostgreSQL refuses to run as root; Debian's package brings a user for it.
 UNPRIVILEGED: dict[str, Any] = (
     {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
@@ -35,13 +37,20 @@ def main(arguments: list[str]) -> int:
     if os.environ.get("DATABASE_URL"):
         return subprocess.call(command)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Whoever ends this program ends the server too.
-    # The user of the server must reach it, which may not be so where TMPDIR points.
-    where = "/tmp" if UNPRIVILEGED else None  # noqa: S108 - a folder of its own is made in there
     with (
-        tempfile.TemporaryDirectory(prefix="postgres-", dir=where) as folder,
+        tempfile.TemporaryDirectory(prefix="postgres-", dir=data_location(options)) as folder,
         server(Path(folder), options) as address,
     ):
         return subprocess.call(command, env=os.environ | {"DATABASE_URL": address})
+
+
+def data_location(options: list[str]) -> str | None:
+    """Where the data folder is created: in memory if nothing needs to survive and there is room."""
+    memory = Path("/dev/shm")  # noqa: S108 - it gets its own folder there
+    if "fsync=off" in options and memory.is_dir() and shutil.disk_usage(memory).free > MEMORY_BYTES:
+        return str(memory)
+    # The server's user may not be able to read the folder that TMPDIR names.
+    return "/tmp" if UNPRIVILEGED else None  # noqa: S108 - it gets its own folder there
 
 
 @contextmanager

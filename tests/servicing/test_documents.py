@@ -317,6 +317,7 @@ def test_the_service_gets_credentials_after_a_redirect(wire: Wire) -> None:
 
         assert "authorization" not in other_host.heads[0]
     assert "authorization: bearer token" in wire.heads[0]
+    assert f"host: 127.0.0.1:{wire.port}\r\n" in wire.heads[0]
 
 
 def test_cookies_are_not_sent_back(wire: Wire) -> None:

@@ -1,5 +1,6 @@
 """Gates, which block calls and record whether the service answered."""
 
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -107,8 +108,10 @@ def test_a_gate_that_cannot_record_does_not_hide_the_answer(
 
 def test_each_call_can_have_its_own_time_limit(wire: Wire, client: Client) -> None:
     wire.answer(silent)
+    started = time.monotonic()
     with pytest.raises(Unavailable, match="took too long"):
         read(client.with_time_limit(0.1))
+    assert time.monotonic() - started < 10  # The client's own limits are longer.
 
 
 def test_a_failing_gate_does_not_block_calls(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
