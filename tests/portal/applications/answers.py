@@ -1,4 +1,4 @@
-"""Applications as the service answers them, made known here without asking it."""
+"""Applications as the service sends them, saved without a call to it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ OFFER_UUID = "51aa7f2{0}-0000-4000-8000-00000000000{0}"
 
 
 def offer(n: int = 0, **fields: Any) -> dict[str, Any]:
-    """An offer with every figure; ``n`` is one digit of its identifier."""
+    """Return an offer with every figure; ``n`` is the digit that varies in its ID."""
     return {
         "uuid": OFFER_UUID.format(n),
         "product": "LOAN",
@@ -32,8 +32,8 @@ def offer(n: int = 0, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def answer(*offers: dict[str, Any], n: int = 0, **fields: Any) -> dict[str, Any]:
-    """An application for a loan of $40,000.00, approved."""
+def application_data(*offers: dict[str, Any], n: int = 0, **fields: Any) -> dict[str, Any]:
+    """Return an approved loan application for $40,000.00."""
     return {
         "uuid": UUID.format(n),
         "product": "LOAN",
@@ -49,16 +49,16 @@ def answer(*offers: dict[str, Any], n: int = 0, **fields: Any) -> dict[str, Any]
     } | fields
 
 
-def decoded(*offers: dict[str, Any], **fields: Any) -> Application:
-    return codec.decode(Application, dumps(answer(*offers, **fields)))
+def decode_application(*offers: dict[str, Any], **fields: Any) -> Application:
+    return codec.decode(Application, dumps(application_data(*offers, **fields)))
 
 
 def known(owner: Record, *offers: dict[str, Any], **fields: Any) -> Record:
-    """An application of which the service gave this answer."""
-    return told(owner, answer(*offers, **fields))
+    """Save an application with these offers and fields, and return its record."""
+    return save_application(owner, application_data(*offers, **fields))
 
 
-def told(owner: Record, application: dict[str, Any]) -> Record:
-    """Remember an application object as if the service had just answered with it."""
+def save_application(owner: Record, application: dict[str, Any]) -> Record:
+    """Save an application as if the service had just sent it, and return its record."""
     items = store.observe(codec.decode(Application, dumps(application)), borrower_uuid=owner.uuid)
     return store.save(items, source=Source.SERVICE, by="Ana Reyes")[0]

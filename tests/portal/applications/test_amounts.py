@@ -1,4 +1,4 @@
-"""Amounts in words."""
+"""Amounts written in words."""
 
 from decimal import Decimal
 
@@ -30,7 +30,7 @@ from servicing.rules import MAX_AMOUNT_DOLLARS
         ),
     ],
 )
-def test_an_amount_reads_as_on_a_cheque(amount: str, words: str) -> None:
+def test_amounts_are_written_as_on_a_check(amount: str, words: str) -> None:
     assert in_words(Decimal(amount)) == words
 
 

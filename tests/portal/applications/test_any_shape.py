@@ -1,4 +1,4 @@
-"""Whatever an application looks like, every screen of it renders."""
+"""Every screen of an application renders, whatever the service sends."""
 
 from decimal import Decimal
 from typing import Any
@@ -14,9 +14,9 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
-from tests.portal.applications.answers import UUID, answer, offer, told
+from tests.portal.applications.answers import UUID, application_data, offer, save_application
 
-PLAIN = (
+SCALARS = (
     st.none()
     | st.booleans()
     | st.integers(-(10**25), 10**25)
@@ -26,31 +26,31 @@ PLAIN = (
     )
     | st.text()
 )
-ANYTHING = st.recursive(
-    PLAIN, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+ANY_VALUE = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
 )
 
 
-def bent(whole: dict[str, Any], *, keep: tuple[str, ...] = ()) -> st.SearchStrategy[dict[str, Any]]:
-    """An object in which any field may be null, missing, or anything at all, and to which others may be added."""
+def distort(sample: dict[str, Any], *, keep: tuple[str, ...] = ()) -> st.SearchStrategy[dict[str, Any]]:
+    """Generate copies with extra fields, in which fields not in ``keep`` may be null, missing or anything."""
     fields = {
-        name: st.just(value) | st.none() | ANYTHING for name, value in whole.items() if name not in keep
+        name: st.just(value) | st.none() | ANY_VALUE for name, value in sample.items() if name not in keep
     }
-    kept = {name: whole[name] for name in keep}
+    unchanged = {name: sample[name] for name in keep}
     return st.builds(
-        lambda some, more: more | some | kept,
+        lambda changed, extra: extra | changed | unchanged,
         st.fixed_dictionaries({}, optional=fields),
-        st.dictionaries(st.text(), ANYTHING, max_size=2),
+        st.dictionaries(st.text(), ANY_VALUE, max_size=2),
     )
 
 
-OFFERS = st.lists(bent(offer(0)) | st.builds(offer, st.integers(0, 9)) | ANYTHING, max_size=6)
-STATUS = bent({"decision": "APPROVED", "details": None, "name": "REJECTED"})
+OFFERS = st.lists(distort(offer(0)) | st.builds(offer, st.integers(0, 9)) | ANY_VALUE, max_size=6)
+STATUS = distort({"decision": "APPROVED", "details": None, "name": "REJECTED"})
 APPLICATIONS = st.builds(
-    lambda whole, offers, status: whole | {"offers": offers, "status": status},
-    bent(answer(), keep=("uuid",)),
-    OFFERS | ANYTHING,
-    STATUS | ANYTHING,
+    lambda application, offers, status: application | {"offers": offers, "status": status},
+    distort(application_data(), keep=("uuid",)),
+    OFFERS | ANY_VALUE,
+    STATUS | ANY_VALUE,
 )
 
 
@@ -66,11 +66,8 @@ def borrower(portal_service: Sandbox) -> Record:
     return given.borrower(portal_service)
 
 
-def every_screen(browser: Browser, record: Record) -> str:
-    """The page in its states, its offers alone, the question about one, its files, the list, the form beside it.
-
-    Every one of them answers; the page itself is returned.
-    """
+def open_every_screen(browser: Browser, record: Record) -> str:
+    """Check that all pages, panels and exports with the application respond, and return its page."""
     address = record.get_absolute_url()
     pages = [
         address,
@@ -84,8 +81,8 @@ def every_screen(browser: Browser, record: Record) -> str:
         browser.get(f"{address}?sort=apr&rows=differing&empty=1", headers=htmx("offers")).status_code == 200
     )
     for file in (f"{address}offers/?all=1", "/applications/export/?all=1"):
-        answered: Any = browser.get(file)
-        assert b"".join(answered)
+        response: Any = browser.get(file)
+        assert b"".join(response)
     return browser.get(address).content.decode()
 
 
@@ -96,7 +93,7 @@ def every_screen(browser: Browser, record: Record) -> str:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_any_application_is_shown(browser: Browser, borrower: Record, application: dict[str, Any]) -> None:
-    assert application["uuid"] in every_screen(browser, told(borrower, application))
+    assert application["uuid"] in open_every_screen(browser, save_application(borrower, application))
 
 
 @for_any(nulls=st.sets(st.sampled_from(sorted(set(offer()) - {"uuid"}))))
@@ -105,34 +102,43 @@ def test_any_application_is_shown(browser: Browser, borrower: Record, applicatio
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_any_subset_of_nulls_is_shown(browser: Browser, borrower: Record, nulls: set[str]) -> None:
+def test_offers_with_any_null_fields_are_shown(browser: Browser, borrower: Record, nulls: set[str]) -> None:
     offers = [offer(0), offer(1, **dict.fromkeys(nulls))]
-    assert "2 of 2 offers" in every_screen(browser, told(borrower, answer(*offers)))
+    assert "2 of 2 offers" in open_every_screen(
+        browser, save_application(borrower, application_data(*offers))
+    )
 
 
 def test_two_thousand_offers_are_shown(browser: Browser, borrower: Record) -> None:
     offers = [offer(0, uuid=f"51aa7f20-0000-4000-8000-{n:012}", apr=n) for n in range(2000)]
     details = {"reasons": [f"Reason {n}" for n in range(2000)]}
-    assert " of 2000 offers" in every_screen(browser, told(borrower, answer(*offers, details=details)))
+    assert " of 2000 offers" in open_every_screen(
+        browser, save_application(borrower, application_data(*offers, details=details))
+    )
 
 
 @pytest.mark.parametrize(
     "amount", [10**17, 10**30, "1e20", "1e-30", "-0", "0.00005", Decimal("9999999999999999.99")]
 )
-def test_amounts_beyond_all_reason_are_shown(browser: Browser, borrower: Record, amount: Any) -> None:
-    shown = every_screen(browser, told(borrower, answer(offer(0, amount=amount, term=amount), amount=amount)))
+def test_extreme_amounts_are_shown(browser: Browser, borrower: Record, amount: Any) -> None:
+    shown = open_every_screen(
+        browser,
+        save_application(borrower, application_data(offer(0, amount=amount, term=amount), amount=amount)),
+    )
     assert "1 of 1 offers" in shown
 
 
-def test_what_is_very_deep_is_shown(browser: Browser, borrower: Record) -> None:
+def test_deeply_nested_values_are_shown(browser: Browser, borrower: Record) -> None:
     deep: Any = "core"
     for _ in range(200):
         deep = {"in": [deep]}
-    assert "core" in every_screen(
-        browser, told(borrower, answer(offer(0, explanation=deep), details=deep, n=1))
+    assert "core" in open_every_screen(
+        browser, save_application(borrower, application_data(offer(0, explanation=deep), details=deep, n=1))
     )
 
 
 @pytest.mark.parametrize("uuid", [UUID.format(2), "c-1", "C_40e91d7"])
-def test_any_identifier_of_the_service_has_a_page(browser: Browser, borrower: Record, uuid: str) -> None:
-    assert uuid in every_screen(browser, told(borrower, answer(offer(0), uuid=uuid)))
+def test_ids_of_any_format_are_shown(browser: Browser, borrower: Record, uuid: str) -> None:
+    assert uuid in open_every_screen(
+        browser, save_application(borrower, application_data(offer(0), uuid=uuid))
+    )

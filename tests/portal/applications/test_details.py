@@ -1,4 +1,4 @@
-"""Values of any shape become lines."""
+"""Values of any shape, shown as lines of text."""
 
 from decimal import Decimal
 from typing import Any
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from portal.applications.details import MAX_LINES, as_text, details
 
-PLAIN = st.none() | st.booleans() | st.integers() | st.decimals(allow_nan=False) | st.text()
-ANYTHING = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+SCALARS = st.none() | st.booleans() | st.integers() | st.decimals(allow_nan=False) | st.text()
+ANY_VALUE = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
 
 
 @pytest.mark.parametrize(
@@ -28,33 +28,33 @@ ANYTHING = st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(s
         ({"a": {"b": {"c": {"d": 1}}}}, [("a b c", "1 more inside")]),
     ],
 )
-def test_a_value_becomes_a_line_for_each_plain_part(value: Any, lines: list[tuple[str, str]]) -> None:
-    told = details(value)
-    assert told is not None
-    assert [tuple(line) for line in told.lines] == lines
+def test_a_value_is_split_into_lines(value: Any, lines: list[tuple[str, str]]) -> None:
+    found = details(value)
+    assert found is not None
+    assert [tuple(line) for line in found.lines] == lines
 
 
 @pytest.mark.parametrize("value", [None, ""])
-def test_nothing_stays_nothing(value: Any) -> None:
+def test_null_and_empty_text_have_no_lines(value: Any) -> None:
     assert (details(value), as_text(value)) == (None, None)
 
 
-def test_what_is_long_is_cut_and_says_by_how_much() -> None:
-    told = details(list(range(2000)))
-    assert told is not None
-    assert (len(told.lines), told.left_out) == (MAX_LINES, 2000 - MAX_LINES)
+def test_long_values_are_cut_with_a_count_of_the_rest() -> None:
+    found = details(list(range(2000)))
+    assert found is not None
+    assert (len(found.lines), found.left_out) == (MAX_LINES, 2000 - MAX_LINES)
     assert (as_text(list(range(2000))) or "").endswith(f"and {2000 - MAX_LINES} more")
 
 
-def test_what_is_deep_breaks_nothing() -> None:
+def test_deep_nesting_is_cut_with_a_count() -> None:
     value: Any = "core"
     for _ in range(5000):
         value = [value]
     assert as_text(value) == "1 1 1: 1 more inside"
 
 
-@given(ANYTHING)
-def test_any_value_has_lines_or_is_nothing(value: Any) -> None:
-    told = details(value)
-    assert (told is None) == (value is None or value == "")
-    assert told is None or told.lines
+@given(ANY_VALUE)
+def test_any_other_value_has_lines(value: Any) -> None:
+    found = details(value)
+    assert (found is None) == (value is None or value == "")
+    assert found is None or found.lines

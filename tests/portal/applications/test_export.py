@@ -1,4 +1,4 @@
-"""What leaves as CSV is what the screen shows, exact and audited."""
+"""Exports of offers and applications to CSV, and the link to the offer sheet."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ def borrower(portal_service: Sandbox) -> Record:
     return given.borrower(portal_service, first_name="=Northwind Baking Co LLC")
 
 
-def lines(browser: Browser, address: str) -> list[dict[str, str]]:
+def download_rows(browser: Browser, address: str) -> list[dict[str, str]]:
     answer: Any = browser.get(address)
     assert answer.status_code == 200
     text = b"".join(answer).decode().removeprefix("\ufeff")
@@ -27,11 +27,9 @@ def lines(browser: Browser, address: str) -> list[dict[str, str]]:
 
 
 class TestOffers:
-    def test_rows_of_the_screen_are_columns_with_exact_numbers(
-        self, viewer: Browser, borrower: Record
-    ) -> None:
+    def test_each_offer_is_a_row_with_exact_numbers(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, offer(0, apr="14.9200001", amount=35000.5, explanation="=cmd()", term=None))
-        (line,) = lines(viewer, f"{record.get_absolute_url()}offers/")
+        (line,) = download_rows(viewer, f"{record.get_absolute_url()}offers/")
         assert list(line)[:5] == [
             "Offer",
             "ID",
@@ -44,15 +42,15 @@ class TestOffers:
         assert (line["Start"], line["Explanation"]) == ("2026-12-01", "'=cmd()")
         assert (line["Total of payments (calculated here)"], line["Interest-only period"]) == ("", "")
 
-    def test_shown_offers_in_their_order_or_all_of_them(self, viewer: Browser, borrower: Record) -> None:
+    def test_the_file_has_the_shown_offers_or_all(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, *[offer(n, apr=20 - n) for n in range(6)])
         address = f"{record.get_absolute_url()}offers/"
-        assert [line["Offer"] for line in lines(viewer, f"{address}?sort=apr")] == list("FEDC")
-        assert [line["Offer"] for line in lines(viewer, f"{address}?all=1")] == list("ABCDEF")
+        assert [line["Offer"] for line in download_rows(viewer, f"{address}?sort=apr")] == list("FEDC")
+        assert [line["Offer"] for line in download_rows(viewer, f"{address}?all=1")] == list("ABCDEF")
 
-    def test_it_is_audited(self, viewer: Browser, borrower: Record) -> None:
+    def test_the_export_is_audited(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, offer(0), offer(1))
-        lines(viewer, f"{record.get_absolute_url()}offers/")
+        download_rows(viewer, f"{record.get_absolute_url()}offers/")
         entry = Entry.objects.get(action="applications.export_offers")
         assert (entry.subject_uuid, entry.detail, entry.actor_name) == (
             record.uuid,
@@ -60,15 +58,15 @@ class TestOffers:
             "Viewer (viewer)",
         )
 
-    def test_what_was_never_read_has_no_file(self, viewer: Browser, borrower: Record) -> None:
+    def test_an_application_without_an_answer_has_no_file(self, viewer: Browser, borrower: Record) -> None:
         record = given.account("application", borrower, UUID.format(9))
         assert viewer.get(f"{record.get_absolute_url()}offers/").status_code == 404
 
 
 class TestList:
-    def test_a_line_holds_what_a_row_shows(self, viewer: Browser, borrower: Record) -> None:
+    def test_the_file_matches_the_list(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, offer(0), offer(1, apr=13.04))
-        (line,) = lines(viewer, "/applications/export/")
+        (line,) = download_rows(viewer, "/applications/export/")
         assert line["Application"] == record.uuid
         assert (line["Borrower"], line["Product"], line["Decision"]) == (
             "'=Northwind Baking Co LLC",
@@ -78,30 +76,30 @@ class TestList:
         assert (line["Requested"], line["Offers"], line["Best APR"]) == ("40000.0000", "2", "13.04")
         assert (line["Created"], line["Added by"]) == ("2026-11-20 10:31:07 PST", "Ana Reyes")
 
-    def test_filters_and_page_hold_for_the_file_too(self, viewer: Browser, borrower: Record) -> None:
+    def test_filters_narrow_the_file(self, viewer: Browser, borrower: Record) -> None:
         for n in range(9):
             known(borrower, n=n, status={"decision": "REJECTED" if n % 3 else "APPROVED"})
-        assert len(lines(viewer, "/applications/export/?status=APPROVED")) == 3
-        assert len(lines(viewer, "/applications/export/?status=REJECTED&all=1")) == 6
+        assert len(download_rows(viewer, "/applications/export/?status=APPROVED")) == 3
+        assert len(download_rows(viewer, "/applications/export/?status=REJECTED&all=1")) == 6
 
-    def test_a_page_is_a_page_and_all_is_all(self, viewer: Browser, borrower: Record) -> None:
-        given_ids = [f"c40e91d7-0000-4000-8000-0000000000{n:02}" for n in range(30)]
-        for uuid in given_ids:
+    def test_the_file_has_one_page_or_all(self, viewer: Browser, borrower: Record) -> None:
+        uuids = [f"c40e91d7-0000-4000-8000-0000000000{n:02}" for n in range(30)]
+        for uuid in uuids:
             given.account("application", borrower, uuid)
-        assert len(lines(viewer, "/applications/export/?page=2")) == 5
-        assert {line["Application"] for line in lines(viewer, "/applications/export/?all=1")} == set(
-            given_ids
+        assert len(download_rows(viewer, "/applications/export/?page=2")) == 5
+        assert {line["Application"] for line in download_rows(viewer, "/applications/export/?all=1")} == set(
+            uuids
         )
 
-    def test_it_is_audited_with_filters_and_count(self, viewer: Browser, borrower: Record) -> None:
+    def test_filters_and_row_count_are_audited(self, viewer: Browser, borrower: Record) -> None:
         known(borrower)
-        lines(viewer, "/applications/export/?status=APPROVED&all=1")
+        download_rows(viewer, "/applications/export/?status=APPROVED&all=1")
         entry = Entry.objects.get(action="applications.export")
         assert entry.detail == {"query": "", "filters": {"status": "APPROVED"}, "rows": 1}
 
 
-class TestPaper:
-    def test_a_page_with_offers_leads_to_its_sheet(self, viewer: Browser, borrower: Record) -> None:
+class TestOfferSheet:
+    def test_only_a_page_with_offers_links_to_the_sheet(self, viewer: Browser, borrower: Record) -> None:
         with_offers, without = known(borrower, offer(0), n=1), known(borrower, n=2)
         sheet = f"{with_offers.get_absolute_url()}offer-sheet/"
         assert f'href="{sheet}"' in viewer.get(with_offers.get_absolute_url()).content.decode()

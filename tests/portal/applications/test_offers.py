@@ -1,4 +1,4 @@
-"""Offers side by side: order, marks, gaps, what is calculated, and how they are sorted and chosen."""
+"""The comparison of offers: rows, calculated figures, best values, sorting and selection."""
 
 from decimal import Decimal
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.applications.offers import Comparison, OfferView, compare, letter
-from tests.portal.applications.answers import decoded, offer
+from tests.portal.applications.answers import decode_application, offer
 
 DISCLOSED = [
     "Amount",
@@ -29,8 +29,8 @@ DISCLOSED = [
 ]
 
 
-def compared(*offers: dict[str, Any], query: str = "", **fields: Any) -> Comparison:
-    return compare(decoded(*offers, **fields), OfferView.of(QueryDict(query)))
+def compare_offers(*offers: dict[str, Any], query: str = "", **fields: Any) -> Comparison:
+    return compare(decode_application(*offers, **fields), OfferView.of(QueryDict(query)))
 
 
 def cells(table: Comparison, name: str) -> list[Any]:
@@ -46,13 +46,13 @@ def marks(table: Comparison, name: str) -> list[str]:
     return [cell.best for cell in cells(table, name)]
 
 
-def shown(table: Comparison) -> str:
+def shown_letters(table: Comparison) -> str:
     return "".join(column.letter for column in table.columns)
 
 
 class TestRows:
-    def test_they_stand_in_the_order_of_disclosures(self) -> None:
-        table = compared(offer(), query="empty=1")
+    def test_rows_are_in_disclosure_order(self) -> None:
+        table = compare_offers(offer(), query="empty=1")
         assert [row.line.name for row in table.reported] == DISCLOSED
         assert [row.line.name for row in table.calculated] == [
             "Net proceeds",
@@ -60,8 +60,10 @@ class TestRows:
             "Cost over principal",
         ]
 
-    def test_an_offer_reads_as_the_service_told_it(self) -> None:
-        table = compared(offer(amount=35000.5, apr=13.0400, interest_only_period=6, explanation="Limited"))
+    def test_figures_are_formatted(self) -> None:
+        table = compare_offers(
+            offer(amount=35000.5, apr=13.0400, interest_only_period=6, explanation="Limited")
+        )
         assert texts(table, "Amount") == ["$35,000.50"]
         assert texts(table, "Difference from requested") == ["−$4,999.50"]
         assert texts(table, "APR") == ["13.04%"]
@@ -81,11 +83,11 @@ class TestRows:
             ("explanation", "Explanation"),
         ],
     )
-    def test_nothing_and_zero_are_two_things(self, field: str, name: str) -> None:
-        assert texts(compared(offer(**{field: None})), name) == []
-        assert texts(compared(offer(**{field: None}), query="empty=1"), name) == [None]
+    def test_missing_values_differ_from_zero(self, field: str, name: str) -> None:
+        assert texts(compare_offers(offer(**{field: None})), name) == []
+        assert texts(compare_offers(offer(**{field: None}), query="empty=1"), name) == [None]
         if field in ("amount", "origination_fee", "installment"):
-            assert texts(compared(offer(**{field: 0})), name) == ["$0.00"]
+            assert texts(compare_offers(offer(**{field: 0})), name) == ["$0.00"]
 
     @pytest.mark.parametrize(
         ("field", "value", "name", "text"),
@@ -99,20 +101,18 @@ class TestRows:
             ("explanation", ["One.", "Two."], "Explanation", "One.; Two."),
         ],
     )
-    def test_what_cannot_be_read_is_shown_as_it_came(
-        self, field: str, value: Any, name: str, text: str
-    ) -> None:
-        assert texts(compared(offer(**{field: value})), name) == [text]
+    def test_unreadable_values_are_shown_as_sent(self, field: str, value: Any, name: str, text: str) -> None:
+        assert texts(compare_offers(offer(**{field: value})), name) == [text]
 
-    def test_a_term_without_its_parts_says_which_is_missing(self) -> None:
-        assert texts(compared(offer(term=None)), "Term") == ["—, monthly"]
-        assert texts(compared(offer(term_frequency=None)), "Term") == ["24, —"]
-        assert texts(compared(offer(term=None, term_frequency=None)), "Term") == []
+    def test_the_missing_part_of_a_term_is_a_dash(self) -> None:
+        assert texts(compare_offers(offer(term=None)), "Term") == ["—, monthly"]
+        assert texts(compare_offers(offer(term_frequency=None)), "Term") == ["24, —"]
+        assert texts(compare_offers(offer(term=None, term_frequency=None)), "Term") == []
 
 
 class TestCalculated:
     def test_figures_are_exact(self) -> None:
-        table = compared(offer(amount="0.10", origination_fee="0.03", installment="0.07", term=3))
+        table = compare_offers(offer(amount="0.10", origination_fee="0.03", installment="0.07", term=3))
         assert texts(table, "Net proceeds") == ["$0.07"]
         assert texts(table, "Total of payments") == ["$0.21"]
         assert texts(table, "Cost over principal") == ["$0.11"]
@@ -127,76 +127,74 @@ class TestCalculated:
             (["amount"], "Difference from requested", "Needs amount"),
         ],
     )
-    def test_without_an_input_there_is_no_figure_but_its_name(
-        self, missing: list[str], name: str, needs: str
-    ) -> None:
-        (cell,) = cells(compared(offer(**dict.fromkeys(missing)), query="empty=1"), name)
+    def test_missing_inputs_are_named(self, missing: list[str], name: str, needs: str) -> None:
+        (cell,) = cells(compare_offers(offer(**dict.fromkeys(missing)), query="empty=1"), name)
         assert (cell.figure.value, cell.figure.text, cell.figure.missing) == (None, None, needs)
 
-    def test_an_interest_only_period_leaves_no_simple_total(self) -> None:
-        table = compared(offer(interest_only_period=6), query="empty=1")
+    def test_no_total_is_calculated_with_an_interest_only_period(self) -> None:
+        table = compare_offers(offer(interest_only_period=6), query="empty=1")
         assert cells(table, "Total of payments")[0].figure.value is None
         assert cells(table, "Cost over principal")[0].figure.value is None
-        assert texts(compared(offer(interest_only_period=0)), "Total of payments") == ["$45,594.96"]
+        assert texts(compare_offers(offer(interest_only_period=0)), "Total of payments") == ["$45,594.96"]
 
-    def test_net_proceeds_need_a_fee_that_is_deducted(self, settings: LazySettings) -> None:
+    def test_net_proceeds_require_deducted_fees(self, settings: LazySettings) -> None:
         settings.SERVICING_FEE_DEDUCTED = False
-        table = compared(offer())
+        table = compare_offers(offer())
         assert [row.line.name for row in table.calculated] == ["Total of payments", "Cost over principal"]
         assert not table.is_fee_deducted
 
 
 class TestBest:
-    def test_it_is_said_in_words(self) -> None:
-        table = compared(offer(0), offer(1, apr=13.04, origination_fee=525))
+    def test_best_values_are_marked(self) -> None:
+        table = compare_offers(offer(0), offer(1, apr=13.04, origination_fee=525))
         assert marks(table, "APR") == ["", "lowest APR"]
         assert marks(table, "Origination fee") == ["", "lowest"]
         assert marks(table, "Net proceeds") == ["", "highest"]
 
-    def test_ties_are_marked_for_all_of_them_with_their_number(self) -> None:
-        table = compared(offer(0, apr=13.04), offer(1, apr="13.0400"), offer(2))
+    def test_ties_are_marked_with_their_count(self) -> None:
+        table = compare_offers(offer(0, apr=13.04), offer(1, apr="13.0400"), offer(2))
         assert marks(table, "APR") == ["lowest APR (2 offers)", "lowest APR (2 offers)", ""]
 
-    def test_where_all_are_equal_the_row_says_so_once(self) -> None:
-        table = compared(offer(0), offer(1, apr=13.04))
+    def test_a_row_of_equal_values_has_one_remark(self) -> None:
+        table = compare_offers(offer(0), offer(1, apr=13.04))
         row = next(row for row in table.reported if row.line.key == "rate")
         assert (row.remark, marks(table, "Interest rate")) == ("Same for all", ["", ""])
 
-    def test_a_row_with_a_missing_value_has_no_winner(self) -> None:
-        table = compared(offer(0), offer(1, installment=None), offer(2, installment=1))
+    def test_a_row_with_a_missing_value_is_not_marked(self) -> None:
+        table = compare_offers(offer(0), offer(1, installment=None), offer(2, installment=1))
         row = next(row for row in table.reported if row.line.key == "installment")
         assert ([cell.best for cell in row.cells], row.remark) == (["", "", ""], "Not marked: value missing")
 
-    def test_neither_has_one_with_a_value_that_is_no_number(self) -> None:
-        assert marks(compared(offer(0), offer(1, apr="low")), "APR") == ["", ""]
+    def test_a_row_with_an_unreadable_number_is_not_marked(self) -> None:
+        assert marks(compare_offers(offer(0), offer(1, apr="low")), "APR") == ["", ""]
 
-    def test_where_everything_is_missing_nothing_is_said(self) -> None:
-        table = compared(offer(0, installment=None), offer(1, installment=None), query="empty=1")
+    def test_an_empty_row_has_no_remark(self) -> None:
+        table = compare_offers(offer(0, installment=None), offer(1, installment=None), query="empty=1")
         assert next(row for row in table.reported if row.line.key == "installment").remark == ""
 
-    def test_a_single_offer_is_compared_with_nothing(self) -> None:
-        table = compared(offer())
+    def test_a_single_offer_has_no_marks(self) -> None:
+        table = compare_offers(offer())
         assert {cell.best for row in [*table.reported, *table.calculated] for cell in row.cells} == {""}
 
-    def test_a_hidden_offer_counts(self) -> None:
+    def test_hidden_offers_count_for_the_best_value(self) -> None:
         offers = [offer(n, apr=20 - n) for n in range(6)]
-        assert marks(compared(*offers), "APR") == [""] * 4
-        assert marks(compared(*offers, query="offer=F&offer=A"), "APR") == ["", "lowest APR"]
+        assert marks(compare_offers(*offers), "APR") == [""] * 4
+        assert marks(compare_offers(*offers, query="offer=F&offer=A"), "APR") == ["", "lowest APR"]
 
     @given(st.lists(st.none() | st.decimals("0", "99", places=2), min_size=2, max_size=6))
-    def test_a_mark_is_true_or_absent(self, rates: list[Decimal | None]) -> None:
+    def test_only_the_lowest_apr_is_ever_marked(self, rates: list[Decimal | None]) -> None:
         offers = [offer(n, apr=None if rate is None else str(rate)) for n, rate in enumerate(rates)]
-        table = compared(*offers)
+        table = compare_offers(*offers)
         marked = [rate for rate, mark in zip(rates, marks(table, "APR"), strict=False) if mark]
-        told = [rate for rate in rates if rate is not None]
-        assert set(marked) <= ({min(told)} if len(told) == len(rates) else set())
+        sent_rates = [rate for rate in rates if rate is not None]
+        assert set(marked) <= ({min(sent_rates)} if len(sent_rates) == len(rates) else set())
 
 
 class TestView:
-    def test_at_most_four_stand_side_by_side(self) -> None:
-        assert shown(compared(*[offer(n) for n in range(6)])) == "ABCD"
-        assert shown(compared(*[offer(n) for n in range(6)], query="offer=B&offer=F")) == "BF"
-        assert shown(compared(*[offer(n) for n in range(6)], query="offer=Z")) == "ABCD"
+    def test_at_most_four_offers_are_shown(self) -> None:
+        assert shown_letters(compare_offers(*[offer(n) for n in range(6)])) == "ABCD"
+        assert shown_letters(compare_offers(*[offer(n) for n in range(6)], query="offer=B&offer=F")) == "BF"
+        assert shown_letters(compare_offers(*[offer(n) for n in range(6)], query="offer=Z")) == "ABCD"
 
     @pytest.mark.parametrize(
         ("query", "order"),
@@ -209,21 +207,21 @@ class TestView:
             ("sort=-", "ABCD"),
         ],
     )
-    def test_any_row_sorts_and_gaps_come_last(self, query: str, order: str) -> None:
+    def test_any_row_sorts_with_missing_values_last(self, query: str, order: str) -> None:
         offers = [
             offer(0, apr=15, explanation="b", start_date="2026-12-02"),
             offer(1, apr=16, explanation="a", start_date="2026-12-03"),
             offer(2, apr=14, start_date="2026-12-01"),
             offer(3, apr=None, start_date="later"),
         ]
-        assert shown(compared(*offers, query=query)) == order
+        assert shown_letters(compare_offers(*offers, query=query)) == order
 
-    def test_sorting_reaches_offers_that_were_not_shown(self) -> None:
+    def test_sorting_includes_hidden_offers(self) -> None:
         offers = [offer(n, apr=20 - n) for n in range(6)]
-        assert shown(compared(*offers, query="sort=apr")) == "FEDC"
+        assert shown_letters(compare_offers(*offers, query="sort=apr")) == "FEDC"
 
-    def test_a_row_sorts_the_other_way_when_it_is_pressed_again(self) -> None:
-        rows = compared(offer(0), offer(1), query="sort=apr").reported
+    def test_sorting_again_reverses_the_order(self) -> None:
+        rows = compare_offers(offer(0), offer(1), query="sort=apr").reported
         apr = next(row for row in rows if row.line.key == "apr")
         assert (apr.sorted, apr.next_sort) == ("ascending", "-apr")
         assert OfferView.of(QueryDict("sort=-apr")).reversed == "APR"
@@ -238,35 +236,37 @@ class TestView:
             (3, "rows=x", True),
         ],
     )
-    def test_from_three_offers_on_only_what_differs_is_shown_unless_all_rows_are_wanted(
+    def test_three_offers_show_only_differing_rows_by_default(
         self, count: int, query: str, *, is_differing: bool
     ) -> None:
-        table = compared(offer(0, apr=13), *[offer(n) for n in range(1, count)], query=query)
+        table = compare_offers(offer(0, apr=13), *[offer(n) for n in range(1, count)], query=query)
         names = [row.line.name for row in [*table.reported, *table.calculated]]
         assert (names == ["APR"]) is is_differing
         assert (len(names), table.same) == ((1, 12) if is_differing else (13, 0))
 
     @pytest.mark.parametrize("rows", ["all", "differing"])
-    def test_rows_that_no_shown_offer_has_are_counted_and_shown_on_demand(self, rows: str) -> None:
+    def test_empty_rows_are_counted_and_shown_on_request(self, rows: str) -> None:
         offers = [offer(0), offer(1), offer(2, explanation="Limited")]
         query = f"rows={rows}&offer=A&offer=B"
-        table, more = compared(*offers, query=query), compared(*offers, query=f"{query}&empty=1")
+        table, more = compare_offers(*offers, query=query), compare_offers(*offers, query=f"{query}&empty=1")
         empty = ["Interest-only period", "Interest-only installment", "Explanation"]
         assert [row.line.name for row in more.reported if row not in table.reported] == empty
         assert (table.empty, more.empty, table.same) == (3, 3, more.same)
 
-    def test_the_menu_sorts_by_rows_that_an_offer_has(self) -> None:
-        table = compared(offer(0), offer(1), offer(2, explanation="Limited"), query="offer=A&offer=B&empty=1")
+    def test_the_sort_menu_omits_rows_empty_in_all_offers(self) -> None:
+        table = compare_offers(
+            offer(0), offer(1), offer(2, explanation="Limited"), query="offer=A&offer=B&empty=1"
+        )
         names = [line.name for line in table.lines]
         assert ("Explanation" in names, "Interest-only period" in names) == (True, False)
 
-    def test_of_a_single_offer_only_what_it_lacks_is_left_out(self) -> None:
-        table = compared(offer(0), offer(1), query="rows=differing&offer=B")
+    def test_a_single_offer_hides_only_its_empty_rows(self) -> None:
+        table = compare_offers(offer(0), offer(1), query="rows=differing&offer=B")
         assert (len(table.reported), table.same, table.empty) == (len(DISCLOSED) - 3, 0, 3)
 
-    def test_letters_go_on_after_z(self) -> None:
+    def test_letters_continue_after_z(self) -> None:
         assert [letter(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
 
-    def test_of_very_many_offers_the_menu_holds_some(self) -> None:
-        table = compared(*[offer(0) for _ in range(50)])
+    def test_the_offer_menu_is_limited(self) -> None:
+        table = compare_offers(*[offer(0) for _ in range(50)])
         assert (len(table.menu), table.unlisted) == (40, 10)

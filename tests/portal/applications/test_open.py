@@ -1,4 +1,4 @@
-"""An application for a line that the service has is read by its identifier, and known here from then on."""
+"""Opening a line application of the service by its ID, which puts it on file."""
 
 import pytest
 from django.http import HttpResponse
@@ -22,39 +22,39 @@ def uuid(portal_service: Sandbox, borrower: Record) -> str:
     return str(portal_service.world.line_application(borrower.uuid, amount=7500)["uuid"])
 
 
-def read(browser: Browser, borrower: Record, typed: str) -> HttpResponse:
+def open_by_id(browser: Browser, borrower: Record, typed: str) -> HttpResponse:
     return browser.post(f"/borrowers/{borrower.uuid}/applications/open/", {"uuid": typed})
 
 
-def test_it_becomes_known_with_its_offers(servicer: Browser, borrower: Record, uuid: str) -> None:
-    answer = read(servicer, borrower, uuid)
+def test_the_application_is_saved(servicer: Browser, borrower: Record, uuid: str) -> None:
+    answer = open_by_id(servicer, borrower, uuid)
     record = Record.objects.get(kind=Kind.APPLICATION)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     assert (record.uuid, record.borrower_uuid, record.category) == (uuid, borrower.uuid, "BUILD_CREDIT")
     assert (record.amount, record.created_by) == (7500, "Servicer (servicer)")
 
 
-def test_it_is_found_in_whatever_was_pasted(servicer: Browser, borrower: Record, uuid: str) -> None:
-    assert read(servicer, borrower, f"Re: application {uuid.upper()}, please check").status_code == 303
+def test_the_id_is_found_in_pasted_text(servicer: Browser, borrower: Record, uuid: str) -> None:
+    assert open_by_id(servicer, borrower, f"Re: application {uuid.upper()}, please check").status_code == 303
 
 
-def test_it_leaves_one_audit_entry(servicer: Browser, borrower: Record, uuid: str) -> None:
-    read(servicer, borrower, uuid)
+def test_opening_adds_one_audit_entry(servicer: Browser, borrower: Record, uuid: str) -> None:
+    open_by_id(servicer, borrower, uuid)
     entry = Entry.objects.get(action="applications.open")
     assert (entry.subject_uuid, entry.borrower_uuid) == (uuid, borrower.uuid)
     assert entry.subject_label == f"application {uuid[:8]} for $7,500.00"
 
 
-def test_the_form_can_begin_with_an_identifier(servicer: Browser, borrower: Record, uuid: str) -> None:
+def test_the_url_can_prefill_the_id(servicer: Browser, borrower: Record, uuid: str) -> None:
     page = servicer.get(f"/borrowers/{borrower.uuid}/applications/open/?uuid={uuid}").content.decode()
     assert f'value="{uuid}"' in page
 
 
-def test_one_of_somebody_else_is_refused_in_the_services_words(
+def test_another_borrowers_application_is_rejected(
     servicer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     other = portal_service.world.line_application(given.borrower(portal_service).uuid)["uuid"]
-    answer = read(servicer, borrower, other)
+    answer = open_by_id(servicer, borrower, other)
     page = answer.content.decode()
     assert answer.status_code == 422
     assert "Northwind Baking Co LLC has no line application with this ID." in page
@@ -72,23 +72,25 @@ def test_one_of_somebody_else_is_refused_in_the_services_words(
         ("\x00", "unreadable character"),
     ],
 )
-def test_what_is_no_identifier_is_refused_with_a_sentence(
+def test_invalid_ids_are_rejected_with_a_reason(
     servicer: Browser, portal_service: Sandbox, borrower: Record, typed: str, reason: str
 ) -> None:
-    answer = read(servicer, borrower, typed)
+    answer = open_by_id(servicer, borrower, typed)
     assert answer.status_code == 422
     assert reason in answer.content.decode()
     assert portal_service.calls == []
 
 
-def test_a_silent_service_is_said(
+def test_an_unavailable_service_shows_503(
     servicer: Browser, portal_service: Sandbox, borrower: Record, uuid: str
 ) -> None:
     portal_service.fail_next("applications.get_for_line", status=503, times=None)
-    assert read(servicer, borrower, uuid).status_code == 503
+    assert open_by_id(servicer, borrower, uuid).status_code == 503
 
 
-def test_it_needs_a_role_that_lends(portal_service: Sandbox, borrower: Record, uuid: str) -> None:
+def test_only_lending_roles_can_open_applications(
+    portal_service: Sandbox, borrower: Record, uuid: str
+) -> None:
     for role in Role:
         expected = 303 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
-        assert read(browser_of(role), borrower, uuid).status_code == expected
+        assert open_by_id(browser_of(role), borrower, uuid).status_code == expected

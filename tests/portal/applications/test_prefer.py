@@ -1,4 +1,4 @@
-"""A preferred offer is a note for colleagues: with a reason, a name and an audit entry, and sent to nobody."""
+"""The preferred offer: an internal mark with a reason, audited and never sent to the service."""
 
 import json
 from typing import Any
@@ -34,9 +34,7 @@ def prefer(
     )
 
 
-def test_an_offer_is_marked_with_a_reason_and_a_name(
-    servicer: Browser, record: Record, portal_service: Sandbox
-) -> None:
+def test_the_mark_shows_author_and_reason(servicer: Browser, record: Record, portal_service: Sandbox) -> None:
     answer = prefer(servicer, record, B)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     shown = page(servicer, record.get_absolute_url())
@@ -45,13 +43,13 @@ def test_an_offer_is_marked_with_a_reason_and_a_name(
     assert portal_service.calls == []
 
 
-def test_with_htmx_the_page_is_told_and_the_dialog_closes(servicer: Browser, record: Record) -> None:
+def test_with_htmx_the_page_updates_and_the_dialog_closes(servicer: Browser, record: Record) -> None:
     answer = prefer(servicer, record, A, headers=htmx("dialog"))
     assert answer.status_code == 204
     assert {"application:preferred", "dialog:close"} <= set(json.loads(answer["HX-Trigger"]))
 
 
-def test_another_one_takes_its_place_and_the_audit_keeps_both(servicer: Browser, record: Record) -> None:
+def test_a_new_mark_replaces_the_old_and_both_are_audited(servicer: Browser, record: Record) -> None:
     prefer(servicer, record, A)
     prefer(browser_of(Role.SUPERVISOR), record, B, "Cheaper in the end")
     assert (Preference.objects.get().offer_uuid, Preference.objects.get().author_name) == (
@@ -63,25 +61,25 @@ def test_another_one_takes_its_place_and_the_audit_keeps_both(servicer: Browser,
     assert (second.changes, second.actor_name) == ({"preferred offer": [A, B]}, "Supervisor (supervisor)")
 
 
-def test_it_can_be_withdrawn(servicer: Browser, record: Record) -> None:
+def test_the_mark_can_be_withdrawn(servicer: Browser, record: Record) -> None:
     prefer(servicer, record, A)
     prefer(servicer, record, "", "Borrower declined")
     assert not Preference.objects.exists()
     assert Entry.objects.latest("id").changes == {"preferred offer": [A, ""]}
 
 
-def test_the_question_names_the_offer_and_asks_why(servicer: Browser, record: Record) -> None:
+def test_the_confirmation_names_the_offer(servicer: Browser, record: Record) -> None:
     address = f"{record.get_absolute_url()}prefer/?offer={A}"
-    whole = servicer.get(address).content.decode()
+    full_page = servicer.get(address).content.decode()
     dialog = servicer.get(address, headers=htmx("dialog")).content.decode().strip()
-    assert "<html" in whole
+    assert "<html" in full_page
     assert dialog.startswith('<div id="dialog">')
-    for html in (whole, dialog):
+    for html in (full_page, dialog):
         assert "Mark offer 51aa7f20 as preferred?" in html
         assert "Nothing is sent to the service." in html
 
 
-def test_withdrawing_is_another_question(servicer: Browser, record: Record) -> None:
+def test_withdrawing_has_its_own_confirmation(servicer: Browser, record: Record) -> None:
     assert b"Withdraw the preferred mark?" in servicer.get(f"{record.get_absolute_url()}prefer/").content
 
 
@@ -96,7 +94,7 @@ def test_withdrawing_is_another_question(servicer: Browser, record: Record) -> N
         ("x" * 5000, REASON, "at most 64"),
     ],
 )
-def test_bad_input_is_refused_with_a_sentence(
+def test_invalid_input_is_rejected_with_a_reason(
     servicer: Browser, record: Record, offer_uuid: str, reason: str, words: str
 ) -> None:
     for headers in ({}, {"headers": htmx("dialog")}):
@@ -107,15 +105,13 @@ def test_bad_input_is_refused_with_a_sentence(
     assert not Entry.objects.filter(action="applications.prefer").exists()
 
 
-def test_it_needs_a_role_that_lends(portal_service: Sandbox, record: Record) -> None:
+def test_only_lending_roles_can_mark_offers(portal_service: Sandbox, record: Record) -> None:
     for role in Role:
         expected = 303 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
         assert prefer(browser_of(role), record, A).status_code == expected
 
 
-def test_offers_that_share_an_identifier_cannot_be_told_apart(
-    servicer: Browser, portal_service: Sandbox
-) -> None:
+def test_offers_without_a_unique_id_cannot_be_marked(servicer: Browser, portal_service: Sandbox) -> None:
     record = known(given.borrower(portal_service), offer(0), offer(0), offer(1, uuid=None))
     assert prefer(servicer, record, A).status_code == 422
     shown = page(servicer, record.get_absolute_url())
@@ -123,7 +119,7 @@ def test_offers_that_share_an_identifier_cannot_be_told_apart(
     assert "Mark as preferred" not in shown
 
 
-def test_a_mark_whose_offer_is_gone_is_still_told(
+def test_a_mark_on_a_missing_offer_is_still_shown(
     servicer: Browser, portal_service: Sandbox, record: Record
 ) -> None:
     prefer(servicer, record, A)
@@ -133,9 +129,7 @@ def test_a_mark_whose_offer_is_gone_is_still_told(
     )
 
 
-def test_of_an_application_that_was_never_read_no_offer_can_be_preferred(
-    servicer: Browser, portal_service: Sandbox
-) -> None:
+def test_marking_before_the_first_read_returns_404(servicer: Browser, portal_service: Sandbox) -> None:
     record = given.account(
         Kind.APPLICATION, given.borrower(portal_service), "c40e91d7-0000-4000-8000-000000000009"
     )

@@ -1,4 +1,4 @@
-"""A change of name, SSN or date of birth waits for a supervisor other than its maker; nothing is sent before."""
+"""Changes of name, SSN or date of birth, which need approval by a supervisor other than the requester."""
 
 import logging
 import re
@@ -43,11 +43,11 @@ def editor(servicer: Browser, borrower: Record) -> Editor:
 
 
 @pytest.fixture
-def of_person(servicer: Browser, portal_service: Sandbox) -> Editor:
+def person_editor(servicer: Browser, portal_service: Sandbox) -> Editor:
     return Editor(servicer, given.individual(portal_service))
 
 
-def ask(editor: Editor, **typed: str) -> Approval:
+def request_approval(editor: Editor, **typed: str) -> Approval:
     answer = editor.post(editor.checked(**typed or NAME) | REASON, "ask")
     assert answer.status_code == 303
     return Approval.objects.get(state="waiting")
@@ -57,26 +57,26 @@ def decide(browser: Browser, approval: Approval, decision: str = "approve", comm
     return browser.post(f"{approval.get_absolute_url()}decide/", {"decision": decision, "comment": comment})
 
 
-def send(editor: Editor, approval: Approval, given: dict[str, str] | None = None) -> Any:
-    """Go on from the approval, as its link does."""
+def send(editor: Editor, approval: Approval, typed: dict[str, str] | None = None) -> Any:
+    """Open the approved change by its link, and send it."""
     preview = fields(html(editor.browser.get(approval.send_url)))
-    return editor.post(preview | (given or {}), "send")
+    return editor.post(preview | (typed or {}), "send")
 
 
 def steps() -> list[str]:
     entries = Entry.objects.filter(action__startswith="approvals.").exclude(
         action__in=["approvals.detail", "approvals.index"]
     )
-    return [one.action.removeprefix("approvals.") for one in entries.order_by("id")]
+    return [entry.action.removeprefix("approvals.") for entry in entries.order_by("id")]
 
 
-def test_a_name_is_asked_for_approved_and_sent_by_its_maker(
+def test_a_name_change_is_requested_approved_and_sent(
     editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
     page = html(editor.check(**NAME))
     assert "Needs approval." in page
     assert 'value="send"' not in page
-    approval = ask(editor)
+    approval = request_approval(editor)
     assert not portal_service.calls
     assert "Articles of amendment" in html(supervisor.get(approval.get_absolute_url()))
     assert decide(supervisor, approval, comment="Seen the filing").status_code == 303
@@ -92,24 +92,26 @@ def test_a_name_is_asked_for_approved_and_sent_by_its_maker(
     }
 
 
-def test_other_changes_do_not_wait(editor: Editor, portal_service: Sandbox) -> None:
+def test_other_changes_need_no_approval(editor: Editor, portal_service: Sandbox) -> None:
     editor.send(email="new@bakery.example", line_2="Suite 4")
     assert sent(portal_service).keys() == {"email", "address"}
     assert not Approval.objects.exists()
 
 
-def test_the_setting_says_what_waits(editor: Editor, portal_service: Sandbox, settings: LazySettings) -> None:
+def test_the_setting_selects_the_fields_that_need_approval(
+    editor: Editor, portal_service: Sandbox, settings: LazySettings
+) -> None:
     settings.APPROVAL_ACTS = ["email"]
     editor.send(**NAME)
     assert sent(portal_service) == NAME
-    assert ask(editor, email="new@bakery.example").acts == ["Email"]
+    assert request_approval(editor, email="new@bakery.example").acts == ["Email"]
 
 
-def test_nothing_is_sent_by_pressing_send_before_approval(
+def test_a_change_cannot_be_sent_without_approval(
     editor: Editor, portal_service: Sandbox, supervisor: Browser
 ) -> None:
     assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
-    approval = ask(editor)
+    approval = request_approval(editor)
     assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
     decide(supervisor, approval, "refuse", "The filing is of last year")
     assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
@@ -117,10 +119,10 @@ def test_nothing_is_sent_by_pressing_send_before_approval(
     assert steps() == ["ask", "refuse"]
 
 
-def test_an_approval_holds_for_the_very_change(
+def test_an_approval_covers_only_the_approved_change(
     editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
-    decide(supervisor, ask(editor))
+    decide(supervisor, request_approval(editor))
     for other in ({"first_name": "Gulf Bakery LLC"}, NAME | {"email": "new@bakery.example"}):
         assert editor.post(editor.checked(**other) | REASON, "send").status_code == 422
     assert not portal_service.calls
@@ -130,10 +132,10 @@ def test_an_approval_holds_for_the_very_change(
     )
 
 
-def test_it_holds_for_its_maker_alone(
+def test_only_the_requester_can_send_an_approved_change(
     editor: Editor, supervisor: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
-    approval = ask(editor)
+    approval = request_approval(editor)
     decide(supervisor, approval)
     other = Editor(supervisor, borrower)
     assert other.post(other.checked(**NAME) | REASON, "send").status_code == 422
@@ -141,10 +143,10 @@ def test_it_holds_for_its_maker_alone(
     assert not portal_service.calls
 
 
-def test_a_supervisor_does_not_approve_their_own(
+def test_a_supervisor_cannot_approve_their_own_request(
     supervisor: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
-    approval = ask(Editor(supervisor, borrower))
+    approval = request_approval(Editor(supervisor, borrower))
     assert "You can’t approve your own request" in html(supervisor.get(approval.get_absolute_url()))
     assert decide(supervisor, approval).status_code == 403
     second = User.objects.create_user("second", role=Role.SUPERVISOR)
@@ -154,55 +156,55 @@ def test_a_supervisor_does_not_approve_their_own(
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER, Role.AUDITOR, Role.ADMIN])
-def test_nobody_else_decides(editor: Editor, role: Role) -> None:
-    approval = ask(editor)
+def test_other_roles_cannot_approve(editor: Editor, role: Role) -> None:
+    approval = request_approval(editor)
     assert decide(browser_of(role), approval).status_code == 403
     assert steps() == ["ask"]
 
 
-def test_a_refusal_says_why(editor: Editor, supervisor: Browser) -> None:
-    approval = ask(editor)
+def test_a_rejection_requires_a_comment_without_an_ssn(editor: Editor, supervisor: Browser) -> None:
+    approval = request_approval(editor)
     for comment in ("", f"SSN is {SSN}"):
         assert decide(supervisor, approval, "refuse", comment).status_code == 422
     assert decide(supervisor, approval, "refuse", "No document").status_code == 303
     assert "No document" in html(editor.browser.get(approval.get_absolute_url()))
 
 
-def test_it_is_decided_once(editor: Editor, supervisor: Browser) -> None:
-    approval = ask(editor)
+def test_a_request_is_decided_only_once(editor: Editor, supervisor: Browser) -> None:
+    approval = request_approval(editor)
     assert [decide(supervisor, approval).status_code for _ in range(2)] == [303, 409]
     assert decide(supervisor, approval, "refuse", "Too late").status_code == 409
     assert steps() == ["ask", "approve"]
 
 
-def test_an_ssn_is_given_after_approval_and_waits_nowhere(
-    of_person: Editor, supervisor: Browser, portal_service: Sandbox
+def test_an_ssn_is_entered_only_after_approval(
+    person_editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
-    page = html(of_person.check(**WITH_SSN, **BORN))
+    page = html(person_editor.check(**WITH_SSN, **BORN))
     assert 'name="ssn"' not in page
-    approval = ask(of_person, **WITH_SSN, **BORN)
+    approval = request_approval(person_editor, **WITH_SSN, **BORN)
     assert "Apr 19, 1987" in html(supervisor.get(approval.get_absolute_url()))
     decide(supervisor, approval)
-    assert send(of_person, approval).status_code == 422
-    assert send(of_person, approval, TWICE).status_code == 303
+    assert send(person_editor, approval).status_code == 422
+    assert send(person_editor, approval, TWICE).status_code == 303
     assert sent(portal_service).keys() == {"ssn", "dob"}
-    assert portal_service.world.received_ssn(of_person.record.uuid) == "219099999"
+    assert portal_service.world.received_ssn(person_editor.record.uuid) == "219099999"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_waits_is_readable_nowhere(
-    of_person: Editor, caplog: pytest.LogCaptureFixture, portal_service: Sandbox
+def test_a_pending_date_of_birth_is_never_in_plain_text(
+    person_editor: Editor, caplog: pytest.LogCaptureFixture, portal_service: Sandbox
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    ask(of_person, **WITH_SSN, **BORN)
+    request_approval(person_editor, **WITH_SSN, **BORN)
     stored = everything() + caplog.text.encode()
     assert [birth for birth in (b"1987-04-19", b"Apr 19, 1987", b"dob_year") if birth in stored] == []
 
 
-def test_a_copy_that_moved_is_looked_at_again(
+def test_an_approval_is_void_after_the_borrower_changes(
     editor: Editor, supervisor: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
-    approval = ask(editor)
+    approval = request_approval(editor)
     decide(supervisor, approval)
     preview = fields(html(editor.browser.get(approval.send_url)))
     Editor(supervisor, borrower).send(email="moved@bakery.example")
@@ -213,10 +215,10 @@ def test_a_copy_that_moved_is_looked_at_again(
     assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
 
 
-def test_what_moved_before_the_word_cannot_be_approved(
+def test_a_request_for_a_changed_borrower_cannot_be_approved(
     editor: Editor, supervisor: Browser, borrower: Record
 ) -> None:
-    approval = ask(editor)
+    approval = request_approval(editor)
     Editor(supervisor, borrower).send(email="moved@bakery.example")
     assert decide(supervisor, approval).status_code == 409
     assert steps() == ["ask"]
@@ -224,7 +226,7 @@ def test_what_moved_before_the_word_cannot_be_approved(
 
 @pytest.mark.parametrize("is_set_back", [False, True])
 @pytest.mark.parametrize("is_approved", [False, True])
-def test_time_ends_it_and_so_does_a_clock_set_back(
+def test_a_request_expires_even_if_the_clock_is_set_back(
     editor: Editor,
     supervisor: Browser,
     portal_service: Sandbox,
@@ -232,7 +234,7 @@ def test_time_ends_it_and_so_does_a_clock_set_back(
     is_approved: bool,
     is_set_back: bool,
 ) -> None:
-    approval = ask(editor)
+    approval = request_approval(editor)
     if is_approved:
         decide(supervisor, approval)
     hours = timedelta(hours=settings.APPROVAL_HOURS)
@@ -244,17 +246,17 @@ def test_time_ends_it_and_so_does_a_clock_set_back(
     assert not portal_service.calls
 
 
-def test_what_a_crash_left_of_a_sending_goes_in_time(editor: Editor, supervisor: Browser) -> None:
-    approval = ask(editor)
+def test_expiry_erases_the_proposal_left_by_a_crash(editor: Editor, supervisor: Browser) -> None:
+    approval = request_approval(editor)
     Approval.objects.update(state="sent", expires_at=timezone.now() - timedelta(seconds=1))
     supervisor.get("/approvals/")
     approval.refresh_from_db()
     assert (approval.state, approval.sealed) == ("sent", "")
 
 
-def test_its_maker_takes_it_back_or_asks_anew(editor: Editor, supervisor: Browser) -> None:
-    first = ask(editor)
-    second = ask(editor, first_name="Gulf Bakery LLC")
+def test_the_requester_can_withdraw_or_replace_a_request(editor: Editor, supervisor: Browser) -> None:
+    first = request_approval(editor)
+    second = request_approval(editor, first_name="Gulf Bakery LLC")
     assert supervisor.post(f"{second.get_absolute_url()}withdraw/").status_code == 404
     assert editor.browser.post(f"{second.get_absolute_url()}withdraw/")["Location"] == editor.url
     assert set(Approval.objects.values_list("state", flat=True)) == {"withdrawn"}
@@ -262,10 +264,10 @@ def test_its_maker_takes_it_back_or_asks_anew(editor: Editor, supervisor: Browse
     assert steps() == ["ask", "withdraw", "ask", "withdraw"]
 
 
-def test_a_sending_that_was_refused_may_be_repeated(
+def test_a_change_rejected_by_the_service_can_be_sent_again(
     editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
-    approval = ask(editor)
+    approval = request_approval(editor)
     decide(supervisor, approval)
     portal_service.fail_next(UPDATE, status=422, message="no")
     assert send(editor, approval).status_code == 422
@@ -275,20 +277,19 @@ def test_a_sending_that_was_refused_may_be_repeated(
     assert steps() == ["ask", "approve", "send"]
 
 
-def test_a_lost_answer_is_unknown_and_is_sent_again_only_on_purpose(
+def test_an_unknown_outcome_is_sent_again_only_after_confirmation(
     editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
-    approval = ask(editor)
+    approval = request_approval(editor)
     decide(supervisor, approval)
     portal_service.fail_next(UPDATE, cut_after_commit=True)
     assert send(editor, approval).status_code == 504
     intent = WriteIntent.objects.get()
-    is_unknown(approval, intent, editor, supervisor)
-    portal_service.fail_next(
-        UPDATE, status=422, message="no"
-    )  # A refusal of the second one says nothing of the first.
+    check_unknown(approval, intent, editor, supervisor)
+    # A rejection of the second attempt doesn't reveal the outcome of the first.
+    portal_service.fail_next(UPDATE, status=422, message="no")
     assert send(editor, approval, AGAIN).status_code == 422
-    is_unknown(approval, intent, editor, supervisor)
+    check_unknown(approval, intent, editor, supervisor)
     assert send(editor, approval, AGAIN).status_code == 303
     approval.refresh_from_db()
     assert (approval.state, approval.sealed) == ("sent", "")
@@ -296,10 +297,10 @@ def test_a_lost_answer_is_unknown_and_is_sent_again_only_on_purpose(
 
 
 @pytest.mark.parametrize(("found", "state"), [("yes", "sent"), ("no", "approved")])
-def test_what_a_supervisor_finds_out_of_the_write_holds_for_the_approval(
+def test_resolving_the_write_updates_its_approval(
     editor: Editor, supervisor: Browser, portal_service: Sandbox, found: str, state: str
 ) -> None:
-    approval = ask(editor)
+    approval = request_approval(editor)
     decide(supervisor, approval)
     portal_service.fail_next(UPDATE, cut_after_commit=True)
     send(editor, approval)
@@ -311,23 +312,23 @@ def test_what_a_supervisor_finds_out_of_the_write_holds_for_the_approval(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_portal_that_is_killed_leaves_the_approval_tied_to_its_write(
+def test_an_approval_stays_tied_to_its_write_after_a_crash(
     supervisor: Browser, portal_service: Sandbox
 ) -> None:
     record, portal = given.borrower(portal_service), Portal(portal_service.url)
     forget_connections()
     portal.start()
     remote: Any = RemoteBrowser(portal)
-    approval = ask(Editor(remote, record))
+    approval = request_approval(Editor(remote, record))
     decide(supervisor, approval)
     portal_service.fail_next(UPDATE, delay=60)
     preview = fields(html(remote.get(approval.send_url)))
 
-    def press() -> None:
+    def send_form() -> None:
         with pytest.raises(OSError, match=r"aborted|reset"):
             Editor(remote, record).post(preview, "send")
 
-    sender = threading.Thread(target=press)
+    sender = threading.Thread(target=send_form)
     sender.start()
     while not portal_service.calls:
         time.sleep(0.02)
@@ -337,16 +338,16 @@ def test_a_portal_that_is_killed_leaves_the_approval_tied_to_its_write(
     page = html(supervisor.get(approval.get_absolute_url()))
     assert "Being sent" in page
     assert intent.get_absolute_url() in page
-    is_being_sent(approval, record)
+    check_being_sent(approval, record)
     WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
-    maker = Browser()
-    maker.force_login(User.objects.get(pk=approval.maker_id))
+    requester = Browser()
+    requester.force_login(User.objects.get(pk=approval.maker_id))
     Approval.objects.update(decided_at=timezone.now() - timedelta(minutes=6))
-    is_unknown(approval, intent, Editor(maker, record), supervisor)
+    check_unknown(approval, intent, Editor(requester, record), supervisor)
 
 
-def is_being_sent(approval: Approval, record: Record) -> None:
-    """The requester is led to its page, and can't ask for the same change again."""
+def check_being_sent(approval: Approval, record: Record) -> None:
+    """Check that the requester is redirected to its page, and can't request the same change again."""
     requester = Browser()
     requester.force_login(User.objects.get(pk=approval.maker_id))
     assert requester.get(approval.send_url)["Location"] == approval.get_absolute_url()
@@ -357,8 +358,8 @@ def is_being_sent(approval: Approval, record: Record) -> None:
     assert Approval.objects.count() == 1
 
 
-def is_unknown(approval: Approval, intent: WriteIntent, editor: Editor, supervisor: Browser) -> None:
-    """Every page says so, with the link, and sending again asks."""
+def check_unknown(approval: Approval, intent: WriteIntent, editor: Editor, supervisor: Browser) -> None:
+    """Check that each page shows the unknown outcome, and that sending again needs confirmation."""
     places = [approval.get_absolute_url(), approval.send_url, editor.url]
     for page in (html(editor.browser.get(place)) for place in places):
         assert "nknown" in page or "Unclear whether" in page
@@ -370,8 +371,10 @@ def is_unknown(approval: Approval, intent: WriteIntent, editor: Editor, supervis
     assert (approval.state, approval.intent_id) == ("unknown", intent.pk)
 
 
-def test_the_same_form_sends_once(editor: Editor, supervisor: Browser, portal_service: Sandbox) -> None:
-    approval = ask(editor)
+def test_posting_a_form_twice_sends_it_once(
+    editor: Editor, supervisor: Browser, portal_service: Sandbox
+) -> None:
+    approval = request_approval(editor)
     decide(supervisor, approval)
     preview = fields(html(editor.browser.get(approval.send_url)))
     first, second = (editor.post(preview, "send") for _ in range(2))
@@ -379,43 +382,45 @@ def test_the_same_form_sends_once(editor: Editor, supervisor: Browser, portal_se
     assert len(portal_service.calls) == 1
 
 
-def test_everybody_concerned_sees_it(
-    editor: Editor, supervisor: Browser, borrower: Record, tell: Callable[[Browser], str]
+def test_the_requester_and_supervisors_see_the_request(
+    editor: Editor, supervisor: Browser, borrower: Record, read_home: Callable[[Browser], str]
 ) -> None:
-    approval = ask(editor)
-    assert "Pending approval:" in tell(supervisor)
-    assert "Pending approval:" in tell(editor.browser)
+    approval = request_approval(editor)
+    assert "Pending approval:" in read_home(supervisor)
+    assert "Pending approval:" in read_home(editor.browser)
     assert "Pending approval." in html(supervisor.get(borrower.get_absolute_url()))
     assert "Pending approval." in html(editor.browser.get(editor.url))
     assert "Harbor Street Bakery LLC" in html(supervisor.get("/approvals/"))
     decide(supervisor, approval)
-    assert "Approved, to be sent:" in tell(editor.browser)
-    assert "Approved, to be sent:" not in tell(supervisor)
+    assert "Approved, to be sent:" in read_home(editor.browser)
+    assert "Approved, to be sent:" not in read_home(supervisor)
     assert approval.send_url in html(editor.browser.get(borrower.get_absolute_url()))
     send(editor, approval)
-    assert "Approved, to be sent:" not in tell(editor.browser)
+    assert "Approved, to be sent:" not in read_home(editor.browser)
     assert "Sent" in html(supervisor.get("/approvals/"))
 
 
 @pytest.fixture
-def tell() -> Callable[[Browser], str]:
-    """What home says needs this person."""
+def read_home() -> Callable[[Browser], str]:
+    """Return a function that reads the home page, which lists a person's tasks."""
     return lambda browser: html(browser.get("/"))
 
 
-def test_the_navigation_counts_approvals(editor: Editor, supervisor: Browser) -> None:
-    counted = r'href="/approvals/"[^>]*>\s*<svg.*?</svg>Approvals\s*<span class="sd-nav-count">1<'
-    assert not re.search(counted, html(supervisor.get("/loans/")), re.DOTALL)
-    ask(editor)
+def test_the_navigation_counts_pending_approvals(editor: Editor, supervisor: Browser) -> None:
+    badge = r'href="/approvals/"[^>]*>\s*<svg.*?</svg>Approvals\s*<span class="sd-nav-count">1<'
+    assert not re.search(badge, html(supervisor.get("/loans/")), re.DOTALL)
+    request_approval(editor)
     cache.clear()
-    assert re.search(counted, html(supervisor.get("/loans/")), re.DOTALL)
+    assert re.search(badge, html(supervisor.get("/loans/")), re.DOTALL)
     cache.clear()
     other = browser_of(Role.VIEWER)
-    assert not re.search(counted, html(other.get("/loans/")), re.DOTALL)
+    assert not re.search(badge, html(other.get("/loans/")), re.DOTALL)
 
 
-def test_a_viewer_has_no_list(viewer: Browser, auditor: Browser, editor: Editor) -> None:
-    approval = ask(editor)
+def test_viewers_cannot_list_and_auditors_cannot_decide(
+    viewer: Browser, auditor: Browser, editor: Editor
+) -> None:
+    approval = request_approval(editor)
     assert viewer.get("/approvals/").status_code == 403
     page = html(auditor.get(approval.get_absolute_url()))
     assert 'aria-disabled="true" title="Requires the supervisor role"' in page

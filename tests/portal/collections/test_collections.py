@@ -1,4 +1,4 @@
-"""Collections: the worklist, who works on an account, contacts, promises that repayments decide, returned payments."""
+"""Tests of collections: the worklist, account owners, contacts, promises and returned payments."""
 
 import csv
 import html
@@ -49,8 +49,8 @@ CONTACT = {"person": "Someone else", "channel": "phone", "outcome": "reached"}
 
 
 @pytest.fixture
-def desk(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sandbox]:
-    """A sandbox of its own, whose date is the business date."""
+def sandbox(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sandbox]:
+    """A separate sandbox, whose date is the business date."""
     with Sandbox(tmp_path / "s.sqlite3", client_id=CLIENT_ID, secret=SECRET, control=True) as sandbox:
         settings.SERVICING_URL, settings.BUSINESS_DATE_FROM = sandbox.url, "sandbox"
         settings.SERVICING_CLIENT_ID, settings.SERVICING_SECRET = CLIENT_ID, SECRET
@@ -62,7 +62,7 @@ def desk(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def servicer(desk: Sandbox) -> Browser:
+def servicer(sandbox: Sandbox) -> Browser:
     return browser_of(Role.SERVICER)
 
 
@@ -74,16 +74,16 @@ def refresh(*accounts: Record) -> None:
         account.refresh_from_db()
 
 
-def advance(desk: Sandbox, days: int) -> None:
-    desk.world.advance(days)
+def advance(sandbox: Sandbox, days: int) -> None:
+    sandbox.world.advance(days)
     cache.delete(CACHE_KEY)
 
 
-def late_loan(desk: Sandbox, owner: Record | None = None, **terms: Any) -> Record:
-    """A loan of $100 a month, three of them past due unless its terms say otherwise."""
-    opened = desk.world.clock.today() - timedelta(days=100)
+def late_loan(sandbox: Sandbox, owner: Record | None = None, **terms: Any) -> Record:
+    """Create a loan of $100 a month with three installments past due, unless ``terms`` change that."""
+    opened = sandbox.world.clock.today() - timedelta(days=100)
     values = {"amount": "1200.00", "interest_rate": "0", "opened": opened} | terms
-    loan = given.loan(desk, owner or given.borrower(desk), **values)
+    loan = given.loan(sandbox, owner or given.borrower(sandbox), **values)
     refresh(loan)
     return loan
 
@@ -92,24 +92,24 @@ def in_days(days: int) -> date:
     return business_date() + timedelta(days=days)
 
 
-def logged(browser: Browser, record: Record, **typed: Any) -> Any:
-    """Log a contact, having seen the newest; with an amount, a promise for tomorrow unless another day is given."""
+def log_contact(browser: Browser, record: Record, **typed: Any) -> Any:
+    """Log a contact, with the newest one seen. An amount adds a promise, by default for tomorrow."""
     values = CONTACT | {"seen": Contact.objects.aggregate(newest=Max("pk"))["newest"] or 0}
     if "amount" in typed:
         values |= {"outcome": "promised", "day": in_days(1).isoformat()}
     return browser.post(f"/collections/contacts/{record.kind}/{record.uuid}/log/", values | typed)
 
 
-def post_at_once(people: Sequence[tuple[Browser, str]], typed: dict[str, str]) -> list[int]:
-    """The statuses of the answers to people who send the same at the same moment, each to an address."""
-    start, statuses = threading.Barrier(len(people)), list[int]()
+def post_at_once(senders: Sequence[tuple[Browser, str]], typed: dict[str, str]) -> list[int]:
+    """Send the same form from several browsers at once, and return the sorted status codes."""
+    start, statuses = threading.Barrier(len(senders)), list[int]()
 
     def send(browser: Browser, address: str) -> None:
         start.wait()
         statuses.append(browser.post(address, typed).status_code)
         connections.close_all()
 
-    threads = [threading.Thread(target=send, args=one) for one in people]
+    threads = [threading.Thread(target=send, args=sender) for sender in senders]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -117,26 +117,28 @@ def post_at_once(people: Sequence[tuple[Browser, str]], typed: dict[str, str]) -
     return sorted(statuses)
 
 
-def promise_of(account: Record) -> str:
+def promise_state(account: Record) -> str:
     return str(decide_promises([account.uuid])[account.uuid][0].state)
 
 
-def rows(browser: Browser, query: str = "") -> list[dict[str, str]]:
+def export_rows(browser: Browser, query: str = "") -> list[dict[str, str]]:
     answer = browser.get(f"/collections/export.csv{query}{'&' if query else '?'}all=1")
     return list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
 
 
 class TestWorklist:
-    def test_it_holds_what_is_past_due_worst_first(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
-        worse = late_loan(desk, amount="2400.00")
-        fine = late_loan(desk, opened=desk.world.clock.today())
-        unknown = late_loan(desk, opened=desk.world.clock.today(), delinquent=True)
-        line = given.line(desk, given.borrower(desk), past_due_balance=Decimal("55.50"), days_past_due=12)
+    def test_past_due_accounts_are_listed_worst_first(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        worse = late_loan(sandbox, amount="2400.00")
+        fine = late_loan(sandbox, opened=sandbox.world.clock.today())
+        unknown = late_loan(sandbox, opened=sandbox.world.clock.today(), delinquent=True)
+        line = given.line(
+            sandbox, given.borrower(sandbox), past_due_balance=Decimal("55.50"), days_past_due=12
+        )
         refresh(line)
-        found = rows(servicer)
+        found = export_rows(servicer)
         assert [row["Account"] for row in found] == [unknown.uuid, worse.uuid, loan.uuid, line.uuid]
-        raw = [desk.world.account(one.uuid).body for one in (loan, line)]
+        raw = [sandbox.world.account(one.uuid).body for one in (loan, line)]
         due = [row for row in raw[0]["installments"] if row["due_date"] < business_date().isoformat()]
         assert found[2]["Past due"] == f"{sum(Decimal(row['total']) for row in due):.2f}"
         assert (found[3]["Past due"], found[3]["Days past due"]) == ("55.50", "12")
@@ -145,7 +147,7 @@ class TestWorklist:
         assert "All 4 $955.50, plus 1 not known" in shown
         assert "60–89 days 2 $900.00" in shown
         assert fine.uuid[:8] not in shown
-        logged(servicer, unknown)
+        log_contact(servicer, unknown)
         printed = pages.words(pages.page(servicer, "/collections/print/"))
         assert "All: 4, $955.50, plus 1 not known" in printed
         assert f"Loan {unknown.uuid[:8]} Not known Not known" in printed
@@ -155,24 +157,30 @@ class TestWorklist:
         assert re.search(r"False|None|T\d\d:\d\d| ago\b", printed) is None
         assert Entry.objects.filter(action="collections.print").count() == 1
 
-    def test_a_loan_late_by_an_unknown_amount_is_on_it(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
-        rest = [one | {"total": None} for one in desk.world.account(loan.uuid).body["installments"]]
-        desk.world.amend(loan.uuid, installments=rest, delinquent=False)
+    def test_a_loan_past_due_by_an_unknown_amount_is_listed(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
+        rest = [one | {"total": None} for one in sandbox.world.account(loan.uuid).body["installments"]]
+        sandbox.world.amend(loan.uuid, installments=rest, delinquent=False)
         refresh(loan)
-        (row,) = rows(servicer)
+        (row,) = export_rows(servicer)
         assert (row["Account"], row["Past due"], row["Aging"]) == (loan.uuid, "", "60–89 days")
 
-    def test_its_refresh_speaks_of_accounts(self, desk: Sandbox, servicer: Browser) -> None:
+    def test_refresh_without_a_selection_asks_for_accounts(self, sandbox: Sandbox, servicer: Browser) -> None:
         shown = pages.words(servicer.post("/collections/refresh/").content.decode())
         assert "Refresh accounts" in shown
         assert "accounts to refresh." in shown
 
-    def test_days_of_a_line_have_the_day_of_its_copy(self, desk: Sandbox, servicer: Browser) -> None:
-        line = given.line(desk, given.borrower(desk), past_due_balance=Decimal("55.50"), days_past_due=12)
+    def test_days_past_due_of_a_line_show_the_date_of_its_copy(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        line = given.line(
+            sandbox, given.borrower(sandbox), past_due_balance=Decimal("55.50"), days_past_due=12
+        )
         refresh(line)
         assert "as of" not in pages.words(pages.page(servicer, "/collections/"))
-        advance(desk, 2)
+        advance(sandbox, 2)
         shown = pages.words(pages.page(servicer, "/collections/"))
         assert f"$55.50 12 as of {wording.day(in_days(-2))}" in shown
 
@@ -184,43 +192,47 @@ class TestWorklist:
             ("change=evil&aging=evil", 2),
         ],
     )  # fmt: skip
-    def test_it_is_narrowed(self, desk: Sandbox, servicer: Browser, query: str, number: int) -> None:
-        late_loan(desk)
-        line = given.line(desk, given.borrower(desk), past_due_balance=Decimal("55.50"), days_past_due=12)
+    def test_filters_narrow_the_worklist(
+        self, sandbox: Sandbox, servicer: Browser, query: str, number: int
+    ) -> None:
+        late_loan(sandbox)
+        line = given.line(
+            sandbox, given.borrower(sandbox), past_due_balance=Decimal("55.50"), days_past_due=12
+        )
         refresh(line)
-        assert len(rows(servicer, f"?{query}")) == number
+        assert len(export_rows(servicer, f"?{query}")) == number
 
-    def test_what_fell_past_due_and_what_was_cured_is_marked(self, desk: Sandbox, servicer: Browser) -> None:
-        today = desk.world.clock.today()
-        paid, falls_due = late_loan(desk), late_loan(desk, opened=today - timedelta(days=25))
+    def test_newly_past_due_and_cured_accounts_are_marked(self, sandbox: Sandbox, servicer: Browser) -> None:
+        today = sandbox.world.clock.today()
+        paid, falls_due = late_loan(sandbox), late_loan(sandbox, opened=today - timedelta(days=25))
         assert not PastDueChange.objects.exists()
-        advance(desk, 10)
+        advance(sandbox, 10)
         page = pages.words(pages.page(servicer, "/collections/"))
         assert "Newly past due" in page
-        assert [row["Account"] for row in rows(servicer, "?change=new")] == [falls_due.uuid]
-        body = desk.world.account(paid.uuid).body
-        desk.world.amend(
+        assert [row["Account"] for row in export_rows(servicer, "?change=new")] == [falls_due.uuid]
+        body = sandbox.world.account(paid.uuid).body
+        sandbox.world.amend(
             paid.uuid,
             delinquent=False,
             installments=[one | {"status": "PAID"} for one in body["installments"]],
         )
         refresh(paid)
-        assert [row["Account"] for row in rows(servicer, "?change=cured")] == [paid.uuid]
+        assert [row["Account"] for row in export_rows(servicer, "?change=cured")] == [paid.uuid]
         assert "Cured" in pages.words(pages.page(servicer, "/collections/?change=cured"))
-        assert paid.uuid not in {row["Account"] for row in rows(servicer)}
-        advance(desk, 8)
-        assert rows(servicer, "?change=cured") == []
+        assert paid.uuid not in {row["Account"] for row in export_rows(servicer)}
+        advance(sandbox, 8)
+        assert export_rows(servicer, "?change=cured") == []
 
-    def test_without_cured_accounts_it_does_not_say_that_nothing_is_past_due(
-        self, desk: Sandbox, servicer: Browser
+    def test_cured_filter_without_matches_says_nothing_matches(
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        late_loan(desk)
+        late_loan(sandbox)
         shown = pages.words(pages.page(servicer, "/collections/?change=cured"))
         assert "Nothing matches The filters hide 1 account." in shown
         assert "Nothing is past due" not in shown
 
-    def test_the_next_account_is_one_key_away_down_to_the_end(self, desk: Sandbox, servicer: Browser) -> None:
-        loans = [late_loan(desk) for _ in range(3)]
+    def test_next_account_walks_the_worklist_to_its_end(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loans = [late_loan(sandbox) for _ in range(3)]
         address, walked = "/collections/next/?kind=loan", []
         for _ in loans:
             answer = servicer.get(address)
@@ -233,54 +245,52 @@ class TestWorklist:
         for broken in ("?at=evil", "?at=1e99~1", "?at=~", f"?at={'9' * 50}~{'9' * 50}", "?at=NaN~1"):
             assert servicer.get(f"/collections/next/{broken}").status_code == 302
 
-    def test_an_account_that_is_cured_on_the_way_keeps_its_place(
-        self, desk: Sandbox, servicer: Browser
+    def test_next_account_continues_after_an_account_is_cured(
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        first, second, _ = sorted((late_loan(desk) for _ in range(3)), key=lambda one: -one.pk)
+        first, second, _ = sorted((late_loan(sandbox) for _ in range(3)), key=lambda one: -one.pk)
         state = QueryDict(f"at={cursor_of(first)}")
         Record.objects.filter(pk=first.pk).update(past_due=0, past_due_rank=None, flagged=False)
         assert next_account(state) == second
 
-    def test_the_last_contact_is_that_of_the_account_or_of_its_whole_borrower(
-        self, desk: Sandbox, servicer: Browser
+    def test_last_contact_includes_contacts_with_the_borrower(
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        owner, other = given.borrower(desk), given.borrower(desk)
-        loans = [late_loan(desk, owner), late_loan(desk, owner), late_loan(desk, other)]
-        logged(servicer, owner, outcome="hardship")
-        shown = {row["Account"]: row["Last contact"] for row in rows(servicer)}
+        owner, other = given.borrower(sandbox), given.borrower(sandbox)
+        loans = [late_loan(sandbox, owner), late_loan(sandbox, owner), late_loan(sandbox, other)]
+        log_contact(servicer, owner, outcome="hardship")
+        shown = {row["Account"]: row["Last contact"] for row in export_rows(servicer)}
         assert [bool(shown[one.uuid]) for one in loans] == [True, True, False]
-        assert [row["Account"] for row in rows(servicer, "?quiet=7")] == [loans[2].uuid]
-        logged(servicer, loans[1], outcome="left_message")
+        assert [row["Account"] for row in export_rows(servicer, "?quiet=7")] == [loans[2].uuid]
+        log_contact(servicer, loans[1], outcome="left_message")
         page = pages.words(pages.page(servicer, "/collections/"))
         assert page.count("Hardship") == page.count("Left message") == 1
 
-    def test_a_row_says_once_that_its_account_changed(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
+    def test_a_changed_account_is_marked_once(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
         pages.page(servicer, loan.get_absolute_url())
-        desk.world.amend(loan.uuid, delinquent=False)
+        sandbox.world.amend(loan.uuid, delinquent=False)
         refresh(loan)
         assert pages.words(pages.page(servicer, "/collections/")).count("Changed since you looked") == 1
 
-    def test_the_next_pending_and_the_last_paid_payment_are_shown(
-        self, desk: Sandbox, servicer: Browser
-    ) -> None:
-        loan = late_loan(desk, autopay_enabled=False)
+    def test_next_pending_and_last_paid_payments_are_shown(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox, autopay_enabled=False)
         for amount, status, days in (
             ("10", "SUCCEEDED", -40), ("20", "SUCCEEDED", -20), ("30", "FAILED", -10), ("40", "SCHEDULED", -5),
             ("50", "SCHEDULED", 5), ("60", "SCHEDULED", 9),
         ):  # fmt: skip
-            desk.world.repayment(loan.uuid, amount=amount, status=status, effective_date=in_days(days))
+            sandbox.world.repayment(loan.uuid, amount=amount, status=status, effective_date=in_days(days))
         refresh(loan)
-        (row,) = rows(servicer)
+        (row,) = export_rows(servicer)
         pending = (row["Pending payment"], row["Pending amount"])
         assert pending == (in_days(5).isoformat(), "50.00")
         assert (row["Last payment"], row["Last payment amount"]) == (in_days(-20).isoformat(), "20.00")
         assert "Autopay off" in pages.words(pages.page(servicer, "/collections/"))
 
-    def test_the_next_one_is_found_along_an_index(self, desk: Sandbox) -> None:
+    def test_next_account_query_uses_an_index(self, sandbox: Sandbox) -> None:
         found = WORKLIST.find(QueryDict("")).found
         with connection.cursor() as cursor:
-            if connection.vendor == "postgresql":  # Few rows would rather be read and put in order.
+            if connection.vendor == "postgresql":  # Otherwise it scans and sorts a small table.
                 cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
                 cursor.execute("SET LOCAL enable_bitmapscan = off")
         for after in (found.filter(past_due_rank=5, pk__lt=9), found.filter(past_due_rank__lt=5)):
@@ -288,63 +298,65 @@ class TestWorklist:
             assert "accounts_past_due" in plan
             assert "TEMP B-TREE" not in plan
 
-    def test_the_next_one_is_found_without_counting_or_reading_a_page(self, desk: Sandbox) -> None:
-        loan = late_loan(desk)
+    def test_next_account_is_found_without_counting_rows(self, sandbox: Sandbox) -> None:
+        loan = late_loan(sandbox)
         with CaptureQueriesContext(connection) as queries:
             assert next_account(QueryDict("aging=days_60_89&at=99999~1")) == loan
-        # The business date may be cached in the database too.
+        # The business date may be read from a cache in the database.
         found = [one["sql"] for one in queries if "registry_record" in one["sql"]]
         assert (len(found), any("COUNT(" in one for one in found)) == (2, False)
 
 
 class TestOwners:
-    def test_servicers_take_and_supervisors_assign(self, desk: Sandbox, servicer: Browser) -> None:
-        loans = [late_loan(desk) for _ in range(5)]
+    def test_servicers_take_accounts_and_supervisors_assign_them(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loans = [late_loan(sandbox) for _ in range(5)]
         supervisor, me = browser_of(Role.SUPERVISOR), User.objects.get(username="servicer")
         uuids = [one.uuid for one in loans]
         answer = servicer.post("/collections/take/", {"uuid": uuids[:2], "back": "?kind=loan"})
         assert answer["Location"] == "/collections/?kind=loan"
-        assert [row["Account"] for row in rows(servicer, f"?owner={me.pk}")] == uuids[1::-1]
+        assert [row["Account"] for row in export_rows(servicer, f"?owner={me.pk}")] == uuids[1::-1]
         assert servicer.post("/collections/assign/", {"uuid": uuids, "owner": me.pk}).status_code == 403
         boss = User.objects.get(username="supervisor")
         supervisor.post("/collections/assign/", {"uuid": uuids, "owner": boss.pk})
         assert AccountOwner.objects.filter(owner=boss).count() == 5
-        servicer.post("/collections/take/", {"uuid": uuids})  # They belong to somebody else.
+        servicer.post("/collections/take/", {"uuid": uuids})  # They already have another owner.
         assert AccountOwner.objects.filter(owner=boss).count() == 5
         changes = Entry.objects.filter(action="collections.assign")
         assert changes.count() == 7
         assert changes.latest("id").changes["owner"] == ["", boss.audit_name()]
         supervisor.post("/collections/assign/", {"uuid": uuids[:1], "owner": "nobody"})
-        assert [row["Account"] for row in rows(servicer, "?owner=none")] == uuids[:1]
+        assert [row["Account"] for row in export_rows(servicer, "?owner=none")] == uuids[:1]
         supervisor.post("/collections/take/", {"uuid": uuids[1:2], "release": "1"})
         assert AccountOwner.objects.count() == 3
 
-    def test_nothing_is_given_to_somebody_who_left(self, desk: Sandbox) -> None:
-        loan, supervisor = late_loan(desk), browser_of(Role.SUPERVISOR)
-        left = existing_user("left", role=Role.SERVICER, is_active=False)
+    def test_invalid_assignments_are_rejected(self, sandbox: Sandbox) -> None:
+        loan, supervisor = late_loan(sandbox), browser_of(Role.SUPERVISOR)
+        inactive = existing_user("left", role=Role.SERVICER, is_active=False)
         viewer = existing_user("viewer", role=Role.VIEWER)
-        for owner in (left.pk, viewer.pk, "x", 10**30):
-            refused = supervisor.post("/collections/assign/", {"uuid": [loan.uuid], "owner": owner})
-            assert refused.status_code == 422
-            assert "Choose a colleague who works here." in pages.words(refused.content.decode())
-        refused = supervisor.post("/collections/assign/", {"uuid": [], "owner": "nobody"})
-        assert refused.status_code == 422
-        shown = pages.words(refused.content.decode())
+        for owner in (inactive.pk, viewer.pk, "x", 10**30):
+            rejected = supervisor.post("/collections/assign/", {"uuid": [loan.uuid], "owner": owner})
+            assert rejected.status_code == 422
+            assert "Choose a colleague who works here." in pages.words(rejected.content.decode())
+        rejected = supervisor.post("/collections/assign/", {"uuid": [], "owner": "nobody"})
+        assert rejected.status_code == 422
+        shown = pages.words(rejected.content.decode())
         assert ("Select accounts first." in shown, "Choose a colleague" in shown) == (True, False)
         assert not AccountOwner.objects.exists()
-        typed = {"title": "Call", "due": in_days(1).isoformat(), "owner": left.pk}
+        typed = {"title": "Call", "due": in_days(1).isoformat(), "owner": inactive.pk}
         assert supervisor.post(f"/notes/follow-ups/new/{loan.borrower_uuid}/", typed).status_code == 422
 
-    def test_what_somebody_who_left_worked_on_is_free(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
-        left = existing_user("left", role=Role.SERVICER, is_active=False)
-        AccountOwner.objects.create(account_uuid=loan.uuid, owner=left)
-        assert len(rows(servicer, "?owner=none")) == 1
+    def test_accounts_of_an_inactive_owner_are_unassigned(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        inactive = existing_user("left", role=Role.SERVICER, is_active=False)
+        AccountOwner.objects.create(account_uuid=loan.uuid, owner=inactive)
+        assert len(export_rows(servicer, "?owner=none")) == 1
         servicer.post("/collections/take/", {"uuid": [loan.uuid], "one": "1"})
         assert AccountOwner.objects.get().owner.username == "servicer"
 
-    def test_an_account_is_taken_without_leaving_its_page(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
+    def test_an_account_is_taken_and_released_in_its_panel(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
         for typed, number in (({}, 1), ({"release": "1"}, 0)):
             typed |= {"uuid": loan.uuid, "one": "1"}
             answer = servicer.post("/collections/take/", typed, headers=htmx("contacts"))
@@ -353,30 +365,28 @@ class TestOwners:
         answer = servicer.post("/collections/take/", {"back": "?kind=loan"}, follow=True)
         assert "Select accounts first." in pages.words(answer.content.decode())
 
-    def test_a_follow_up_is_given_to_a_colleague(self, desk: Sandbox, servicer: Browser) -> None:
-        loan, colleague = late_loan(desk), existing_user("colleague", role=Role.SERVICER)
+    def test_a_follow_up_is_assigned_to_a_colleague(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan, colleague = late_loan(sandbox), existing_user("colleague", role=Role.SERVICER)
         typed = {
             "next_action": "Call the owner",
             "next_on": in_days(2).isoformat(),
             "colleague": colleague.pk,
         }
-        logged(servicer, loan, **typed)
+        log_contact(servicer, loan, **typed)
         follow_up = FollowUp.objects.get()
         assert (follow_up.owner_id, follow_up.title) == (colleague.pk, "Call the owner")
         assert Entry.objects.get(action="notes.add_follow_up").detail == {"for": colleague.audit_name()}
 
 
-def test_what_is_no_id_takes_no_account(desk: Sandbox, servicer: Browser) -> None:
-    loan = late_loan(desk)
+def test_invalid_ids_are_not_taken(sandbox: Sandbox, servicer: Browser) -> None:
+    loan = late_loan(sandbox)
     assert servicer.post("/collections/take/", {"uuid": ["\0", "x" * 65, loan.uuid]}).status_code == 303
     assert AccountOwner.objects.get().account_uuid == loan.uuid
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_people_at_once_one_takes_an_account_and_one_is_asked_again(
-    desk: Sandbox, servicer: Browser
-) -> None:
-    loan, colleague = late_loan(desk), browser_of(Role.SUPERVISOR)
+def test_simultaneous_contacts_and_takes_are_saved_once(sandbox: Sandbox, servicer: Browser) -> None:
+    loan, colleague = late_loan(sandbox), browser_of(Role.SUPERVISOR)
     log, take = "/collections/contacts/{}/{}/log/", "/collections/take/"
     of_loan, of_borrower = log.format("loan", loan.uuid), log.format("borrower", loan.borrower_uuid)
     first = CONTACT | {"seen": "0"}
@@ -387,16 +397,18 @@ def test_of_two_people_at_once_one_takes_an_account_and_one_is_asked_again(
 
 
 class TestContacts:
-    def test_a_contact_is_logged_on_the_page_and_in_a_panel(self, desk: Sandbox, servicer: Browser) -> None:
+    def test_a_contact_is_logged_on_the_page_and_in_a_panel(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
         owner = given.borrower(
-            desk, key_people=[{"first_name": "Ada", "last_name": "Kim", "phone": "5415550142"}]
+            sandbox, key_people=[{"first_name": "Ada", "last_name": "Kim", "phone": "5415550142"}]
         )
-        loan = late_loan(desk, owner)
+        loan = late_loan(sandbox, owner)
         address = f"/collections/contacts/loan/{loan.uuid}/"
         form = pages.plain(servicer, address)
         person = re.search(r'<option value="(Ada Kim[^"]*)"', form)[1]  # type: ignore[index]
         assert "(541) 555-0142" in person
-        assert logged(servicer, loan, person=person, note="Will call <b>back</b>")["Location"] == address
+        assert log_contact(servicer, loan, person=person, note="Will call <b>back</b>")["Location"] == address
         for where in (address, f"/collections/contacts/borrower/{owner.uuid}/"):
             shown = pages.plain(servicer, where)
             assert "Will call &lt;b&gt;back&lt;/b&gt;" in shown
@@ -438,52 +450,56 @@ class TestContacts:
             ({"next_on": TOMORROW}, "Enter the next action"),
         ],
     )
-    def test_what_is_wrong_is_said(
-        self, desk: Sandbox, servicer: Browser, typed: dict[str, str], reason: str
+    def test_invalid_contacts_are_rejected_with_a_reason(
+        self, sandbox: Sandbox, servicer: Browser, typed: dict[str, str], reason: str
     ) -> None:
-        answer = logged(servicer, late_loan(desk), **typed)
+        answer = log_contact(servicer, late_loan(sandbox), **typed)
         assert answer.status_code == 422
         assert reason in pages.words(answer.content.decode())
         assert not Contact.objects.exists()
 
-    def test_more_than_is_owed_is_asked_about_once(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
-        answer = logged(servicer, loan, amount="1200.01")
+    def test_a_promise_above_the_amount_owed_needs_confirmation(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
+        answer = log_contact(servicer, loan, amount="1200.01")
         assert "More than the $1,200.00 owed. Log it anyway?" in pages.words(answer.content.decode())
-        assert logged(servicer, loan, amount="1200.01", confirmed_amount="1200.01").status_code == 303
+        assert log_contact(servicer, loan, amount="1200.01", confirmed_amount="1200.01").status_code == 303
         assert Promise.objects.get().amount == Decimal("1200.01")
 
-    def test_a_promise_is_not_compared_with_what_is_not_known(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk, delinquent=True)
-        desk.world.amend(loan.uuid, installments=None)
+    def test_a_promise_on_an_unknown_balance_needs_no_confirmation(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox, delinquent=True)
+        sandbox.world.amend(loan.uuid, installments=None)
         refresh(loan)
         assert (loan.past_due, loan.remaining) == (None, None)
-        assert logged(servicer, loan, amount="9999999.99").status_code == 303
+        assert log_contact(servicer, loan, amount="9999999.99").status_code == 303
 
-    def test_a_follow_up_needs_a_borrower_on_file(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
+    def test_a_follow_up_needs_a_borrower_on_file(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
         Record.objects.filter(kind=Kind.BORROWER).delete()
         typed = {"next_action": "Call", "next_on": in_days(1).isoformat()}
-        answer = logged(servicer, loan, **typed)
+        answer = log_contact(servicer, loan, **typed)
         assert "Add the borrower first." in pages.words(answer.content.decode())
         assert not Contact.objects.exists()
-        assert logged(servicer, loan).status_code == 303
+        assert log_contact(servicer, loan).status_code == 303
 
-    def test_contacts_stay_with_an_account_whose_borrower_is_confirmed_later(
-        self, desk: Sandbox, servicer: Browser
+    def test_contacts_follow_an_account_to_its_confirmed_borrower(
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        loan, owner = late_loan(desk), Record.objects.get(kind=Kind.BORROWER)
-        other = late_loan(desk, given.borrower(desk))
+        loan, owner = late_loan(sandbox), Record.objects.get(kind=Kind.BORROWER)
+        other = late_loan(sandbox, given.borrower(sandbox))
         Record.objects.filter(pk=loan.pk).update(borrower_uuid="")
         loan.refresh_from_db()
-        assert logged(servicer, loan, note="Asked for the account number").status_code == 303
+        assert log_contact(servicer, loan, note="Asked for the account number").status_code == 303
         Record.objects.filter(pk=loan.pk).update(borrower_uuid=owner.uuid)
         for record, number in ((loan, 1), (owner, 1), (other, 0)):
             shown = pages.plain(servicer, f"/collections/contacts/{record.kind}/{record.uuid}/")
             assert (record.kind, shown.count("Asked for the account number")) == (record.kind, number)
 
-    def test_the_form_of_an_account_reads_no_other_accounts(self, desk: Sandbox, servicer: Browser) -> None:
-        loan, other = late_loan(desk), late_loan(desk)
+    def test_an_account_form_queries_no_other_accounts(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan, other = late_loan(sandbox), late_loan(sandbox)
         Record.objects.filter(kind=Kind.LOAN).update(borrower_uuid="")
         loan.refresh_from_db()
         with CaptureQueriesContext(connection) as queries:
@@ -493,54 +509,54 @@ class TestContacts:
             for one in queries
         )
 
-    def test_its_page_names_the_account_and_its_borrower(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
+    def test_the_page_names_the_account_and_its_borrower(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
         shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         name = Record.objects.get(kind=Kind.BORROWER).label
         assert f"Loan {loan.uuid[:8]} Contacts Loan {loan.uuid[:8]} {name}" in shown
         assert loan.uuid not in shown
 
-    def test_two_people_at_once_are_told_of_each_other(self, desk: Sandbox, servicer: Browser) -> None:
-        loan, colleague = late_loan(desk), browser_of(Role.SUPERVISOR)
-        assert logged(colleague, loan, amount="50", seen="0").status_code == 303
-        answer = logged(servicer, loan, amount="50", seen="0")
+    def test_a_colleagues_new_contact_needs_confirmation(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan, colleague = late_loan(sandbox), browser_of(Role.SUPERVISOR)
+        assert log_contact(colleague, loan, amount="50", seen="0").status_code == 303
+        answer = log_contact(servicer, loan, amount="50", seen="0")
         shown = pages.words(answer.content.decode())
         assert "logged “Promised to pay”" in shown
         assert "Log this one too?" in shown
-        assert logged(servicer, loan, amount="50").status_code == 303
+        assert log_contact(servicer, loan, amount="50").status_code == 303
         assert Promise.objects.count() == 2
 
-    def test_each_question_has_an_answer_of_its_own(self, desk: Sandbox, servicer: Browser) -> None:
-        loan, colleague = late_loan(desk), browser_of(Role.SUPERVISOR)
-        assert logged(colleague, loan, seen="0").status_code == 303
-        answers, said = {"seen": "0"}, ("Yes, log it", "Yes, log this one too")
+    def test_each_warning_needs_its_own_confirmation(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan, colleague = late_loan(sandbox), browser_of(Role.SUPERVISOR)
+        assert log_contact(colleague, loan, seen="0").status_code == 303
+        answers, labels = {"seen": "0"}, ("Yes, log it", "Yes, log this one too")
         for name, number in (("confirmed_amount", 2), ("seen", 1)):
-            answer = logged(servicer, loan, amount="1200.01", **answers)
+            answer = log_contact(servicer, loan, amount="1200.01", **answers)
             page = answer.content.decode()
-            assert sum(words in page for words in said) == number
+            assert sum(words in page for words in labels) == number
             assert all(f'name="{one}" value="{value}"' in page for one, value in answers.items())
             answers[name] = re.findall(rf'type="checkbox" name="{name}" value="([^"]+)"', page)[0]
-        answer = logged(servicer, loan, **answers | {"amount": "1200.02"})
+        answer = log_contact(servicer, loan, **answers | {"amount": "1200.02"})
         assert "Log it anyway?" in pages.words(answer.content.decode())
-        assert logged(servicer, loan, amount="1200.01", **answers).status_code == 303
+        assert log_contact(servicer, loan, amount="1200.01", **answers).status_code == 303
 
-    def test_a_promise_needs_an_account_that_is_not_archived(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
+    def test_a_promise_needs_an_active_account(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
         owner = Record.objects.get(kind=Kind.BORROWER)
-        answer = logged(servicer, owner, amount="10")
+        answer = log_contact(servicer, owner, amount="10")
         assert "Choose the account." in pages.words(answer.content.decode())
-        assert logged(servicer, owner, amount="10", account=loan.uuid).status_code == 303
+        assert log_contact(servicer, owner, amount="10", account=loan.uuid).status_code == 303
         assert Promise.objects.get().account_uuid == loan.uuid
         browser_of(Role.SUPERVISOR).post(
             f"/registry/loan/{loan.uuid}/archive/", {"act": "archive", "reason": "Sold"}
         )
-        answer = logged(servicer, loan, amount="10")
+        answer = log_contact(servicer, loan, amount="10")
         shown = pages.words(answer.content.decode())
         assert ("This account is archived." in shown, "Take account" in shown) == (True, False)
 
-    def test_a_viewer_reads_and_changes_nothing(self, desk: Sandbox, servicer: Browser) -> None:
-        loan, viewer = late_loan(desk), browser_of(Role.VIEWER)
-        logged(servicer, loan, amount="50")
+    def test_a_viewer_can_read_but_not_change_contacts(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan, viewer = late_loan(sandbox), browser_of(Role.VIEWER)
+        log_contact(servicer, loan, amount="50")
         assert "Promised to pay" in pages.plain(viewer, f"/collections/contacts/loan/{loan.uuid}/")
         made = Promise.objects.get()
         for address in (
@@ -554,179 +570,192 @@ class TestContacts:
 
 class TestPromises:
     def test_a_payment_keeps_a_promise_and_its_return_reopens_it(
-        self, desk: Sandbox, servicer: Browser
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        loan = late_loan(desk)
-        logged(servicer, loan, amount="300")
-        assert promise_of(loan) == "Open"
-        payment = desk.world.repayment(
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        assert promise_state(loan) == "Open"
+        payment = sandbox.world.repayment(
             loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1)
         )["uuid"]
         refresh(loan)
-        assert promise_of(loan) == "Payment pending"
-        advance(desk, 1)
-        desk.world.account(loan.uuid)
+        assert promise_state(loan) == "Payment pending"
+        advance(sandbox, 1)
+        sandbox.world.account(loan.uuid)
         refresh(loan)
-        assert promise_of(loan) == "Kept"
+        assert promise_state(loan) == "Kept"
         shown = pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/")
         assert f'href="/repayments/{payment}/"' in shown
         assert "paid $300.00 of $300.00" in shown
-        desk.world.bounce_payment(payment)
+        sandbox.world.bounce_payment(payment)
         refresh(loan)
-        assert promise_of(loan) == "Open"
-        advance(desk, 6)
-        assert promise_of(loan) == "Awaiting update"
+        assert promise_state(loan) == "Open"
+        advance(sandbox, 6)
+        assert promise_state(loan) == "Awaiting update"
         refresh(loan)
-        assert promise_of(loan) == "Broken"
+        assert promise_state(loan) == "Broken"
         shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "paid $0.00 of $300.00" in shown
         assert "$300.00 returned" in shown
 
-    def test_a_scheduled_payment_that_the_service_drops_is_not_pending(
-        self, desk: Sandbox, servicer: Browser
+    def test_a_payment_dropped_by_the_service_is_not_pending(
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        loan = late_loan(desk)
-        logged(servicer, loan, amount="300")
-        payment = desk.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        payment = sandbox.world.repayment(
+            loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1)
+        )
         refresh(loan)
-        assert promise_of(loan) == "Payment pending"
-        assert rows(servicer)[0]["Pending payment"] == in_days(1).isoformat()
-        desk.world.store.remove(payment["uuid"])
+        assert promise_state(loan) == "Payment pending"
+        assert export_rows(servicer)[0]["Pending payment"] == in_days(1).isoformat()
+        sandbox.world.store.remove(payment["uuid"])
         refresh(loan)
-        assert promise_of(loan) == "Open"
-        assert rows(servicer)[0]["Pending payment"] == ""
+        assert promise_state(loan) == "Open"
+        assert export_rows(servicer)[0]["Pending payment"] == ""
 
-    def test_a_payment_of_an_unknown_amount_keeps_no_promise(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
-        logged(servicer, loan, amount="300")
-        paid = desk.world.repayment(loan.uuid, amount="300", status="SUCCEEDED", effective_date=in_days(1))
-        desk.world.amend(paid["uuid"], amount=None)
+    def test_a_payment_of_unknown_amount_does_not_keep_a_promise(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        paid = sandbox.world.repayment(loan.uuid, amount="300", status="SUCCEEDED", effective_date=in_days(1))
+        sandbox.world.amend(paid["uuid"], amount=None)
         refresh(loan)
-        assert promise_of(loan) == "Open"
-        desk.world.amend(paid["uuid"], status="FAILED_AFTER_SUCCESS")
+        assert promise_state(loan) == "Open"
+        sandbox.world.amend(paid["uuid"], status="FAILED_AFTER_SUCCESS")
         refresh(loan)
         shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "An unknown amount returned" in shown
         assert "None" not in shown.partition("Contacts and promises")[2].partition("Log contact")[0]
 
-    def test_a_service_that_is_down_breaks_no_promise(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
-        logged(servicer, loan, amount="300")
-        advance(desk, 6)
-        desk.fail_next("repayments.of_loan", status=503, times=9)
+    def test_an_outage_does_not_break_a_promise(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        advance(sandbox, 6)
+        sandbox.fail_next("repayments.of_loan", status=503, times=9)
         assert not reading.read_live(ACTOR, reading.account_records(loan)[1])
-        assert promise_of(loan) == "Awaiting update"
+        assert promise_state(loan) == "Awaiting update"
         assert "Awaiting update" in pages.words(pages.page(servicer, "/collections/?promise=open"))
 
-    def test_what_broke_during_an_outage_is_news_once_it_is_read(
-        self, desk: Sandbox, servicer: Browser
+    def test_a_promise_broken_during_an_outage_appears_after_recovery(
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        loan = late_loan(desk)
-        logged(servicer, loan, amount="300")
-        desk.fail_next("repayments.of_loan", status=503, times=9)
-        advance(desk, 14)
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        sandbox.fail_next("repayments.of_loan", status=503, times=9)
+        advance(sandbox, 14)
         assert not reading.read_live(ACTOR, reading.account_records(loan)[1])
         assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
-        desk.heal()
+        sandbox.heal()
         refresh(loan)
         assert "Broken promises 1" in pages.words(pages.page(servicer, "/"))
-        assert [row["Account"] for row in rows(servicer, "?promise=new")] == [loan.uuid]
-        advance(desk, 5)
+        assert [row["Account"] for row in export_rows(servicer, "?promise=new")] == [loan.uuid]
+        advance(sandbox, 5)
         refresh(loan)
         assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
-        assert rows(servicer, "?promise=new") == []
-        assert [row["Account"] for row in rows(servicer, "?promise=broken")] == [loan.uuid]
+        assert export_rows(servicer, "?promise=new") == []
+        assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [loan.uuid]
 
-    def test_home_counts_what_its_link_lists(self, desk: Sandbox, servicer: Browser) -> None:
-        """Also promises on accounts that aren't past due; none on archived ones."""
-        late, current, archived = late_loan(desk), late_loan(desk, opened=in_days(0)), late_loan(desk)
+    def test_home_count_of_due_promises_matches_the_worklist(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        """Both include accounts that aren't past due and leave out archived ones."""
+        late, current, archived = (
+            late_loan(sandbox),
+            late_loan(sandbox, opened=in_days(0)),
+            late_loan(sandbox),
+        )
         for loan in (late, current, archived):
-            logged(servicer, loan, amount="10", day=in_days(0).isoformat())
+            log_contact(servicer, loan, amount="10", day=in_days(0).isoformat())
         browser_of(Role.SUPERVISOR).post(
             f"/registry/loan/{archived.uuid}/archive/", {"act": "archive", "reason": "Sold"}
         )
         assert "Promises due today 2" in pages.words(pages.page(servicer, "/"))
         for sort, expected in (("past_due", [late, current]), ("-past_due", [late, current])):
-            found = rows(servicer, f"?promise=due&sort={sort}")
+            found = export_rows(servicer, f"?promise=due&sort={sort}")
             assert [row["Account"] for row in found] == [one.uuid for one in expected]
             state = QueryDict(f"promise=due&sort={sort}&at={cursor_of(late)}")
             assert next_account(state) == current
         assert next_account(QueryDict(f"promise=due&at={cursor_of(current)}")) is None
 
-    def test_home_names_what_is_due_today_and_what_broke(self, desk: Sandbox, servicer: Browser) -> None:
-        due, broken = late_loan(desk), late_loan(desk)
-        logged(servicer, broken, amount="250")
-        advance(desk, (business_day_after(in_days(1), 1) - business_date()).days + 1)
+    def test_home_shows_due_and_broken_promises(self, sandbox: Sandbox, servicer: Browser) -> None:
+        due, broken = late_loan(sandbox), late_loan(sandbox)
+        log_contact(servicer, broken, amount="250")
+        advance(sandbox, (business_day_after(in_days(1), 1) - business_date()).days + 1)
         refresh(broken)
-        logged(servicer, due, amount="150", day=business_date().isoformat())
+        log_contact(servicer, due, amount="150", day=business_date().isoformat())
         shown = pages.words(pages.page(servicer, "/"))
         assert "$150.00" in shown
         assert "Promises due today 1" in shown
         assert "Broken promises 1" in shown
-        assert [row["Account"] for row in rows(servicer, "?promise=due")] == [due.uuid]
-        assert [row["Account"] for row in rows(servicer, "?promise=broken")] == [broken.uuid]
+        assert [row["Account"] for row in export_rows(servicer, "?promise=due")] == [due.uuid]
+        assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [broken.uuid]
 
-    def test_a_late_return_breaks_a_promise_that_was_kept(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
-        logged(servicer, loan, amount="300")
-        paid = desk.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
-        advance(desk, 40)
-        desk.world.account(loan.uuid)
+    def test_a_late_return_breaks_a_kept_promise(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        paid = sandbox.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
+        advance(sandbox, 40)
+        sandbox.world.account(loan.uuid)
         refresh(loan)
-        assert promise_of(loan) == "Kept"
-        assert [row["Account"] for row in rows(servicer, "?promise=kept")] == []  # That was weeks ago.
+        assert promise_state(loan) == "Kept"
+        # The filter lists only recent promises.
+        assert [row["Account"] for row in export_rows(servicer, "?promise=kept")] == []
         assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
-        desk.world.bounce_payment(paid["uuid"])
+        sandbox.world.bounce_payment(paid["uuid"])
         refresh(loan)
-        assert promise_of(loan) == "Broken"
+        assert promise_state(loan) == "Broken"
         assert "Broken promises 1" in pages.words(pages.page(servicer, "/"))
-        assert [row["Account"] for row in rows(servicer, "?promise=broken")] == [loan.uuid]
+        assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [loan.uuid]
 
-    def test_two_promises_and_one_payment(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
+    def test_one_payment_keeps_only_the_first_of_two_promises(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
         for _ in range(2):
-            logged(servicer, loan, amount="300")
-        desk.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
-        advance(desk, 7)
-        desk.world.account(loan.uuid)
+            log_contact(servicer, loan, amount="300")
+        sandbox.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
+        advance(sandbox, 7)
+        sandbox.world.account(loan.uuid)
         refresh(loan)
         second, first = decide_promises([loan.uuid])[loan.uuid]
         assert (str(first.state), str(second.state)) == ("Kept", "Broken")
 
-    def test_it_is_withdrawn_once_with_a_reason(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
-        logged(servicer, loan, amount="300")
+    def test_a_promise_is_withdrawn_once_with_a_reason(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
         address = f"/collections/promises/{Promise.objects.get().pk}/withdraw/"
         assert servicer.post(address, {"reason": ""}).status_code == 422
-        for said in ("Promise withdrawn.", "This promise was already withdrawn."):
+        for message in ("Promise withdrawn.", "This promise was already withdrawn."):
             answer = servicer.post(address, {"reason": "Logged on the wrong loan"}, follow=True)
-            assert said in pages.words(answer.content.decode())
+            assert message in pages.words(answer.content.decode())
         assert Entry.objects.filter(action="collections.withdraw").count() == 1
         shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "Withdrawn by Servicer (servicer): Logged on the wrong loan" in shown
 
     def test_a_row_shows_the_newest_promise_that_was_not_withdrawn(
-        self, desk: Sandbox, servicer: Browser
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        loan = late_loan(desk)
+        loan = late_loan(sandbox)
         for amount in ("40", "50"):
-            logged(servicer, loan, amount=amount)
+            log_contact(servicer, loan, amount=amount)
         newest = Promise.objects.get(amount=50)
         servicer.post(f"/collections/promises/{newest.pk}/withdraw/", {"reason": "Logged twice"})
-        [row] = rows(servicer, "?promise=open")
+        [row] = export_rows(servicer, "?promise=open")
         assert (row["Promise"], row["Promised amount"]) == ("Open", "40.00")
 
 
 class TestReturns:
-    def test_they_are_grouped_by_code_and_what_is_next_is_named(
-        self, desk: Sandbox, servicer: Browser
+    def test_returns_are_grouped_by_code_with_the_next_payment(
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        owner = given.borrower(desk)
-        loan = late_loan(desk, owner)
+        owner = given.borrower(sandbox)
+        loan = late_loan(sandbox, owner)
         for reason in ("R02 - Account closed", "R01 - Insufficient funds", "R01 - Insufficient funds", None):
-            payment = desk.world.repayment(loan.uuid, amount="100.10", status="SCHEDULED")["uuid"]
-            desk.world.bounce_payment(payment, reason or "Something else")
-        desk.world.repayment(
+            payment = sandbox.world.repayment(loan.uuid, amount="100.10", status="SCHEDULED")["uuid"]
+            sandbox.world.bounce_payment(payment, reason or "Something else")
+        sandbox.world.repayment(
             loan.uuid,
             amount="100.10",
             status="FAILED",
@@ -734,7 +763,7 @@ class TestReturns:
             borrower_bank_account_uuid=None,
         )
         next_day = in_days(10)
-        desk.world.repayment(loan.uuid, amount="1827.70", status="SCHEDULED", effective_date=next_day)
+        sandbox.world.repayment(loan.uuid, amount="1827.70", status="SCHEDULED", effective_date=next_day)
         refresh(loan)
         shown = pages.words(pages.page(servicer, "/collections/returns/"))
         assert "R01 Insufficient funds 2 $200.20" in shown
@@ -747,7 +776,7 @@ class TestReturns:
         assert only.count("$1,827.70 is scheduled") == 1
         file = servicer.get("/collections/returns/export.csv?code=R01")
         found = list(csv.DictReader(io.StringIO(file.getvalue().decode("utf-8-sig"))))
-        raw = {one.uuid: one.body for one in desk.world.store.all("repayment", owner=loan.uuid)}
+        raw = {one.uuid: one.body for one in sandbox.world.store.all("repayment", owner=loan.uuid)}
         assert len(found) == 2
         for row in found:
             assert Decimal(row["Amount"]) == raw[row["Repayment"]]["amount"]
@@ -755,32 +784,34 @@ class TestReturns:
         for odd in ("?days=x", "?code=%00", "?days=9999&code=R99"):
             assert servicer.get(f"/collections/returns/{odd}").status_code == 200
 
-    def test_a_return_stays_on_the_day_of_its_message(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
-        paid = desk.world.repayment(loan.uuid, amount="70", status="SUCCEEDED", effective_date=in_days(-9))
-        desk.world.bounce_payment(paid["uuid"], "R02 - Account closed")
+    def test_a_return_is_dated_by_its_message(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        paid = sandbox.world.repayment(loan.uuid, amount="70", status="SUCCEEDED", effective_date=in_days(-9))
+        sandbox.world.bounce_payment(paid["uuid"], "R02 - Account closed")
         call_command("sync_messages", verbosity=0)
         refresh(loan)
         day, expected = in_days(0), [in_days(0).isoformat()]
         for _ in range(2):
             found = servicer.get("/collections/returns/export.csv?days=30").getvalue().decode("utf-8-sig")
             assert [row["Day"] for row in csv.DictReader(io.StringIO(found))] == expected
-            advance(desk, 5)
+            advance(sandbox, 5)
         assert in_days(-10) == day
 
-    def test_sums_of_the_newest_payments_alone_say_so(self, desk: Sandbox, servicer: Browser) -> None:
+    def test_totals_of_only_the_newest_payments_show_a_notice(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
         values = {"kind": Kind.REPAYMENT, "status": "FAILED", "flagged": True, "key_date": in_days(0)}
         Record.objects.bulk_create(Record(uuid=f"many-{number}", **values) for number in range(MAX_DATED + 1))
         shown = pages.words(pages.page(servicer, "/collections/returns/"))
         assert f"Only the newest {MAX_DATED} are counted." in shown
 
-    def test_what_is_not_known_is_said(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
+    def test_unknown_amounts_and_codes_are_shown(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
         for amount, status, error in (("10", "FAILED", "R77 - Held by the bank"), ("20", "SCHEDULED", None)):
-            made = desk.world.repayment(
+            payment = sandbox.world.repayment(
                 loan.uuid, amount=amount, status=status, effective_date=in_days(3), error_description=error
             )
-            desk.world.amend(made["uuid"], amount=None)
+            sandbox.world.amend(payment["uuid"], amount=None)
         refresh(loan)
         shown = pages.words(pages.page(servicer, "/collections/returns/"))
         assert "R77 1 Not known" in shown
@@ -788,15 +819,17 @@ class TestReturns:
         assert "R77 - Held by the bank" in shown
         assert "An unknown amount is scheduled again on" in shown
 
-    def test_what_fails_before_its_date_is_listed_today(self, desk: Sandbox, servicer: Browser) -> None:
-        loan = late_loan(desk)
+    def test_a_payment_that_fails_before_its_date_counts_today(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
         Record.objects.filter(pk=loan.pk).update(borrower_uuid="")
         payments = [
-            desk.world.repayment(loan.uuid, amount="70", status="SCHEDULED", effective_date=in_days(days))
+            sandbox.world.repayment(loan.uuid, amount="70", status="SCHEDULED", effective_date=in_days(days))
             for days in (5, 6, 20)
         ]
         for payment in payments[:2]:
-            desk.world.bounce_payment(payment["uuid"], "R03 - No account")
+            sandbox.world.bounce_payment(payment["uuid"], "R03 - No account")
         refresh(loan)
         shown = pages.words(pages.page(servicer, "/collections/returns/"))
         today = in_days(0)
@@ -807,41 +840,39 @@ class TestReturns:
         failed.update(updated_at=timezone.now() - timedelta(days=8))
         assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
 
-    def test_a_text_about_an_error_fails_no_payment_that_succeeded_or_is_to_come(
-        self, desk: Sandbox, servicer: Browser
-    ) -> None:
-        loan = late_loan(desk)
+    def test_an_error_description_alone_is_not_a_return(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
         for status in ("Succeeded", "SCHEDULED"):
-            desk.world.repayment(
+            sandbox.world.repayment(
                 loan.uuid, status=status, effective_date=in_days(0), error_description="R01 - Later resolved"
             )
         refresh(loan)
         assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
         assert not Record.objects.filter(kind=Kind.REPAYMENT, flagged=True).exists()
-        desk.world.repayment(
+        sandbox.world.repayment(
             loan.uuid, status="SUCCEEDED", payment_type="RETURNED", error_description="R01 - Not funded"
         )
         refresh(loan)
         assert Record.objects.filter(kind=Kind.REPAYMENT, flagged=True).count() == 1
 
-    def test_a_failed_payment_without_a_day_counts_on_the_day_of_its_answer(
-        self, desk: Sandbox, servicer: Browser
+    def test_an_undated_failed_payment_counts_on_the_day_it_was_read(
+        self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        loan = late_loan(desk)
-        failed = desk.world.repayment(loan.uuid, amount="70", status="FAILED", effective_date=in_days(0))
-        desk.world.amend(failed["uuid"], effective_date=None)
+        loan = late_loan(sandbox)
+        failed = sandbox.world.repayment(loan.uuid, amount="70", status="FAILED", effective_date=in_days(0))
+        sandbox.world.amend(failed["uuid"], effective_date=None)
         refresh(loan)
         today = in_days(0)
         shown = pages.words(pages.page(servicer, "/collections/returns/"))
         assert f"By day Day Payments Amount {today:%b} {today.day}, {today.year} 1 $70.00" in shown
 
-    def test_none_is_said(self, desk: Sandbox, servicer: Browser) -> None:
+    def test_an_empty_page_says_no_returned_payments(self, sandbox: Sandbox, servicer: Browser) -> None:
         assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
 
 
-def test_a_collectors_day(desk: Sandbox, servicer: Browser) -> None:
-    """Walk the list, log contacts, take promises, let three days pass, find the returns, hand accounts over, print."""
-    loans = [late_loan(desk, given.borrower(desk)) for _ in range(10)]
+def test_a_collectors_day(sandbox: Sandbox, servicer: Browser) -> None:
+    """Walk the worklist, log promises, review returns a few days later, assign accounts and print."""
+    loans = [late_loan(sandbox, given.borrower(sandbox)) for _ in range(10)]
     pages.page(servicer, "/collections/")
     address = "/collections/next/"
     for _ in loans:
@@ -849,24 +880,24 @@ def test_a_collectors_day(desk: Sandbox, servicer: Browser) -> None:
         address = html.unescape(re.search(r'href="([^"]*)" data-key="x"', page)[1])  # type: ignore[index]
     keeps, breaks, other = loans[:3]
     for loan, typed in ((keeps, {"amount": "300"}), (breaks, {"amount": "300"}), (other, {})):
-        assert logged(servicer, loan, **typed).status_code == 303
-    paid = desk.world.repayment(keeps.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))[
+        assert log_contact(servicer, loan, **typed).status_code == 303
+    paid = sandbox.world.repayment(keeps.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))[
         "uuid"
     ]
-    failed = desk.world.repayment(breaks.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))[
-        "uuid"
-    ]
-    desk.world.bounce_payment(failed, "R01 - Insufficient funds")
+    failed = sandbox.world.repayment(
+        breaks.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1)
+    )["uuid"]
+    sandbox.world.bounce_payment(failed, "R01 - Insufficient funds")
     days = max(3, (business_day_after(in_days(1), 1) - business_date()).days + 1)
-    advance(desk, days)
+    advance(sandbox, days)
     servicer.post("/collections/refresh/", {"uuid": [one.uuid for one in loans]})
     refresh(*loans)
-    assert desk.world.store.require("repayment", paid).body["status"] == "SUCCEEDED"
-    assert (promise_of(keeps), promise_of(breaks)) == ("Kept", "Broken")
+    assert sandbox.world.store.require("repayment", paid).body["status"] == "SUCCEEDED"
+    assert (promise_state(keeps), promise_state(breaks)) == ("Kept", "Broken")
     assert "R01" in pages.words(pages.page(servicer, "/collections/returns/"))
     supervisor, me = browser_of(Role.SUPERVISOR), User.objects.get(username="servicer")
-    handed = [one.uuid for one in loans[5:]]
-    supervisor.post("/collections/assign/", {"uuid": handed, "owner": me.pk})
-    assert {row["Account"] for row in rows(servicer, f"?owner={me.pk}")} == set(handed)
+    assigned = [one.uuid for one in loans[5:]]
+    supervisor.post("/collections/assign/", {"uuid": assigned, "owner": me.pk})
+    assert {row["Account"] for row in export_rows(servicer, f"?owner={me.pk}")} == set(assigned)
     printed = pages.words(pages.page(servicer, f"/collections/print/?owner={me.pk}"))
-    assert all(uuid[:8] in printed for uuid in handed)
+    assert all(uuid[:8] in printed for uuid in assigned)

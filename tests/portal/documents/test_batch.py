@@ -1,4 +1,4 @@
-"""Batches of summaries: drawn in the background, each document once, whatever happens to the worker."""
+"""Batches of borrower summaries, which a worker creates in the background."""
 
 import io
 import re
@@ -22,31 +22,33 @@ from tests.faults.batches import kill_worker
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def begun(browser: Browser, query: str = "", **choices: str) -> Batch:
+def start_batch(browser: Browser, query: str = "", **choices: str) -> Batch:
     answer = browser.post(f"/summaries/batches/{query}", {"data": "copies", "chosen": "1", **choices})
     assert answer.status_code == 303
     return Batch.objects.get(pk=re.findall(r"[0-9a-f-]{36}", answer["Location"])[0])
 
 
-def packed(browser: Browser, batch: Batch) -> zipfile.ZipFile:
+def download_zip(browser: Browser, batch: Batch) -> zipfile.ZipFile:
     answer = browser.get(f"{batch.get_absolute_url()}download/")
     return zipfile.ZipFile(io.BytesIO(b"".join(answer)))
 
 
-def test_a_filtered_list_becomes_one_document_each_and_failures_say_why(
+def test_a_zip_has_a_pdf_per_borrower_and_a_list_of_failures(
     portal_service: Sandbox, servicer: Browser
 ) -> None:
-    wanted = [given.borrower(portal_service, first_name=f"Alpine {name}") for name in ("One", "Two", "Three")]
+    borrowers = [
+        given.borrower(portal_service, first_name=f"Alpine {name}") for name in ("One", "Two", "Three")
+    ]
     given.borrower(portal_service, first_name="Other")
-    Record.objects.filter(uuid=wanted[1].uuid, kind=Kind.BORROWER).update(answer="no JSON")
+    Record.objects.filter(uuid=borrowers[1].uuid, kind=Kind.BORROWER).update(answer="no JSON")
     assert "3 borrowers" in servicer.get("/summaries/batches/?q=alpine").content.decode()
-    batch = begun(servicer, "?q=alpine", mode="borrower", section="people")
+    batch = start_batch(servicer, "?q=alpine", mode="borrower", section="people")
     call_command("work", batch=True)
     page = servicer.get(batch.get_absolute_url()).content.decode()
     assert "2 of 3 ready" in page
     assert "Alpine Two" in page
     assert "can’t be created" in page
-    archive = packed(servicer, batch)
+    archive = download_zip(servicer, batch)
     pdfs = [name for name in archive.namelist() if name.endswith(".pdf")]
     assert len(pdfs) == 2
     assert "Alpine Two" in archive.read("failed.txt").decode()
@@ -58,28 +60,26 @@ def test_a_filtered_list_becomes_one_document_each_and_failures_say_why(
     assert Entry.objects.filter(action="summaries.download").count() == 1
 
 
-def test_one_joined_file_has_the_pages_of_all_documents_each_under_its_bookmark(
-    portal_service: Sandbox, servicer: Browser
-) -> None:
+def test_a_joined_pdf_has_all_pages_and_bookmarks(portal_service: Sandbox, servicer: Browser) -> None:
     for name in ("Alpine (5 0 R) One", "Alpine Two"):
         given.borrower(portal_service, first_name=name)
-    batch = begun(servicer, "?sort=name", form="joined")
+    batch = start_batch(servicer, "?sort=name", form="joined")
     call_command("work", batch=True)
     answer = servicer.get(f"{batch.get_absolute_url()}download/")
-    whole = PdfReader(io.BytesIO(b"".join(answer)), strict=True)
-    kept = [PdfReader(io.BytesIO(item.document)) for item in batch.items.all()]
-    pages = [page for one in kept for page in one.pages]
+    joined = PdfReader(io.BytesIO(b"".join(answer)), strict=True)
+    originals = [PdfReader(io.BytesIO(item.document)) for item in batch.items.all()]
+    pages = [page for original in originals for page in original.pages]
     assert answer["Content-Type"] == "application/pdf"
-    assert [page.extract_text() for page in whole.pages] == [page.extract_text() for page in pages]
-    assert "'Alpine (5 0 R) One'" in str(whole.outline)
-    tags = whole.trailer["/Root"]["/StructTreeRoot"]
+    assert [page.extract_text() for page in joined.pages] == [page.extract_text() for page in pages]
+    assert "'Alpine (5 0 R) One'" in str(joined.outline)
+    tags = joined.trailer["/Root"]["/StructTreeRoot"]
     assert len(tags["/K"][0]["/K"]) == len(tags["/ParentTree"]["/Kids"]) == 2
-    assert [page["/StructParents"] for page in whole.pages] == list(range(len(pages)))
+    assert [page["/StructParents"] for page in joined.pages] == list(range(len(pages)))
 
 
-def test_a_batch_that_is_cancelled_keeps_what_is_finished(portal_service: Sandbox, servicer: Browser) -> None:
+def test_a_batch_canceled_before_it_starts_prints_nothing(portal_service: Sandbox, servicer: Browser) -> None:
     given.borrower(portal_service)
-    batch = begun(servicer)
+    batch = start_batch(servicer)
     assert batch.job is not None
     servicer.post(f"/jobs/{batch.job.pk}/cancel/")
     call_command("work", batch=True)
@@ -88,11 +88,9 @@ def test_a_batch_that_is_cancelled_keeps_what_is_finished(portal_service: Sandbo
     assert servicer.get(f"{batch.get_absolute_url()}download/").status_code == 404
 
 
-def test_documents_are_removed_after_their_time_and_the_audit_stays(
-    portal_service: Sandbox, servicer: Browser
-) -> None:
+def test_expiry_removes_documents_but_not_print_records(portal_service: Sandbox, servicer: Browser) -> None:
     given.borrower(portal_service)
-    batch = begun(servicer)
+    batch = start_batch(servicer)
     call_command("work", batch=True)
     assert remove_expired() == 0
     long_ago = timezone.now() - timedelta(days=settings.BATCH_DAYS, minutes=1)
@@ -104,15 +102,15 @@ def test_documents_are_removed_after_their_time_and_the_audit_stays(
     assert Printed.objects.count() == 1
 
 
-def test_a_viewer_prints_no_batch(portal_service: Sandbox, viewer: Browser) -> None:
+def test_a_viewer_cannot_create_a_batch(portal_service: Sandbox, viewer: Browser) -> None:
     assert viewer.get("/summaries/batches/").status_code == 403
     assert viewer.post("/summaries/batches/").status_code == 403
 
 
-def test_a_batch_whose_worker_is_killed_ends_complete_with_no_document_twice(
+def test_a_killed_worker_neither_loses_nor_repeats_documents(
     portal_service: Sandbox, servicer: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCUMENT_PROCESSES", "1")
     for number in range(10):
         given.borrower(portal_service, first_name=f"Alpine {number}")
-    assert kill_worker(begun(servicer), times=1).words == []
+    assert kill_worker(start_batch(servicer), times=1).words == []

@@ -1,4 +1,4 @@
-"""The printed summary of a borrower: what the page says, what the PDF says, and that they say the same."""
+"""The printed borrower summary: its preview page and its PDF, which show the same figures."""
 
 import io
 import json
@@ -13,7 +13,7 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 from hypothesis import HealthCheck, settings
-from hypothesis import given as drawn
+from hypothesis import given as for_any
 from hypothesis import strategies as st
 from pypdf import PdfReader
 
@@ -37,8 +37,8 @@ FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}
 SECRETS = {"EIN": "918273645", "key_people": [{"ssn": "567438291", "dob": "1971/02/03"}]}
 
 
-def lent(sandbox: Sandbox, *, read: bool = True) -> Record:
-    """A borrower with a loan, a line, repayments and an application, which the service has and this desk read."""
+def lent(sandbox: Sandbox, *, is_read: bool = True) -> Record:
+    """Create a borrower with one of each account and an application; load the accounts if ``is_read``."""
     record = given.borrower(sandbox, **SECRETS)
     loan = sandbox.world.loan(record.uuid, amount="24000.00", installments=36, paid=8)
     line = sandbox.world.line(record.uuid, limit="20000.00", drawn="7600.00")
@@ -48,23 +48,23 @@ def lent(sandbox: Sandbox, *, read: bool = True) -> Record:
     )
     given.account(Kind.LOAN, record, loan["uuid"])
     given.account(Kind.LINE, record, line["uuid"])
-    for one in accounts_of(record) if read else []:
-        assert read_live(Actor.system("test"), one)
-    applied(sandbox.world.loan_application(record.uuid, amount="25000.00"), record)
+    for account in accounts_of(record) if is_read else []:
+        assert read_live(Actor.system("test"), account)
+    save_application(sandbox.world.loan_application(record.uuid, amount="25000.00"), record)
     return record
 
 
-def applied(application: dict[str, Any], record: Record) -> None:
-    told = codec.decode(Application, dumps(application))
-    store.save(store.observe(told, borrower_uuid=record.uuid), source=Source.SERVICE)
+def save_application(application: dict[str, Any], record: Record) -> None:
+    decoded = codec.decode(Application, dumps(application))
+    store.save(store.observe(decoded, borrower_uuid=record.uuid), source=Source.SERVICE)
 
 
-def page_of(browser: Browser, record: Record) -> str:
+def summary_page(browser: Browser, record: Record) -> str:
     return browser.get(f"/borrowers/{record.uuid}/summary/").content.decode()
 
 
-def document_in(page: str) -> str:
-    """The document on a page, without tags and without what only assistive technology or a pointer meets."""
+def document_text(page: str) -> str:
+    """Return the text of the document on a page, without text that only screen readers or tooltips show."""
     inside = page.partition('<div class="paper on-')[2].partition("<")[2].partition('<div class="sd-age')[0]
     return re.sub(r"<[^>]*>", " ", inside)
 
@@ -74,29 +74,27 @@ def text_of(pdf: bytes) -> str:
 
 
 class TestPage:
-    def test_shows_what_the_service_told_of_its_accounts(
+    def test_shows_accounts_repayments_and_the_application(
         self, portal_service: Sandbox, viewer: Browser
     ) -> None:
-        page = page_of(viewer, lent(portal_service))
+        page = summary_page(viewer, lent(portal_service))
         assert "Principal is 38% of the limit" in page
         assert "8 of 36 installments are paid, per the schedule" in page
         assert "Returned after posting" in page
         assert "$25,000.00" in page
 
     @pytest.mark.django_db(transaction=True)
-    def test_shows_copies_at_once_and_asks_from_its_panel(
-        self, portal_service: Sandbox, viewer: Browser
-    ) -> None:
-        record = lent(portal_service, read=False)
+    def test_loads_missing_accounts_in_its_panel(self, portal_service: Sandbox, viewer: Browser) -> None:
+        record = lent(portal_service, is_read=False)
         viewer.cookies["js"] = "1"
         portal_service.fail_next("*", delay=1, times=2)
-        assert "Not loaded yet: only the ID is on file." in page_of(viewer, record)
-        shown = panel(viewer, f"/borrowers/{record.uuid}/summary/", "document")
-        assert shown.startswith('<section class="sd-card" id="document"')
-        assert "Not loaded yet" not in shown
+        assert "Not loaded yet: only the ID is on file." in summary_page(viewer, record)
+        section = panel(viewer, f"/borrowers/{record.uuid}/summary/", "document")
+        assert section.startswith('<section class="sd-card" id="document"')
+        assert "Not loaded yet" not in section
 
     @pytest.mark.django_db(transaction=True)
-    def test_says_which_copy_is_shown_while_the_service_is_down(
+    def test_shows_saved_copies_while_the_service_is_down(
         self, portal_service: Sandbox, viewer: Browser
     ) -> None:
         record = lent(portal_service)
@@ -105,27 +103,27 @@ class TestPage:
         assert "couldn’t be refreshed since" in later
         assert "$24,000.00" in later
 
-    def test_a_look_is_recorded(self, portal_service: Sandbox, viewer: Browser) -> None:
+    def test_a_view_is_recorded(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = lent(portal_service)
-        page_of(viewer, record)
+        summary_page(viewer, record)
         assert Entry.objects.filter(action="summaries.preview", subject_uuid=record.uuid).count() == 1
         assert RecordView.objects.get(subject_uuid=record.uuid).actor_name == "Viewer (viewer)"
 
-    def test_a_borrower_of_whom_only_the_identifier_is_known_has_one_too(self, viewer: Browser) -> None:
+    def test_shows_a_borrower_with_only_an_id(self, viewer: Browser) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="only-this", borrower_uuid="only-this")
-        page = page_of(viewer, record)
+        page = summary_page(viewer, record)
         assert "No profile on file" in page
         assert "No loans or lines" in page
 
-    def test_an_unknown_borrower_has_none(self, viewer: Browser) -> None:
+    def test_an_unknown_borrower_returns_404(self, viewer: Browser) -> None:
         assert viewer.get("/borrowers/nobody/summary/").status_code == 404
         assert viewer.get("/borrowers/nobody/summary.pdf").status_code == 404
 
-    def test_a_stranger_is_asked_to_sign_in(self, anonymous: Browser) -> None:
+    def test_anonymous_users_must_sign_in(self, anonymous: Browser) -> None:
         for name in ("summary/", "summary.pdf"):
             assert "/sign-in/" in anonymous.get(f"/borrowers/any/{name}")["Location"]
 
-    def test_the_borrowers_page_leads_to_it(self, portal_service: Sandbox, viewer: Browser) -> None:
+    def test_the_borrower_page_links_to_the_summary(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = given.borrower(portal_service)
         assert (
             f'href="/borrowers/{record.uuid}/summary/"'
@@ -148,13 +146,13 @@ class TestPdf:
         record = lent(portal_service)
         page = viewer.get(f"/borrowers/{record.uuid}/summary/?{query}").content.decode()
         text = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf?{query}").content)
-        figures = set(FIGURE.findall(document_in(page)))
+        figures = set(FIGURE.findall(document_text(page)))
         assert len(figures) > 40
         assert {figure for figure in figures if figure not in text} == set()
         for secret in ("918273645", "567438291", "1971", "••••"):
             assert secret not in text
 
-    def test_for_the_borrower_it_leaves_out_what_only_colleagues_read(
+    def test_the_borrower_copy_omits_internal_details(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
         record = lent(portal_service)
@@ -172,7 +170,7 @@ class TestPdf:
             assert words not in outside
         assert record.uuid[:8] in outside
 
-    def test_the_copy_for_the_borrower_of_three_accounts_is_one_page(
+    def test_a_borrower_copy_of_three_accounts_fits_on_one_page(
         self, portal_service: Sandbox, viewer: Browser
     ) -> None:
         record = lent(portal_service)
@@ -180,17 +178,17 @@ class TestPdf:
         for _ in range(15):
             portal_service.world.repayment(other.uuid, amount="100.00")
         address = f"/borrowers/{record.uuid}/summary.pdf?mode=borrower"
-        # The sections shown for colleagues don't count as chosen for the borrower.
+        # Sections selected for the internal copy must not apply to the borrower copy.
         for query in ("", "&chosen=internal&section=loans&section=people"):
             (page,) = PdfReader(io.BytesIO(viewer.get(address + query).content)).pages
             text = page.extract_text()
-            # What is past due comes first, each figure with its origin and the day of its copy.
+            # Past due amounts come first, each with its source and the date of its copy.
             order = [text.index(words) for words in ("Past due: ", "as reported", "calculated from", "Phone")]
             assert order == sorted(order)
             assert text.count(wording.day(timezone.localdate())) >= 4
             assert f"Loan {other.uuid[:8]}" in text.partition("Last repayments")[2]
-        chosen = viewer.get(f"{address}&chosen=borrower&section=loans")
-        assert "Next installments" in text_of(chosen.content)
+        selected = viewer.get(f"{address}&chosen=borrower&section=loans")
+        assert "Next installments" in text_of(selected.content)
 
     def test_has_bookmarks_for_its_sections(self, portal_service: Sandbox, viewer: Browser) -> None:
         outline = PdfReader(
@@ -201,9 +199,9 @@ class TestPdf:
         )
         assert missing == set()
 
-    def test_says_what_it_is(self, portal_service: Sandbox, viewer: Browser) -> None:
+    def test_has_metadata_paper_size_and_page_numbers(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = lent(portal_service)
-        page_of(viewer, record)
+        summary_page(viewer, record)
         answer = viewer.get(f"/borrowers/{record.uuid}/summary.pdf")
         pdf = PdfReader(io.BytesIO(answer.content))
         assert pdf.metadata is not None
@@ -222,12 +220,12 @@ class TestPdf:
         assert fonts
         assert all("Inter" in font for font in fonts)
 
-    def test_repeats_the_heads_of_a_table_that_breaks(self, portal_service: Sandbox, viewer: Browser) -> None:
+    def test_repeats_table_headers_after_a_page_break(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = given.borrower(portal_service, key_people=[{"first_name": f"Person {n}"} for n in range(50)])
         pdf = PdfReader(io.BytesIO(viewer.get(f"/borrowers/{record.uuid}/summary.pdf").content))
         assert [page.extract_text().count("Email\n") for page in pdf.pages] == [2, 1]
 
-    def test_leaves_one_audit_entry_with_the_digest_of_what_was_handed_out(
+    def test_the_audit_entry_has_the_digest_of_the_pdf(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
         record = lent(portal_service)
@@ -236,11 +234,11 @@ class TestPdf:
         assert entry.detail["sha256"] == sha256(document).hexdigest()
         assert entry.subject_uuid == record.uuid
 
-    def test_is_drawn_in_another_process(self, portal_service: Sandbox, viewer: Browser) -> None:
+    def test_is_rendered_in_another_process(self, portal_service: Sandbox, viewer: Browser) -> None:
         assert viewer.get(f"/borrowers/{lent(portal_service).uuid}/summary.pdf").status_code == 200
         assert "weasyprint" not in sys.modules
 
-    def test_hostile_names_are_only_text(self, portal_service: Sandbox, viewer: Browser) -> None:
+    def test_html_in_names_is_printed_as_text(self, portal_service: Sandbox, viewer: Browser) -> None:
         hostile = "<img src=http://127.0.0.1:9/x><link rel=attachment href=file:///etc/passwd>"
         record = given.borrower(
             portal_service, first_name=hostile, email='"><script>alert(1)</script>@x.example'
@@ -275,73 +273,79 @@ OFFER = {
     "term_frequency": "MONTHLY", "origination_fee": Decimal("50"), "installment": Decimal("440"),
     "interest_amount": Decimal("280"), "start_date": "2026-12-01",
 }  # fmt: skip
-STRANGE = st.sampled_from([None, "NEVER_SEEN", "", 0, -1, [], {}, {"deep": [{"er": None}]}, "é" * 300, True])
+UNEXPECTED = st.sampled_from(
+    [None, "NEVER_SEEN", "", 0, -1, [], {}, {"deep": [{"er": None}]}, "é" * 300, True]
+)
 
 
-def some(whole: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """The object with any of its fields null, missing, or something that was never seen there."""
-    fields = {name: st.one_of(st.just(value), STRANGE) for name, value in whole.items()}
+def variants_of(valid: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Generate objects whose fields may be missing, null, or of an unexpected value."""
+    fields = {name: st.one_of(st.just(value), UNEXPECTED) for name, value in valid.items()}
     return st.fixed_dictionaries({}, optional=fields)
 
 
-def told(record: Record, kind: Kind, answer: Any) -> Record:
+def save_answer(record: Record, kind: Kind, answer: Any) -> Record:
     text = json.dumps(answer, default=str)
-    known, _ = Record.objects.update_or_create(
+    saved, _ = Record.objects.update_or_create(
         kind=kind,
         uuid=f"{kind}-of-anything",
         defaults={"borrower_uuid": record.uuid, "answer": text, "answer_at": timezone.now()},
     )
-    return known
+    return saved
 
 
-def drawn_summary(record: Record, mode: Mode) -> str:
-    readings = [LiveCopy(one) for one in accounts_of(record)]
-    summary = document(record, readings, Options(mode=mode), today=timezone.localdate())
+def summary_html(record: Record, mode: Mode) -> str:
+    copies = [LiveCopy(account) for account in accounts_of(record)]
+    summary = document(record, copies, Options(mode=mode), today=timezone.localdate())
     return summary.html(Stamp(timezone.now(), "Ana", "BS-1"))
 
 
 @pytest.mark.django_db
-class TestAnything:
+class TestUnusualAnswers:
     @settings(
         max_examples=12,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
-    @drawn(
-        loan=some(LOAN), rows=st.lists(some(ROW), max_size=3), line=some(STATEMENT),
-        paid=st.lists(some(REPAYMENT), max_size=3), offers=st.lists(some(OFFER), max_size=2),
-        decision=STRANGE, mode=st.sampled_from(Mode),
+    @for_any(
+        loan=variants_of(LOAN), rows=st.lists(variants_of(ROW), max_size=3), line=variants_of(STATEMENT),
+        paid=st.lists(variants_of(REPAYMENT), max_size=3), offers=st.lists(variants_of(OFFER), max_size=2),
+        decision=UNEXPECTED, mode=st.sampled_from(Mode),
     )  # fmt: skip
-    def test_whatever_the_service_tells_is_drawn_with_every_figure_and_no_secret(
+    def test_any_answer_prints_every_figure_and_no_secrets(
         self, db: None, loan: Any, rows: Any, line: Any, paid: Any, offers: Any, decision: Any, mode: Mode
     ) -> None:
-        told_of = json.dumps({"uuid": "b", "user_type": "BUSINESS", "EIN": "918273645", "first_name": "B"})
+        profile = json.dumps({"uuid": "b", "user_type": "BUSINESS", "EIN": "918273645", "first_name": "B"})
         record, _ = Record.objects.get_or_create(
-            kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B", answer=told_of
+            kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B", answer=profile
         )
-        told(record, Kind.LOAN, loan | {"uuid": "loan", "installments": rows})
-        told(record, Kind.LINE, line | {"statements": [{}, {"billing_date": None, "url": None}]})
-        given_list = [one | {"uuid": str(index)} for index, one in enumerate(paid)]
+        save_answer(record, Kind.LOAN, loan | {"uuid": "loan", "installments": rows})
+        save_answer(record, Kind.LINE, line | {"statements": [{}, {"billing_date": None, "url": None}]})
+        repayments = [repayment | {"uuid": str(index)} for index, repayment in enumerate(paid)]
         Record.objects.update_or_create(
             kind=Kind.LOAN_REPAYMENTS,
             uuid="loan-of-anything",
-            defaults={"borrower_uuid": "b", "answer": json.dumps(given_list, default=str)},
+            defaults={"borrower_uuid": "b", "answer": json.dumps(repayments, default=str)},
         )
-        answered = [one | {"uuid": str(index)} for index, one in enumerate(offers)]
-        told(record, Kind.APPLICATION, {"uuid": "a", "offers": answered, "status": {"details": decision}})
-        html = drawn_summary(record, mode)
+        offers_with_ids = [offer | {"uuid": str(index)} for index, offer in enumerate(offers)]
+        save_answer(
+            record,
+            Kind.APPLICATION,
+            {"uuid": "a", "offers": offers_with_ids, "status": {"details": decision}},
+        )
+        html = summary_html(record, mode)
         text = text_of(render(html))
         figures = set(FIGURE.findall(re.sub(r"<[^>]*>", " ", html.partition("<body")[2])))
         assert {figure for figure in figures if figure not in text.replace("\n", " ")} == set()
         assert "918273645" not in text
 
-    def test_two_thousand_of_everything_are_cut_and_counted(self, viewer: Browser) -> None:
+    def test_long_lists_are_cut_and_counted(self, viewer: Browser) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B" * 300)
         rows = [
             ROW | {"number": n, "due_date": str(timezone.localdate() + timedelta(days=n))}
             for n in range(2000)
         ]
-        loan = told(record, Kind.LOAN, LOAN | {"uuid": "loan", "installments": rows})
+        loan = save_answer(record, Kind.LOAN, LOAN | {"uuid": "loan", "installments": rows})
         Record.objects.bulk_create(
             Record(kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b") for n in range(2000)
         )
@@ -354,37 +358,39 @@ class TestAnything:
         assert "1988 earlier repayments not printed" in text
         assert "1976 more lines of credit" in text
 
-    def test_three_loans_of_360_rows_print_their_first_120_each(self, viewer: Browser) -> None:
+    def test_each_loan_prints_its_first_120_installments(self, viewer: Browser) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B")
         today = timezone.localdate()
         rows = [ROW | {"number": n, "due_date": str(today + timedelta(days=30 * n))} for n in range(360)]
         for number in range(3):
-            loan = told(record, Kind.LOAN, LOAN | {"uuid": f"loan-{number}", "installments": rows})
+            loan = save_answer(record, Kind.LOAN, LOAN | {"uuid": f"loan-{number}", "installments": rows})
             Record.objects.filter(pk=loan.pk).update(uuid=f"loan-{number}")
         text = text_of(viewer.get("/borrowers/b/summary.pdf?data=copies&schedules=1").content)
         assert text.count("240 later installments not printed") == 3
 
-    def test_a_word_that_is_wider_than_its_column_pushes_no_figure_off_the_paper(self) -> None:
+    def test_long_words_do_not_push_columns_off_the_page(self) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B" * 200)
-        told(record, Kind.LOAN, LOAN | {"uuid": "loan", "status": "NEVER_SEEN_" * 8, "installments": [ROW]})
+        save_answer(
+            record, Kind.LOAN, LOAN | {"uuid": "loan", "status": "NEVER_SEEN_" * 8, "installments": [ROW]}
+        )
         Note.objects.create(borrower_uuid="b", text="x" * 300, author_id=1, author_name="A" * 100)
         starts: list[float] = []
-        for page in PdfReader(io.BytesIO(render(drawn_summary(record, Mode.INTERNAL)))).pages:
+        for page in PdfReader(io.BytesIO(render(summary_html(record, Mode.INTERNAL)))).pages:
             page.extract_text(visitor_text=lambda _, at, text, *more: starts.append(at[0] * text[4] + at[4]))
         assert 500 < max(starts) < 612 - 40
 
-    def test_answers_that_are_no_answers_are_said_and_are_no_error(self, viewer: Browser) -> None:
+    def test_an_unreadable_answer_returns_422(self, viewer: Browser) -> None:
         Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", answer="no JSON")
         for address in ("summary/?data=copies", "summary.pdf?data=copies"):
             answer = viewer.get(f"/borrowers/b/{address}")
             assert answer.status_code == 422
             assert "This document can’t be created" in answer.content.decode()
 
-    def test_a_sum_with_a_missing_part_is_no_sum(self) -> None:
+    def test_a_total_with_a_missing_part_is_unknown(self) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b")
         rows = [ROW, ROW | {"total": None}]
-        told(record, Kind.LOAN, LOAN | {"uuid": "loan", "installments": rows})
-        copies = [LiveCopy(one) for one in accounts_of(record)]
+        save_answer(record, Kind.LOAN, LOAN | {"uuid": "loan", "installments": rows})
+        copies = [LiveCopy(account) for account in accounts_of(record)]
         (loan,) = document(record, copies, Options(), today=timezone.localdate()).content["loans"]
         assert loan["sums"]["total"] is None
         assert loan["sums"]["principal"] == Decimal("1800")

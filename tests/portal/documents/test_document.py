@@ -1,4 +1,4 @@
-"""Schedules, lines, offer sheets and statements of account: what stands in the preview, what stands in the PDF."""
+"""Loan schedules, line of credit summaries, offer sheets and statements of account: previews and PDFs."""
 
 import io
 import re
@@ -40,19 +40,19 @@ def text_of(pdf: bytes) -> str:
 
 
 def figures_of(page: str) -> set[str]:
-    """What the preview shows, without what only assistive technology or a pointer meets."""
+    """Return the figures in the preview, without those that only screen readers or tooltips show."""
     inside = page.partition('<div class="paper on-')[2].partition('<div class="sd-age')[0]
     return set(FIGURE.findall(re.sub(r"<[^>]*>", " ", inside)))
 
 
-def read(record: Record) -> Record:
-    for one in account_records(record):
-        assert read_live(Actor.system("test"), one)
+def load_accounts(record: Record) -> Record:
+    for account in account_records(record):
+        assert read_live(Actor.system("test"), account)
     return record
 
 
 def every_address(portal_service: Sandbox) -> dict[str, str]:
-    """One document of each kind, with everything that it can hold."""
+    """Create a borrower with one of each account, and return its documents' addresses by title."""
     owner = given.borrower(portal_service)
     loan = given.loan(portal_service, owner, amount="24000.00", installments=36, paid=8)
     line = given.line(portal_service, owner, limit="20000.00", drawn="7600.00")
@@ -60,11 +60,11 @@ def every_address(portal_service: Sandbox) -> dict[str, str]:
     portal_service.world.repayment(
         line.uuid, amount="310.00", status="FAILED_AFTER_SUCCESS", error_description="R01"
     )
-    read(loan), read(line)
-    told = codec.decode(
+    load_accounts(loan), load_accounts(line)
+    decoded = codec.decode(
         Application, dumps(portal_service.world.loan_application(owner.uuid, amount="25000.00"))
     )
-    (application,) = store.save(store.observe(told, borrower_uuid=owner.uuid), source=Source.SERVICE)
+    (application,) = store.save(store.observe(decoded, borrower_uuid=owner.uuid), source=Source.SERVICE)
     base = f"/borrowers/{owner.uuid}"
     return {
         "Loan schedule": f"{base}/loans/{loan.uuid}/schedule",
@@ -74,19 +74,19 @@ def every_address(portal_service: Sandbox) -> dict[str, str]:
     }
 
 
-def test_each_pdf_has_every_figure_of_its_preview_and_leads_to_its_audit_entry(
+def test_each_pdf_matches_its_preview_and_its_audit_entry(
     portal_service: Sandbox, viewer: Browser, settings: LazySettings
 ) -> None:
     for title, address in every_address(portal_service).items():
         page = viewer.get(f"{address}/?data=copies").content.decode()
-        drawn = viewer.get(f"{address}.pdf?data=copies")
-        pdf, text = PdfReader(io.BytesIO(drawn.content)), text_of(drawn.content)
+        response = viewer.get(f"{address}.pdf?data=copies")
+        pdf, text = PdfReader(io.BytesIO(response.content)), text_of(response.content)
         assert len(figures_of(page)) >= 3, title
         assert {figure for figure in figures_of(page) if figure not in text} == set()
         assert pdf.metadata is not None
         assert str(pdf.metadata.title).startswith(title)
-        entry = Printed.objects.get(code=drawn["X-Document-Code"]).entry
-        assert entry.detail["sha256"] == sha256(drawn.content).hexdigest()
+        entry = Printed.objects.get(code=response["X-Document-Code"]).entry
+        assert entry.detail["sha256"] == sha256(response.content).hexdigest()
         assert entry.detail["content_sha256"][:4] in text
         assert entry.detail["code"] in text
         assert f"Check it at {settings.ALLOWED_HOSTS[0]}/verify/{entry.detail['code']}/" in " ".join(
@@ -95,14 +95,14 @@ def test_each_pdf_has_every_figure_of_its_preview_and_leads_to_its_audit_entry(
 
 
 def elements(node: Any) -> Iterator[Any]:
-    """Every element of a structure tree."""
+    """Generate all elements of a structure tree."""
     if isinstance(node, DictionaryObject):
         yield node
         for kid in node.get("/K", []):
             yield from elements(kid.get_object())
 
 
-def test_each_pdf_is_tagged_so_that_it_can_be_read_aloud(portal_service: Sandbox, viewer: Browser) -> None:
+def test_each_pdf_is_tagged_for_screen_readers(portal_service: Sandbox, viewer: Browser) -> None:
     addresses = every_address(portal_service)
     addresses["Borrower summary"] = f"{addresses['Offer sheet'].partition('/applications')[0]}/summary"
     for title, address in addresses.items():
@@ -113,36 +113,38 @@ def test_each_pdf_is_tagged_so_that_it_can_be_read_aloud(portal_service: Sandbox
         assert [page["/Tabs"] for page in pdf.pages] == ["/S"] * len(pdf.pages)
         assert pdf.outline, title
         found = list(elements(root["/StructTreeRoot"]["/K"][0].get_object()))
-        kinds = [one["/S"] for one in found]
+        kinds = [element["/S"] for element in found]
         assert kinds.count("/H1") == 1
         assert {"/H2", "/Table", "/THead", "/TBody"} <= set(kinds)
-        assert [one for one in found if one["/S"] == "/Figure" and not one.get("/Alt")] == []
-        in_lists = [kid.get_object()["/S"] for one in found if one["/S"] == "/L" for kid in one["/K"]]
+        assert [figure for figure in found if figure["/S"] == "/Figure" and not figure.get("/Alt")] == []
+        in_lists = [
+            kid.get_object()["/S"] for element in found if element["/S"] == "/L" for kid in element["/K"]
+        ]
         assert set(in_lists) == {"/LI"}
         assert b"pdfuaid:part" in root["/Metadata"].get_data()
-        assert [one for one in found if one["/S"] == "/TD" and not one["/A"].get("/Headers")] == []
+        assert [cell for cell in found if cell["/S"] == "/TD" and not cell["/A"].get("/Headers")] == []
 
 
-def test_a_schedule_has_a_subtotal_for_each_year_and_totals(portal_service: Sandbox, viewer: Browser) -> None:
+def test_a_schedule_has_yearly_subtotals_and_a_total(portal_service: Sandbox, viewer: Browser) -> None:
     page = viewer.get(f"{every_address(portal_service)['Loan schedule']}/").content.decode()
     years = re.findall(r"Subtotal (\d{4})", page)
     assert len(years) >= 3
     assert "Total, 36 installments" in page
 
 
-def test_an_offer_sheet_is_no_disclosure_and_turns_the_paper_for_a_fourth_offer(
+def test_an_offer_sheet_has_a_disclaimer_and_widens_for_four_offers(
     portal_service: Sandbox, viewer: Browser
 ) -> None:
     address = every_address(portal_service)["Offer sheet"]
-    whole = PdfReader(io.BytesIO(viewer.get(f"{address}.pdf").content)).pages[0]
-    fewer = PdfReader(io.BytesIO(viewer.get(f"{address}.pdf?offer=A&offer=B&paper=a4").content)).pages[0]
-    assert "Not a legal disclosure" in whole.extract_text()
-    assert [float(side) for side in whole.mediabox[2:]] == [792, 612]
-    assert [round(float(side)) for side in fewer.mediabox[2:]] == [595, 842]
+    four_offers = PdfReader(io.BytesIO(viewer.get(f"{address}.pdf").content)).pages[0]
+    two_offers = PdfReader(io.BytesIO(viewer.get(f"{address}.pdf?offer=A&offer=B&paper=a4").content)).pages[0]
+    assert "Not a legal disclosure" in four_offers.extract_text()
+    assert [float(side) for side in four_offers.mediabox[2:]] == [792, 612]
+    assert [round(float(side)) for side in two_offers.mediabox[2:]] == [595, 842]
 
 
 @pytest.mark.parametrize("mode", ["internal", "borrower"])
-def test_an_offer_sheet_has_every_row_that_an_offer_has(
+def test_an_offer_sheet_shows_every_row_with_a_value(
     portal_service: Sandbox, viewer: Browser, mode: str
 ) -> None:
     offers = [offer(n, installment=None if n else 1899.79) for n in range(4)]
@@ -155,7 +157,7 @@ def test_an_offer_sheet_has_every_row_that_an_offer_has(
     assert "Interest-only" not in page
 
 
-def test_a_statement_takes_the_filters_of_the_list(portal_service: Sandbox, viewer: Browser) -> None:
+def test_a_statement_uses_the_filters_of_the_list(portal_service: Sandbox, viewer: Browser) -> None:
     address = every_address(portal_service)["Statement of account"]
     page = viewer.get(f"{address}/?error=yes").content.decode()
     assert "$310.00" in page
@@ -163,26 +165,26 @@ def test_a_statement_takes_the_filters_of_the_list(portal_service: Sandbox, view
     assert "Failed or with an error yes" in page
     assert "the service doesn’t provide the draws on a line of credit" in page
     other = given.loan(portal_service, given.borrower(portal_service)).borrower_uuid
-    alone = viewer.get(f"/borrowers/{other}/statement-of-account/").content.decode()
-    assert "Statement of account" in alone
-    assert "draws" not in alone
-    across = viewer.get("/repayments/statement-of-account.pdf?most=400")
-    assert "$310.00" in text_of(across.content)
-    assert "$765.43" not in text_of(across.content)
+    loan_only = viewer.get(f"/borrowers/{other}/statement-of-account/").content.decode()
+    assert "Statement of account" in loan_only
+    assert "draws" not in loan_only
+    all_borrowers = viewer.get("/repayments/statement-of-account.pdf?most=400")
+    assert "$310.00" in text_of(all_borrowers.content)
+    assert "$765.43" not in text_of(all_borrowers.content)
 
 
-def test_a_statement_adds_up_parts_that_are_text(portal_service: Sandbox, viewer: Browser) -> None:
+def test_a_statement_adds_up_amounts_sent_as_text(portal_service: Sandbox, viewer: Browser) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service))
     for principal, fees in (("80.50", "0"), ("9.50", {"late": "none"})):
         portal_service.world.repayment(
             loan.uuid, amount="100.00", status="SUCCEEDED", principal=principal, interest=None, fees=fees
         )
-    read(loan)
+    load_accounts(loan)
     address = f"/borrowers/{loan.borrower_uuid}/statement-of-account/"
     assert "Total, 2 succeeded $90.00 — — $200.00" in words(viewer.get(address).content.decode())
 
 
-def test_the_same_inputs_give_the_same_bytes_and_another_print_the_same_content_hash(
+def test_a_second_print_has_a_new_code_but_the_same_content_hash(
     portal_service: Sandbox, viewer: Browser
 ) -> None:
     address = every_address(portal_service)["Loan schedule"]
@@ -194,7 +196,7 @@ def test_the_same_inputs_give_the_same_bytes_and_another_print_the_same_content_
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAN, Kind.LINE, Kind.APPLICATION])
-def test_what_was_never_read_says_so_on_paper(portal_service: Sandbox, viewer: Browser, kind: Kind) -> None:
+def test_a_pdf_says_when_only_the_id_is_on_file(portal_service: Sandbox, viewer: Browser, kind: Kind) -> None:
     record = given.account(kind, given.borrower(portal_service), "never-read")
     record.category = "LOAN"
     record.save()
@@ -203,18 +205,18 @@ def test_what_was_never_read_says_so_on_paper(portal_service: Sandbox, viewer: B
         Kind.LINE: "lines/never-read/summary",
         Kind.APPLICATION: "applications/never-read/offer-sheet",
     }
-    drawn = viewer.get(f"/borrowers/{record.borrower_uuid}/{paths[kind]}.pdf?data=copies")
-    assert "only the ID is on file" in text_of(drawn.content).replace("\n", " ")
+    response = viewer.get(f"/borrowers/{record.borrower_uuid}/{paths[kind]}.pdf?data=copies")
+    assert "only the ID is on file" in text_of(response.content).replace("\n", " ")
 
 
-def test_a_stamp_is_the_only_thing_that_makes_bytes_differ(portal_service: Sandbox, viewer: Browser) -> None:
+def test_the_bytes_of_a_pdf_differ_only_with_its_stamp(portal_service: Sandbox, viewer: Browser) -> None:
     owner = given.borrower(portal_service)
-    loan = read(given.loan(portal_service, owner, installments=12))
+    loan = load_accounts(given.loan(portal_service, owner, installments=12))
     loan.refresh_from_db()
     paper = document(LiveCopy(loan), [], owner, Options(), today=timezone.localdate())
     stamp = Stamp(timezone.now(), "Ana", "LS-20261121-ABCDEF")
     first = render(paper.html(stamp))
-    time.sleep(1.1)  # fonts carry a time in seconds
+    time.sleep(1.1)  # Embedded fonts have a timestamp in seconds.
     end_worker()
     assert render(paper.html(stamp)) == first
     assert render(paper.html(replace(stamp, by="Ben"))) != first

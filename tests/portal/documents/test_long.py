@@ -1,4 +1,4 @@
-"""Long documents and impatient people: nobody keeps the document engine from others."""
+"""Long documents, which a worker creates in the background, and the limit of one document per person."""
 
 import json
 import multiprocessing
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ALL = "/repayments/statement-of-account"
 
 
-def pay(owner: Record, number: int) -> None:
-    """So many repayments of one borrower on file."""
-    days = [date(2024, 1, 1) + timedelta(days=one) for one in range(number)]
+def add_repayments(owner: Record, number: int) -> None:
+    """Save ``number`` repayments of one borrower, one a day."""
+    days = [date(2024, 1, 1) + timedelta(days=offset) for offset in range(number)]
     Record.objects.bulk_create(
         Record(
             kind=Kind.REPAYMENT,
@@ -55,18 +55,18 @@ def pay(owner: Record, number: int) -> None:
     )
 
 
-def started(browser: Browser, query: str = "") -> LongDocument:
+def start_document(browser: Browser, query: str = "") -> LongDocument:
     answer = browser.get(f"{ALL}.pdf{query}")
     assert answer.status_code == 303
     return LongDocument.objects.get(pk=re.findall(r"[0-9a-f-]{36}", answer["Location"])[0])
 
 
-def test_statements_of_500_rows_keep_nobody_waiting_and_come_out(
+def test_a_long_statement_is_created_without_blocking_other_users(
     portal_service: Sandbox, viewer: Browser, servicer: Browser
 ) -> None:
     owner = given.borrower(portal_service)
-    pay(owner, 500)
-    document = started(viewer)
+    add_repayments(owner, 500)
+    document = start_document(viewer)
     for _ in range(5):
         answer = viewer.get(f"{ALL}.pdf")
         assert answer.status_code == 429
@@ -80,24 +80,24 @@ def test_statements_of_500_rows_keep_nobody_waiting_and_come_out(
     call_command("work", batch=True)
     page = viewer.get(document.get_absolute_url()).content.decode()
     assert "Download PDF" in page
-    drawn = viewer.get(f"{document.get_absolute_url()}download/")
-    preview, text = viewer.get(f"{ALL}/").content.decode(), text_of(drawn.content)
-    assert drawn["Content-Type"] == "application/pdf"
+    response = viewer.get(f"{document.get_absolute_url()}download/")
+    preview, text = viewer.get(f"{ALL}/").content.decode(), text_of(response.content)
+    assert response["Content-Type"] == "application/pdf"
     assert {figure for figure in figures_of(preview) if figure not in text} == set()
-    printed = Printed.objects.get(code=drawn["X-Document-Code"])
+    printed = Printed.objects.get(code=response["X-Document-Code"])
     assert printed.entry.actor_name == "Viewer (viewer)"
-    assert printed.entry.detail["bytes"] == len(drawn.content)
+    assert printed.entry.detail["bytes"] == len(response.content)
     assert Entry.objects.filter(action="summaries.download", detail__code=printed.code).count() == 1
     assert viewer.get(f"{ALL}.pdf").status_code == 303, "the next one may begin"
 
 
-def test_a_statement_of_200_rows_comes_at_once(portal_service: Sandbox, viewer: Browser) -> None:
-    pay(given.borrower(portal_service), 200)
+def test_a_statement_of_200_rows_downloads_immediately(portal_service: Sandbox, viewer: Browser) -> None:
+    add_repayments(given.borrower(portal_service), 200)
     assert viewer.get(f"{ALL}.pdf")["Content-Type"] == "application/pdf"
     assert "Download PDF" in viewer.get(f"{ALL}/").content.decode()
 
 
-def test_a_long_schedule_is_created_in_the_background_too(portal_service: Sandbox, viewer: Browser) -> None:
+def test_a_long_schedule_is_created_in_the_background(portal_service: Sandbox, viewer: Browser) -> None:
     owner = given.borrower(portal_service)
     loan = given.loan(portal_service, owner, amount="240000.00", installments=480)
     address = f"/borrowers/{owner.uuid}/loans/{loan.uuid}/schedule"
@@ -107,16 +107,18 @@ def test_a_long_schedule_is_created_in_the_background_too(portal_service: Sandbo
     assert "Download PDF" not in page
 
 
-def test_nobody_else_reads_it(portal_service: Sandbox, viewer: Browser, supervisor: Browser) -> None:
-    pay(given.borrower(portal_service), 201)
-    document = started(viewer)
+def test_only_the_requester_can_open_a_long_document(
+    portal_service: Sandbox, viewer: Browser, supervisor: Browser
+) -> None:
+    add_repayments(given.borrower(portal_service), 201)
+    document = start_document(viewer)
     call_command("work", batch=True)
     for address in (document.get_absolute_url(), f"{document.get_absolute_url()}download/"):
         assert viewer.get(address).status_code == 200
         assert supervisor.get(address).status_code == 404
 
 
-def test_a_second_document_at_the_same_moment_is_refused(
+def test_a_second_concurrent_document_is_rejected(
     portal_service: Sandbox, viewer: Browser, servicer: Browser
 ) -> None:
     address = f"/borrowers/{given.borrower(portal_service).uuid}/summary.pdf?data=copies"
@@ -124,13 +126,13 @@ def test_a_second_document_at_the_same_moment_is_refused(
     warm = multiprocessing.active_children()
     answers: list[HttpResponse] = []
 
-    def ask() -> None:
+    def request_document() -> None:
         answers.append(viewer.get(address))
         connection.close()
 
     for process in warm:
         os.kill(process.pid or 0, signal.SIGSTOP)
-    first = threading.Thread(target=ask)
+    first = threading.Thread(target=request_document)
     first.start()
     try:
         while not Turn.objects.exists():
@@ -146,7 +148,7 @@ def test_a_second_document_at_the_same_moment_is_refused(
 
 
 @pytest.mark.parametrize("age", [timedelta(minutes=2), -timedelta(hours=1)])
-def test_a_turn_that_a_killed_process_left_ends(
+def test_a_turn_left_by_a_killed_process_expires(
     portal_service: Sandbox, viewer: Browser, age: timedelta
 ) -> None:
     owner = given.borrower(portal_service)
@@ -155,11 +157,11 @@ def test_a_turn_that_a_killed_process_left_ends(
     assert viewer.get(f"/borrowers/{owner.uuid}/summary.pdf?data=copies").status_code == 200
 
 
-def test_the_person_who_started_it_can_cancel_it(
+def test_only_the_requester_can_cancel_a_long_document(
     portal_service: Sandbox, viewer: Browser, servicer: Browser
 ) -> None:
-    pay(given.borrower(portal_service), 201)
-    document = started(viewer)
+    add_repayments(given.borrower(portal_service), 201)
+    document = start_document(viewer)
     assert servicer.post(f"/jobs/{document.job_id}/cancel/").status_code == 403
     assert viewer.post(f"/jobs/{document.job_id}/cancel/").status_code == 303
     call_command("work", batch=True)
@@ -171,8 +173,8 @@ def test_the_person_who_started_it_can_cancel_it(
 
 
 def test_a_job_that_runs_twice_prints_once(portal_service: Sandbox, viewer: Browser) -> None:
-    pay(given.borrower(portal_service), 201)
-    document = started(viewer)
+    add_repayments(given.borrower(portal_service), 201)
+    document = start_document(viewer)
     call_command("work", batch=True)
     Job.objects.update(state=Job.State.WAITING, finished_at=None)
     call_command("work", batch=True)
@@ -180,9 +182,9 @@ def test_a_job_that_runs_twice_prints_once(portal_service: Sandbox, viewer: Brow
     assert LongDocument.objects.get(pk=document.pk).html == ""
 
 
-def test_it_is_removed_after_its_time(portal_service: Sandbox, viewer: Browser) -> None:
-    pay(given.borrower(portal_service), 201)
-    document = started(viewer)
+def test_an_expired_long_document_is_removed(portal_service: Sandbox, viewer: Browser) -> None:
+    add_repayments(given.borrower(portal_service), 201)
+    document = start_document(viewer)
     call_command("work", batch=True)
     LongDocument.objects.update(created_at=timezone.now() - timedelta(days=settings.BATCH_DAYS, minutes=1))
     remove_expired()
@@ -190,7 +192,9 @@ def test_it_is_removed_after_its_time(portal_service: Sandbox, viewer: Browser) 
     assert Printed.objects.count() == 1
 
 
-def test_one_batch_at_a_time(portal_service: Sandbox, servicer: Browser, supervisor: Browser) -> None:
+def test_each_user_can_have_one_open_batch(
+    portal_service: Sandbox, servicer: Browser, supervisor: Browser
+) -> None:
     given.borrower(portal_service)
     choices = {"data": "copies", "chosen": "1"}
     first = servicer.post("/summaries/batches/", choices)

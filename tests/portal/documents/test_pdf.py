@@ -1,4 +1,4 @@
-"""The process that draws documents: what it may read, how long it may take, and that it comes back."""
+"""The processes that render PDFs: the files they may read, their time limit, and their replacement."""
 
 import multiprocessing
 import os
@@ -23,7 +23,7 @@ from tests import given
 from tests.portal.jobs.test_worker import until
 
 PAGE = '<!doctype html><html lang="en"><title>A page</title><body class="paper">{}</body></html>'
-LONG = PAGE.format("<table>" + "<tr><td>x<td>y" * 1_000 + "</table>")
+LONG_PAGE = PAGE.format("<table>" + "<tr><td>x<td>y" * 1_000 + "</table>")
 KILLED_SERVER = """
 import os, signal, django
 django.setup()
@@ -44,17 +44,17 @@ LINKS: list[Callable[[str], str]] = [
 
 
 def end_worker() -> bool:
-    """End the worker, as an administrator would; what it ran is then counted as covered."""
+    """End the rendering processes with SIGTERM, so coverage counts their code; return whether any ran."""
     workers = multiprocessing.active_children()
     for worker in workers:
         if worker.pid:
-            with suppress(ProcessLookupError):  # It ended by itself in this moment.
+            with suppress(ProcessLookupError):  # The process has just exited.
                 os.kill(worker.pid, signal.SIGTERM)
     return bool(workers)
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_nothing_is_fetched_from_the_network(link: Callable[[str], str]) -> None:
+def test_network_urls_are_not_fetched(link: Callable[[str], str]) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         listener.settimeout(0.05)
         with pytest.raises(NotRendered, match="URL"):
@@ -75,42 +75,42 @@ def test_nothing_is_fetched_from_the_network(link: Callable[[str], str]) -> None
         "data:text/css,p{color:red}",
     ],
 )
-def test_no_other_file_is_read(url: str) -> None:
+def test_other_urls_are_rejected(url: str) -> None:
     with pytest.raises(NotRendered, match="URL"):
         render(PAGE.format(f'<link rel="stylesheet" href="{url}">'))
 
 
-def test_our_own_style_is() -> None:
+def test_the_print_stylesheet_is_allowed() -> None:
     assert render(PAGE.format('<link rel="stylesheet" href="css/print.css"><p>x')).startswith(b"%PDF-")
 
 
-def test_a_document_that_takes_too_long_ends_and_the_next_is_drawn() -> None:
+def test_the_next_document_renders_after_a_timeout() -> None:
     with pytest.raises(NotRendered, match="too long"):
         render(PAGE.format("<table>" + "<tr><td>x<td>y" * 40_000), time_limit=1)
     assert render(PAGE.format("after")).startswith(b"%PDF-")
 
 
-def test_the_time_limit_of_one_document_ends_its_process_alone() -> None:
+def test_a_timeout_kills_only_its_own_process() -> None:
     render(PAGE.format("A process is warm."))
     warm = multiprocessing.active_children()
     pages: list[int] = []
-    beside = threading.Thread(target=render, args=[LONG], kwargs={"on_page": pages.append})
-    beside.start()
+    other_thread = threading.Thread(target=render, args=[LONG_PAGE], kwargs={"on_page": pages.append})
+    other_thread.start()
     with pytest.raises(NotRendered, match="too long"):
-        render(LONG * 20, time_limit=1)
-    beside.join()
+        render(LONG_PAGE * 20, time_limit=1)
+    other_thread.join()
     assert pages == list(range(1, len(pages) + 1)), "the other document was begun again"
     assert [process for process in warm if process.is_alive()]
 
 
-def test_a_process_that_hangs_is_ended_from_outside() -> None:
+def test_a_hanging_process_is_killed() -> None:
     render(PAGE.format("A process is warm."))
     hanging = multiprocessing.active_children()
     for process in hanging:
         os.kill(process.pid or 0, signal.SIGSTOP)
     for _ in hanging:
         with pytest.raises(NotRendered, match="too long"):
-            render(LONG, time_limit=1)
+            render(LONG_PAGE, time_limit=1)
     assert render(PAGE.format("after")).startswith(b"%PDF-")
     assert [process for process in hanging if process.is_alive()] == []
 
@@ -120,45 +120,45 @@ def test_a_killed_process_leaves_no_files(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     with pytest.raises(NotRendered, match="too long"):
-        render(LONG * 20, time_limit=2)
+        render(LONG_PAGE * 20, time_limit=2)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_server_leaves_no_files(tmp_path: Path) -> None:
     environment = os.environ | {"TMPDIR": str(tmp_path)}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", KILLED_SERVER], env=environment, cwd=BASE_DIR, capture_output=True
     )
-    assert b"documents-" in done.stdout
+    assert b"documents-" in result.stdout
     until(lambda: list(tmp_path.iterdir()) == [])
 
 
-def test_what_a_listener_raises_ends_the_drawing() -> None:
+def test_an_exception_in_a_page_listener_stops_rendering() -> None:
     def stop(pages: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        render(LONG, on_page=stop)
+        render(LONG_PAGE, on_page=stop)
     assert render(PAGE.format("after")).startswith(b"%PDF-")
 
 
-def test_a_worker_that_died_idle_is_replaced_unnoticed() -> None:
+def test_a_dead_idle_process_is_replaced() -> None:
     render(PAGE.format("before"))
     assert end_worker()
     assert render(PAGE.format("after")).startswith(b"%PDF-")
 
 
-def test_many_at_once_are_all_drawn() -> None:
-    done: list[bytes] = []
-    threads = [threading.Thread(target=lambda: done.append(render(PAGE.format("x")))) for _ in range(6)]
+def test_concurrent_documents_are_all_rendered() -> None:
+    pdfs: list[bytes] = []
+    threads = [threading.Thread(target=lambda: pdfs.append(render(PAGE.format("x")))) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [one[:5] for one in done] == [b"%PDF-"] * 6
+    assert [pdf[:5] for pdf in pdfs] == [b"%PDF-"] * 6
 
 
-def test_missing_system_libraries_are_named_with_the_packages_to_install(
+def test_missing_libraries_show_the_packages_to_install(
     portal_service: Sandbox, viewer: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = tmp_path / "weasyprint"
@@ -175,20 +175,20 @@ def test_missing_system_libraries_are_named_with_the_packages_to_install(
     assert "print this page from the browser" in page
 
 
-def test_the_page_says_so_when_there_is_no_pdf(portal_service: Sandbox, viewer: Browser) -> None:
+def test_a_failed_pdf_returns_503_without_an_audit_entry(portal_service: Sandbox, viewer: Browser) -> None:
     record = given.borrower(portal_service)
-    over = threading.Event()
+    stopped = threading.Event()
 
-    def keep_ending() -> None:
-        while not over.wait(0.005):
+    def keep_ending_workers() -> None:
+        while not stopped.wait(0.005):
             end_worker()
 
-    killer = threading.Thread(target=keep_ending)
+    killer = threading.Thread(target=keep_ending_workers)
     killer.start()
     try:
         answer = viewer.get(f"/borrowers/{record.uuid}/summary.pdf")
     finally:
-        over.set()
+        stopped.set()
         killer.join()
     assert answer.status_code == 503
     assert "The PDF couldn’t be created." in answer.content.decode()

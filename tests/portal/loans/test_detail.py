@@ -1,4 +1,4 @@
-"""One loan's page: figures, schedule and chart from what the service told, and nothing made up."""
+"""Tests of the loan page: figures, schedule, chart, panels and change marks."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -27,8 +27,8 @@ def borrower(portal_service: Sandbox) -> Record:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
-def owners(loan: Record) -> set[str]:
-    """Whose the loan is here, and whose its repayments are."""
+def borrowers_on_file(loan: Record) -> set[str]:
+    """Return the borrowers on file for a loan and its repayments."""
     return set(
         Record.objects.filter(Q(uuid=loan.uuid) | Q(parent_uuid=loan.uuid)).values_list(
             "borrower_uuid", flat=True
@@ -37,13 +37,13 @@ def owners(loan: Record) -> set[str]:
 
 
 def read(browser: Browser, record: Record, query: str = "") -> str:
-    """The loan after its panel asked the service."""
+    """Return the loan panel once it has loaded."""
     return panel(browser, f"{record.get_absolute_url()}{query}", "loan")
 
 
 class TestFigures:
     @pytest.mark.parametrize("shape", ["snake", "pascal"])
-    def test_both_shapes_give_the_five_figures(
+    def test_both_key_styles_show_the_same_figures(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record, shape: str
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12000.00", interest_rate="0", paid=3, shape=shape)
@@ -56,7 +56,7 @@ class TestFigures:
         ):
             assert words in shown
 
-    def test_what_is_overdue_is_counted_and_summed(
+    def test_overdue_installments_are_counted_and_summed(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         opened = timezone.localdate() - timedelta(days=100)
@@ -67,7 +67,7 @@ class TestFigures:
         assert '<b class="sd-figure-2 sd-bad">$300.00</b>' in shown
         assert "Delinquent" in shown
 
-    def test_without_installments_each_figure_says_why(
+    def test_figures_explain_missing_installments(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=0, repayments_start_date="2027-07-24")
@@ -79,7 +79,7 @@ class TestFigures:
         assert "Repayments start on Saturday, Jul 24, 2027." in shown
         assert '<svg class="sd-chart-plot"' not in shown
 
-    def test_a_loan_that_names_another_borrower_says_so(
+    def test_a_borrower_mismatch_shows_a_warning(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan, other = (
@@ -91,7 +91,7 @@ class TestFigures:
         assert "The service names a different borrower for this loan:" in shown
         assert "Cedar Mill Dental PC" in shown
 
-    def test_a_loan_that_names_another_borrower_counts_for_nobody_until_that_is_corrected(
+    def test_a_borrower_mismatch_excludes_the_loan_until_corrected(
         self, viewer: Browser, supervisor: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan, other = (
@@ -101,13 +101,13 @@ class TestFigures:
         address = loan.get_absolute_url()
         panel(viewer, address, "loan-repayments")
         read(viewer, loan)
-        assert owners(loan) == {borrower.uuid}
+        assert borrowers_on_file(loan) == {borrower.uuid}
 
         forget(loan)
         portal_service.world.amend(loan.uuid, user_uuid=other.uuid)
         read(viewer, loan)
         panel(viewer, address, "loan-repayments")
-        assert owners(loan) == {""}
+        assert borrowers_on_file(loan) == {""}
         assert "It isn’t included in any borrower’s totals" in page(viewer, address)
         assert loan.uuid not in page(viewer, f"{borrower.get_absolute_url()}?tab=loans")
 
@@ -119,13 +119,13 @@ class TestFigures:
         assert loan.uuid in page(viewer, f"{borrower.get_absolute_url()}?tab=loans")
         assert "Its borrower here was confirmed by staff." in page(viewer, address)
 
-    def test_what_does_not_add_up_is_noticed_quietly(
+    def test_apr_below_the_interest_rate_shows_a_data_check(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, apr=Decimal("1.0"), interest_rate="9.5")
         assert "Data check: APR below interest rate." in read(viewer, loan)
 
-    def test_a_total_that_adds_up_is_said_too(
+    def test_installments_matching_the_reported_total_are_confirmed(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="1200.00", interest_rate="0")
@@ -134,7 +134,7 @@ class TestFigures:
 
 
 class TestSchedule:
-    def test_a_long_one_opens_where_somebody_has_to_look(
+    def test_a_long_schedule_opens_at_the_next_installment(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=360, paid=40)
@@ -144,7 +144,7 @@ class TestSchedule:
         assert "Show 311 later installments" in pages.words(shown)
         assert 'id="next-installment"' in shown
 
-    def test_all_of_it_is_one_click_away(
+    def test_show_all_lists_every_installment(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=360, paid=40)
@@ -153,7 +153,7 @@ class TestSchedule:
         assert shown.startswith('<section class="sd-card" id="loan-schedule"')
         assert shown.count('<th scope="row" class=') == 360
 
-    def test_its_sums_are_exact(self, viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
+    def test_totals_are_exact(self, viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
         rows = [{"number": n, "due_date": f"2027-0{n}-01", "total": Decimal("0.1")} for n in range(1, 4)]
         loan = given.loan(portal_service, borrower, installments=0)
         portal_service.world.amend(loan.uuid, installments=rows)
@@ -161,7 +161,7 @@ class TestSchedule:
         assert "Total, 3 installments" in shown
         assert "$0.30" in shown
 
-    def test_years_have_subtotals_unless_they_are_unwanted(
+    def test_yearly_subtotals_can_be_turned_off(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(
@@ -175,7 +175,7 @@ class TestSchedule:
         assert "Subtotal 2026, 2 installments" in read(viewer, loan)
         assert "Subtotal" not in panel(viewer, f"{loan.get_absolute_url()}?subtotals=off", "loan-schedule")
 
-    def test_an_unknown_shape_keeps_its_keys_and_gives_no_figures(
+    def test_unknown_installment_keys_are_shown_without_figures(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=0)
@@ -189,7 +189,7 @@ class TestSchedule:
         assert "Some installments are missing a date or amount" in shown
         assert "sd-chart-plot" not in shown
 
-    def test_the_chart_draws_every_installment_for_any_width(
+    def test_the_chart_draws_every_installment(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=12, paid=3)
@@ -199,7 +199,7 @@ class TestSchedule:
         assert "3 paid, 0 overdue" in shown
         assert "style=" not in shown
 
-    def test_a_column_that_is_the_same_in_every_row_is_named_instead(
+    def test_a_constant_column_moves_to_the_summary(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         shown = read(viewer, given.loan(portal_service, borrower, installments=12))
@@ -209,19 +209,19 @@ class TestSchedule:
 
 
 class TestChart:
-    def drawn(self, *rows: dict[str, Any]) -> Any:
+    def build_chart(self, *rows: dict[str, Any]) -> Any:
         return chart(schedule_of(Loan(uuid="l-1", installments=rows), date(2026, 11, 20)), date(2026, 11, 20))
 
-    def test_it_is_absent_rather_than_wrong(self) -> None:
+    def test_an_incomplete_or_invalid_schedule_has_no_chart(self) -> None:
         row = {"due_date": "2026-12-01", "total": 5}
-        assert self.drawn() is None
-        assert self.drawn(row, {"total": 5}) is None
-        assert self.drawn(row, {"due_date": "2027-01-01"}) is None
-        assert self.drawn({"due_date": "2026-12-01", "total": -5}) is None
-        assert self.drawn({"due_date": "2026-12-01", "total": 0}) is None
+        assert self.build_chart() is None
+        assert self.build_chart(row, {"total": 5}) is None
+        assert self.build_chart(row, {"due_date": "2027-01-01"}) is None
+        assert self.build_chart({"due_date": "2026-12-01", "total": -5}) is None
+        assert self.build_chart({"due_date": "2026-12-01", "total": 0}) is None
 
-    def test_bars_stand_in_the_order_of_their_days_beside_today(self) -> None:
-        found = self.drawn(
+    def test_bars_are_sorted_by_due_date_around_today(self) -> None:
+        found = self.build_chart(
             {"due_date": "2026-12-01", "principal": 60, "interest": 40, "status": "SCHEDULED"},
             {"due_date": "2026-11-01", "principal": 80, "interest": 20, "status": "SCHEDULED"},
         )
@@ -230,13 +230,13 @@ class TestChart:
         assert [bar.is_overdue for bar in found.bars] == [True, False]
         assert {bar.y for bar in found.bars} == {found.grid[-1].at}
 
-    def test_its_axis_has_room_for_any_amount(self) -> None:
+    def test_the_axis_scales_to_any_amount(self) -> None:
         for amount, words in ((671, "$800"), (Decimal("0.3"), "$0.30"), (1_888_888_888_888, "$2T")):
-            assert self.drawn({"due_date": "2026-12-01", "total": amount}).grid[-1].words == words
+            assert self.build_chart({"due_date": "2026-12-01", "total": amount}).grid[-1].words == words
 
-    def test_a_long_schedule_is_drawn_by_years(self) -> None:
+    def test_a_long_schedule_is_grouped_by_year(self) -> None:
         days = [date(2026 + n // 12, n % 12 + 1, 1) for n in range(72)]
-        found = self.drawn(
+        found = self.build_chart(
             *({"due_date": f"{day}", "total": 100, "status": "PAID"} for day in days if day.year == 2026),
             *({"due_date": f"{day}", "total": 100 + day.month} for day in days if day.year > 2026),
         )
@@ -249,9 +249,9 @@ class TestChart:
         assert [tick.words for tick in found.months] == [str(year) for year in range(2026, 2032)]
         assert found.bars[-1].width == found.bars[-2].width == round(Decimal(95) / 6, 2)
 
-    def test_its_balance_has_a_point_where_a_bar_ends(self) -> None:
+    def test_the_balance_line_has_a_point_at_each_bar_end(self) -> None:
         days = [date(2026 + n // 12, n % 12 + 1, 1) for n in range(72)]
-        found = self.drawn(
+        found = self.build_chart(
             *({"due_date": f"{day}", "total": 100, "balance": 7100 - 100 * n} for n, day in enumerate(days))
         )
         points = [tuple(map(Decimal, point.split(","))) for point in found.balance.split()]
@@ -260,13 +260,13 @@ class TestChart:
         ]
         assert [y for _, y in points] == sorted(y for _, y in points)
 
-    def test_the_two_parts_of_a_bar_are_its_whole(self) -> None:
-        (bar,) = self.drawn({"due_date": "2026-12-01", "principal": 75, "interest": 25}).bars
+    def test_bar_segments_fill_the_bar(self) -> None:
+        (bar,) = self.build_chart({"due_date": "2026-12-01", "principal": 75, "interest": 25}).bars
         assert sum(block.height for block in bar.blocks) + 2 == bar.height
 
 
 class TestPanels:
-    def test_the_page_asks_nothing_and_its_panels_once_in_half_a_minute(
+    def test_only_panels_call_the_service_and_reuse_answers(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower)
@@ -276,7 +276,7 @@ class TestPanels:
             panel(viewer, loan.get_absolute_url(), name)
         assert [call.operation for call in portal_service.calls] == ["loans.get", "repayments.of_loan"]
 
-    def test_whoever_wants_it_now_gets_it_now(
+    def test_refresh_reads_the_service_again(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower)
@@ -284,19 +284,19 @@ class TestPanels:
         portal_service.world.amend(loan.uuid, status="CHARGED_OFF")
         assert "CHARGED_OFF" in read(viewer, loan, "?refresh=1")
 
-    def test_one_failing_call_spoils_one_panel_and_keeps_its_copy(
+    def test_a_failed_call_shows_the_saved_copy_in_its_panel_only(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12345.00")
         read(viewer, loan)
         forget(loan)
         portal_service.fail_next("loans.get", status=500, message="Out of order", times=None)
-        spoilt = read(viewer, loan)
-        assert "Showing copy of" in spoilt
-        assert "$12,345.00" in spoilt
+        failed = read(viewer, loan)
+        assert "Showing copy of" in failed
+        assert "$12,345.00" in failed
         assert "Not responding" not in panel(viewer, loan.get_absolute_url(), "loan-repayments")
 
-    def test_without_any_copy_a_failure_is_a_card_of_its_own(
+    def test_a_failed_call_without_a_saved_copy_shows_an_error(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower)
@@ -305,7 +305,7 @@ class TestPanels:
         assert "The loan couldn’t be loaded" in shown
         assert "Out of order" in shown
 
-    def test_repayments_that_cannot_be_read_do_not_look_like_none(
+    def test_repayments_that_fail_to_load_show_an_error(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower)
@@ -315,7 +315,7 @@ class TestPanels:
         assert "No repayments on file" not in shown
 
     @pytest.mark.django_db(transaction=True)
-    def test_without_scripts_the_page_asks_before_it_comes(
+    def test_the_page_without_scripts_includes_service_data(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12345.00")
@@ -325,7 +325,7 @@ class TestPanels:
         assert "$310.00" in shown
 
     @pytest.mark.django_db(transaction=True)
-    def test_without_scripts_a_silent_service_is_not_waited_for(
+    def test_the_page_without_scripts_skips_a_slow_call(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12345.00")
@@ -337,13 +337,13 @@ class TestPanels:
         assert "$12,345.00" not in shown
 
 
-class TestLooks:
-    def test_the_first_look_has_no_changes(
+class TestViews:
+    def test_the_first_view_marks_no_changes(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         assert "since your last visit" not in read(viewer, given.loan(portal_service, borrower))
 
-    def test_what_changed_since_somebody_looked_is_marked(
+    def test_changes_since_the_last_view_are_marked(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12000.00")
@@ -357,7 +357,7 @@ class TestLooks:
         for words in ("$12,000.00</del>", "$11,000.00</ins>", "Delinquent</dt>"):
             assert words in shown
 
-    def test_what_a_colleague_saw_is_still_new_to_others(
+    def test_a_colleagues_view_does_not_clear_the_marks(
         self, viewer: Browser, servicer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower)
@@ -369,7 +369,7 @@ class TestLooks:
         page(servicer, loan.get_absolute_url())
         assert "CHARGED_OFF</ins>" in page(viewer, loan.get_absolute_url())
 
-    def test_a_look_is_recorded_once(
+    def test_repeated_views_are_audited_once(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower)
@@ -380,18 +380,18 @@ class TestLooks:
         assert RecordView.objects.get(subject_uuid=loan.uuid).count == 2
 
 
-class TestAround:
-    def test_a_loan_under_another_borrower_leads_to_its_own_address(
+class TestPage:
+    def test_a_url_with_another_borrower_redirects_to_the_loan(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower)
         answer = viewer.get(f"/borrowers/somebody/loans/{loan.uuid}/")
         assert (answer.status_code, answer["Location"]) == (302, loan.get_absolute_url())
 
-    def test_an_unknown_loan_has_no_page(self, viewer: Browser, borrower: Record) -> None:
+    def test_an_unknown_loan_shows_404(self, viewer: Browser, borrower: Record) -> None:
         assert viewer.get(f"/borrowers/{borrower.uuid}/loans/nothing/").status_code == 404
 
-    def test_a_servicer_may_note_and_a_viewer_is_told_why_not(
+    def test_a_servicer_can_add_notes_and_a_viewer_sees_why_not(
         self, viewer: Browser, servicer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower)
@@ -400,7 +400,7 @@ class TestAround:
         assert "requires the servicer or supervisor role" in page(viewer, loan.get_absolute_url())
         assert f'href="/notes/new/loan/{loan.uuid}/"' in page(servicer, loan.get_absolute_url())
 
-    def test_its_schedule_can_be_printed(
+    def test_the_page_links_to_the_printed_schedule(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(portal_service, borrower)
@@ -408,7 +408,9 @@ class TestAround:
         assert f'href="{loan.get_absolute_url()}schedule/" data-key="p"' in shown
         assert viewer.get(f"{loan.get_absolute_url()}schedule/").status_code == 200
 
-    def test_the_lists_lead_to_it(self, viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
+    def test_the_list_links_to_the_loan(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+    ) -> None:
         loan = given.loan(portal_service, borrower)
         assert loan.get_absolute_url() == f"/borrowers/{borrower.uuid}/loans/{loan.uuid}/"
         assert loan.get_absolute_url() in page(viewer, "/loans/")
@@ -428,5 +430,5 @@ class TestAround:
         (date(2026, 2, 4), "10 months ago"),
     ],
 )
-def test_a_far_day_is_the_nearest_number_of_months_or_years_away(day: date, words: str) -> None:
+def test_distance_is_rounded_to_months_or_years(day: date, words: str) -> None:
     assert distance(day, date(2026, 11, 21)) == words

@@ -1,4 +1,4 @@
-"""Loans that this desk knows, across borrowers."""
+"""Tests of the list of loans."""
 
 from datetime import timedelta
 from typing import ClassVar
@@ -34,38 +34,41 @@ class TestList(PortfolioList):
         *("Before partial payments", "Status", "Last updated"),
     ]
 
-    def test_amount_rate_and_delinquency_are_shown(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_a_row_shows_amount_past_due_and_status(self, viewer: Browser, portal_service: Sandbox) -> None:
         opened = timezone.localdate() - timedelta(days=100)
-        made = given.loan(
+        loan = given.loan(
             portal_service, given.borrower(portal_service), amount="1200.00", interest_rate="0", opened=opened
         )
-        reading.read_live(Actor(name="Maya Chen"), made)
+        reading.read_live(Actor(name="Maya Chen"), loan)
         found = pages.words(self.fragment(viewer))
         for text in ("$1,200.00", "$300.00", "Active"):
             assert text in found
 
-    def test_those_that_need_a_data_check_are_a_preset(
+    def test_data_check_preset_lists_inconsistent_loans(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         owner = given.borrower(portal_service)
-        odd, fine = given.loan(portal_service, owner, delinquent=True), given.loan(portal_service, owner)
-        for loan in (odd, fine):
+        inconsistent, consistent = (
+            given.loan(portal_service, owner, delinquent=True),
+            given.loan(portal_service, owner),
+        )
+        for loan in (inconsistent, consistent):
             reading.read_live(Actor(name="Maya Chen"), loan)
         found = self.fragment(viewer, "?check=yes")
-        assert odd.get_absolute_url() in found
-        assert fine.get_absolute_url() not in found
+        assert inconsistent.get_absolute_url() in found
+        assert consistent.get_absolute_url() not in found
         assert "Needs a data check" in viewer.get("/loans/").content.decode()
-        portal_service.world.amend(odd.uuid, delinquent=False)
-        reading.read_live(Actor(name="Maya Chen"), odd)
-        assert odd.get_absolute_url() not in self.fragment(viewer, "?check=yes")
+        portal_service.world.amend(inconsistent.uuid, delinquent=False)
+        reading.read_live(Actor(name="Maya Chen"), inconsistent)
+        assert inconsistent.get_absolute_url() not in self.fragment(viewer, "?check=yes")
 
-    def test_it_is_narrowed_to_a_status(self, viewer: Browser, portal_service: Sandbox) -> None:
-        active, odd = (
+    def test_status_filter_narrows_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:
+        active, charged_off = (
             self.known(portal_service, status="ACTIVE"),
             self.known(portal_service, status="CHARGED_OFF"),
         )
         found = self.fragment(viewer, "?status=CHARGED_OFF")
-        assert odd.get_absolute_url() in found
+        assert charged_off.get_absolute_url() in found
         assert active.get_absolute_url() not in found
         assert (
             '<option value="CHARGED_OFF" selected>'

@@ -1,4 +1,4 @@
-"""A schedule as a file: every installment exactly as it was told, and nothing that a spreadsheet would run."""
+"""Tests of the CSV export of a loan's schedule."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from tests import given
 from tests.portal.pages import panel
 
 
-def lines(browser: Browser, address: str) -> list[list[str]]:
+def export_schedule(browser: Browser, address: str) -> list[list[str]]:
     answer = browser.get(f"{address}schedule.csv")
     assert answer.status_code == 200
     content = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
@@ -20,30 +20,30 @@ def lines(browser: Browser, address: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("count", [0, 12, 360])
-def test_every_installment_is_a_line(viewer: Browser, portal_service: Sandbox, count: int) -> None:
+def test_export_has_a_row_per_installment(viewer: Browser, portal_service: Sandbox, count: int) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service), installments=count)
     panel(viewer, loan.get_absolute_url(), "loan")
-    heads, *rows = lines(viewer, loan.get_absolute_url())
+    heads, *rows = export_schedule(viewer, loan.get_absolute_url())
     assert len(rows) == count
     assert heads[-1] == "Status here"
     assert count == 0 or heads[:4] == ["No.", "Due", "Principal", "Interest"]
 
 
-def test_what_the_service_words_cannot_run(viewer: Browser, portal_service: Sandbox) -> None:
+def test_export_escapes_formulas(viewer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service), installments=0)
     portal_service.world.amend(loan.uuid, installments=[{"Memo": "=1+1"}])
     panel(viewer, loan.get_absolute_url(), "loan")
-    assert lines(viewer, loan.get_absolute_url())[1][0] == "'=1+1"
+    assert export_schedule(viewer, loan.get_absolute_url())[1][0] == "'=1+1"
 
 
-def test_a_loan_that_was_never_read_gives_an_empty_file(viewer: Browser, portal_service: Sandbox) -> None:
+def test_export_of_an_unread_loan_has_no_rows(viewer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service))
-    assert lines(viewer, loan.get_absolute_url()) == [["Status here"]]
+    assert export_schedule(viewer, loan.get_absolute_url()) == [["Status here"]]
 
 
-def test_whoever_takes_it_is_recorded(viewer: Browser, portal_service: Sandbox) -> None:
+def test_export_is_audited(viewer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service))
     panel(viewer, loan.get_absolute_url(), "loan")
-    lines(viewer, loan.get_absolute_url())
+    export_schedule(viewer, loan.get_absolute_url())
     entry = Entry.objects.get(action="loans.schedule")
     assert (entry.subject_uuid, entry.detail) == (loan.uuid, {"rows": 12})
