@@ -1,4 +1,4 @@
-"""Lines of credit that this desk knows, across borrowers."""
+"""The list of all lines of credit."""
 
 from decimal import Decimal
 from typing import ClassVar
@@ -21,13 +21,13 @@ class TestList(PortfolioList):
         *("Due next", "Amount due next", "Last updated"),
     ]
 
-    def test_most_past_due_stands_first_and_what_was_not_told_last(
+    def test_past_due_sorts_missing_amounts_last_both_ways(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         less = self.known(portal_service, past_due=Decimal("12.50"), past_due_rank=Decimal("12.50"))
-        untold, more = (
+        missing, more = (
             self.known(portal_service),
             self.known(portal_service, past_due=Decimal("310"), past_due_rank=Decimal("310")),
         )
-        assert self.order(self.fragment(viewer, "?sort=past_due"), more, less, untold) == [0, 1, 2]
-        assert self.order(self.fragment(viewer, "?sort=-past_due"), less, more, untold) == [0, 1, 2]
+        assert self.order(self.fragment(viewer, "?sort=past_due"), more, less, missing) == [0, 1, 2]
+        assert self.order(self.fragment(viewer, "?sort=-past_due"), less, more, missing) == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""One repayment: what was told of it, and its life as far as it is known."""
+"""The page of one repayment: its details and its history."""
 
 from datetime import timedelta
 
@@ -18,19 +18,17 @@ def loan(portal_service: Sandbox) -> Record:
     return given.loan(portal_service, given.borrower(portal_service, first_name="Northwind Baking Co LLC"))
 
 
-def told(browser: Browser, loan: Record, uuid: str) -> str:
-    """The page of a repayment after its list was read."""
+def read_detail(browser: Browser, loan: Record, uuid: str) -> str:
+    """Return the page of a repayment after the repayments of its loan were read."""
     panel(browser, loan.get_absolute_url(), "loan-repayments")
     return page(browser, f"/repayments/{uuid}/")
 
 
-def test_it_shows_all_fields_and_leads_to_account_and_borrower(
-    viewer: Browser, portal_service: Sandbox, loan: Record
-) -> None:
+def test_the_page_shows_all_fields_and_links(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
     payment = portal_service.world.repayment(
         loan.uuid, amount="250.10", ach_id="ach-7", initiation_date="2026-03-08 09:00:00 IST"
     )
-    shown = told(viewer, loan, payment["uuid"])
+    shown = read_detail(viewer, loan, payment["uuid"])
     for part in (
         "$250.10",
         "ach-7",
@@ -43,11 +41,11 @@ def test_it_shows_all_fields_and_leads_to_account_and_borrower(
     assert loan.get_absolute_url() in shown
 
 
-def test_what_is_not_provided_is_named_in_one_line(
+def test_missing_fields_are_listed_in_one_line(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7", ach_batch_id=None)
-    shown = told(viewer, loan, payment["uuid"])
+    shown = read_detail(viewer, loan, payment["uuid"])
     details = words(shown.partition("life-title")[0])
     assert "Not provided Principal, interest, fees, suspense, ending balance" in details
     assert "ACH batch" in details
@@ -61,41 +59,45 @@ def test_what_is_not_provided_is_named_in_one_line(
     ("error", "reason"),
     [("R01", "The service says: <q>R01</q>"), ("", "The service gives no reason"), (None, "gives no reason")],
 )
-def test_a_return_says_why(
+def test_a_return_shows_its_reason(
     viewer: Browser, portal_service: Sandbox, loan: Record, error: str | None, reason: str
 ) -> None:
     payment = portal_service.world.repayment(
         loan.uuid, status="FAILED_AFTER_SUCCESS", payment_type="RETURNED", error_description=error
     )
-    shown = told(viewer, loan, payment["uuid"])
+    shown = read_detail(viewer, loan, payment["uuid"])
     assert "Returned after posting" in shown
     assert ">Returned<" not in shown.partition("Details</h2>")[0]
     assert reason in shown
 
 
-def test_its_life_is_one_ordered_line_with_its_gaps(
+def test_the_history_is_in_order_and_marks_unknown_times(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, status="SCHEDULED", effective_date="2026-03-08")
-    told(viewer, loan, payment["uuid"])
+    read_detail(viewer, loan, payment["uuid"])
     for status in ("SUCCEEDED", "FAILED_AFTER_SUCCESS"):
         portal_service.world.amend(payment["uuid"], status=status)
         forget(loan)
-        shown = told(viewer, loan, payment["uuid"])
-    words = ["Effective", "First seen as scheduled", "seen as succeeded", "seen as returned after"]
-    life = shown.partition("Payment history")[2]
-    assert [life.index(one) for one in words] == sorted(life.index(one) for one in words)
-    assert life.count("exact time not provided") == 2
+        shown = read_detail(viewer, loan, payment["uuid"])
+    steps = ["Effective", "First seen as scheduled", "seen as succeeded", "seen as returned after"]
+    history = shown.partition("Payment history")[2]
+    assert [history.index(step) for step in steps] == sorted(history.index(step) for step in steps)
+    assert history.count("exact time not provided") == 2
 
 
-def test_a_success_that_nobody_saw_is_named(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_the_history_of_a_return_includes_the_missed_success(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
     payment = portal_service.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS")
-    assert "Succeeded before; time not provided" in told(viewer, loan, payment["uuid"])
+    assert "Succeeded before; time not provided" in read_detail(viewer, loan, payment["uuid"])
 
 
-def test_its_panel_reads_the_list_it_is_in(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_the_panel_reads_the_repayments_of_the_loan(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
     payment = portal_service.world.repayment(loan.uuid, status="SCHEDULED")
-    told(viewer, loan, payment["uuid"])
+    read_detail(viewer, loan, payment["uuid"])
     portal_service.world.amend(payment["uuid"], status="SUCCEEDED")
     shown = panel(viewer, f"/repayments/{payment['uuid']}/?refresh=1", "repayment")
     assert shown.startswith('<div class="sd-stack sd-account" id="repayment"')
@@ -103,7 +105,7 @@ def test_its_panel_reads_the_list_it_is_in(viewer: Browser, portal_service: Sand
     assert portal_service.calls[-1].operation == "repayments.of_loan"
 
 
-def test_one_of_which_only_the_row_is_known_has_a_page(viewer: Browser) -> None:
+def test_a_repayment_without_a_saved_answer_has_a_page(viewer: Browser) -> None:
     Record.objects.create(kind=Kind.REPAYMENT, uuid="r-1", amount="12.50", status="QUEUED_RETRY")
     shown = page(viewer, "/repayments/r-1/")
     assert "$12.50" in shown
@@ -111,11 +113,11 @@ def test_one_of_which_only_the_row_is_known_has_a_page(viewer: Browser) -> None:
     assert "No events yet" in shown
 
 
-def test_an_earlier_answer_of_any_shape_breaks_nothing(
+def test_an_invalid_earlier_answer_does_not_break_the_history(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid)
-    told(viewer, loan, payment["uuid"])
+    read_detail(viewer, loan, payment["uuid"])
     Snapshot.objects.create(
         record=Record.objects.get(uuid=payment["uuid"]),
         at=timezone.now() - timedelta(days=3),
@@ -126,10 +128,10 @@ def test_an_earlier_answer_of_any_shape_breaks_nothing(
     assert "First seen as" in page(viewer, f"/repayments/{payment['uuid']}/")
 
 
-def test_a_look_is_recorded_and_an_unknown_one_has_no_page(
+def test_a_view_is_recorded_and_an_unknown_id_is_not_found(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid)
-    told(viewer, loan, payment["uuid"])
+    read_detail(viewer, loan, payment["uuid"])
     assert Entry.objects.get(action="repayments.detail").subject_uuid == payment["uuid"]
     assert viewer.get("/repayments/nothing/").status_code == 404

@@ -1,4 +1,4 @@
-"""Repayments that this desk knows, across borrowers."""
+"""The list of all repayments: filters, tabs, totals, order and export."""
 
 import csv
 import io
@@ -23,13 +23,13 @@ class TestList(AccountList):
     rows = "repayment-rows"
     kind = Kind.REPAYMENT
 
-    def test_state_and_amount_are_in_words(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_a_row_shows_amount_and_status(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service, amount=Decimal("310"), status="FAILED_AFTER_SUCCESS")
         found = self.fragment(viewer)
         assert "$310.00" in found
         assert "Returned after posting" in found
 
-    def test_the_order_of_amounts_can_be_turned_round(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_amounts_sort_both_ways(self, viewer: Browser, portal_service: Sandbox) -> None:
         less, more = (
             self.known(portal_service, amount=Decimal("12.50")),
             self.known(portal_service, amount=Decimal("310")),
@@ -48,7 +48,7 @@ class TestList(AccountList):
             ("?error=yes", {"flagged": True}),
         ],
     )
-    def test_it_is_narrowed(
+    def test_filters_narrow_the_list(
         self, viewer: Browser, portal_service: Sandbox, query: str, columns: dict[str, object]
     ) -> None:
         wanted = self.known(portal_service, **columns)
@@ -76,7 +76,7 @@ class TestList(AccountList):
             ),
         ],
     )
-    def test_a_value_that_means_nothing_is_named(
+    def test_an_invalid_filter_is_ignored_with_a_notice(
         self, viewer: Browser, portal_service: Sandbox, query: str, words: str
     ) -> None:
         known = self.known(portal_service, key_date="2026-03-08", amount=Decimal(310))
@@ -85,7 +85,7 @@ class TestList(AccountList):
         assert words in found
         assert known.get_absolute_url() in found
 
-    def test_a_month_and_the_summary_are_exact(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_totals_of_months_and_tabs_are_exact(self, viewer: Browser, portal_service: Sandbox) -> None:
         for amount in ("0.1", "0.2", "90071992547409.91"):
             self.known(portal_service, amount=Decimal(amount), status="SUCCEEDED", key_date="2026-03-08")
         self.known(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
@@ -97,12 +97,14 @@ class TestList(AccountList):
             "Succeeded": ("3", "$90,071,992,547,410.21"),
         }
 
-    def test_the_last_month_of_the_calendar_is_summed(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_the_last_month_of_the_calendar_has_a_total(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
         for day in ("9999-12-01", "9999-12-31"):
             self.known(portal_service, amount=Decimal(5), status="SUCCEEDED", key_date=day)
         assert "2 repayments, $10.00 succeeded" in self.fragment(viewer)
 
-    def test_no_sum_is_too_large_and_an_absurd_amount_leaves_it_open(
+    def test_large_totals_are_exact_and_absurd_amounts_have_none(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         for _ in range(12):
@@ -113,7 +115,7 @@ class TestList(AccountList):
         assert "1,080,000,000,000,000" not in found
         assert self.tabs(found)["Succeeded"] == ("13", "")
 
-    def test_of_many_only_their_number_is_told(self, viewer: Browser) -> None:
+    def test_long_lists_show_a_count_without_totals(self, viewer: Browser) -> None:
         paid = {"kind": Kind.REPAYMENT, "status": "SUCCEEDED", "amount": 5, "key_date": "2026-03-08"}
         given.many(MAX_COUNTED + 1, **paid)
         Record.objects.filter(uuid="repayment-7").update(status="FAILED")
@@ -124,7 +126,7 @@ class TestList(AccountList):
         assert "1 to 25 of 10,000+<" in self.fragment(viewer, "?status=SUCCEEDED")
         assert "1 to 1 of 1<" in self.fragment(viewer, "?status=FAILED")
 
-    def test_what_matches_is_summed_and_said_so(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_tab_totals_ignore_the_status_filter(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service, amount=Decimal("1.10"), status="SUCCEEDED", key_date="2026-03-08")
         self.known(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
         found = self.fragment(viewer, "?status=SUCCEEDED")
@@ -135,14 +137,14 @@ class TestList(AccountList):
             "Succeeded": ("1", "$1.10"),
         }
 
-    def test_the_sum_of_a_tab_follows_each_payment(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_a_tab_total_includes_each_new_repayment(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service, status="SUCCEEDED", amount=Decimal(5))
         one = self.tabs(viewer.get("/repayments/").content.decode())
         self.known(portal_service, status="SUCCEEDED", amount=Decimal(7))
         both = self.tabs(viewer.get("/repayments/").content.decode())
         assert [one["Succeeded"], both["Succeeded"]] == [("1", "$5.00"), ("2", "$12.00")]
 
-    def test_a_tab_stands_for_its_filter(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_tabs_replace_the_status_filter(self, viewer: Browser, portal_service: Sandbox) -> None:
         for status in ("SUCCEEDED", "", "SCHEDULED"):
             self.known(portal_service, "Aurora Lamps LLC", status=status, amount=None)
         self.known(portal_service, status="FAILED")
@@ -160,26 +162,28 @@ class TestList(AccountList):
         assert "Remove the filter Text" in page
         assert self.fragment(viewer, "?status=none").count("data-row") == 1
 
-    def test_a_tab_needs_no_column_for_its_status(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_a_status_tab_has_no_status_column(self, viewer: Browser, portal_service: Sandbox) -> None:
         for status in ("SUCCEEDED", "SCHEDULED"):
             self.known(portal_service, status=status, amount=Decimal(5))
         for query, is_shown in (("", True), ("?status=SCHEDULED", False)):
             head, _, body = self.fragment(viewer, query).partition("<table")[2].partition("</thead>")
             assert ("Status" in head) is ('class="sd-status"' in body) is is_shown
 
-    def test_a_failed_payment_says_why_in_its_tab_too(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_the_failed_tab_shows_reasons(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service, status="FAILED", amount=Decimal(5))
         found = self.fragment(viewer, "?status=FAILED")
         assert "no reason given" in found
         assert "Reason</th>" in found
         assert "Status</th>" not in found
 
-    def test_an_amount_that_is_missing_leaves_no_sum(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_no_total_is_shown_if_an_amount_is_missing(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
         for day in ("2026-03-08", "2026-03-09"):
             self.known(portal_service, status="SUCCEEDED", key_date=day)
         assert "not totaled: an amount is missing" in self.fragment(viewer)
 
-    def test_what_is_to_come_is_last_and_in_a_tab_of_its_own(
+    def test_upcoming_repayments_come_last_and_have_a_tab(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         day = timezone.localdate()
@@ -197,11 +201,11 @@ class TestList(AccountList):
         assert self.order(scheduled, soon, later) == [0, 1]
         assert past.get_absolute_url() not in scheduled
 
-    def test_what_comes_soonest_follows_the_past_and_nothing_is_on_two_pages(
+    def test_paging_follows_dates_without_repeating_rows(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         today = timezone.localdate()
-        past, *ahead = every = [
+        past, *upcoming = every = [
             self.known(
                 portal_service,
                 status="SCHEDULED" if days else "SUCCEEDED",
@@ -210,12 +214,12 @@ class TestList(AccountList):
             for days in range(29)
         ]
         pages = [self.fragment(viewer, f"?page={number}") for number in (1, 2)]
-        assert self.order(pages[0], past, *ahead[:24]) == list(range(25))
-        assert self.order(pages[1], *ahead[24:]) == [0, 1, 2, 3]
+        assert self.order(pages[0], past, *upcoming[:24]) == list(range(25))
+        assert self.order(pages[1], *upcoming[24:]) == [0, 1, 2, 3]
         assert not any(one.get_absolute_url() in pages[1] for one in every[:25])
 
     def tabs(self, page: str) -> dict[str, tuple[str, str]]:
-        """How many repayments each tab has, and what they add up to."""
+        """Return the count and the total of each tab."""
         (tabs,) = re.findall(r'<nav class="sd-tabs" aria-label="Status".*?</nav>', page, re.S)
         found = {}
         for link in re.findall(r"<a .*?>(.*?)</a>", tabs, re.S):
@@ -228,26 +232,26 @@ class TestList(AccountList):
         text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
         return list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")))[1:]
 
-    def test_it_holds_what_the_filters_leave(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_the_export_respects_the_filters(self, viewer: Browser, portal_service: Sandbox) -> None:
         wanted = self.known(portal_service, "=cmd", status="FAILED", amount=Decimal("310.00"))
         self.known(portal_service, status="SUCCEEDED")
         ((uuid, borrower, *_, bank, batch, ach),) = self.lines(viewer, "?status=FAILED&all=1")
         assert (uuid, borrower, bank, batch, ach) == (wanted.uuid, "'=cmd", "", "", "")
 
-    def test_a_page_or_all_of_it(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_the_export_has_the_page_or_all_matches(self, viewer: Browser, portal_service: Sandbox) -> None:
         for _ in range(27):
             self.known(portal_service)
         assert len(self.lines(viewer)) == 25
         assert len(self.lines(viewer, "?all=1")) == 27
 
-    def test_programs_get_numbers_and_no_text_of_them(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_json_lines_contain_amounts_as_numbers(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service, status="FAILED", amount=Decimal("310"))
         self.known(portal_service, status="SUCCEEDED")
         answer = viewer.get("/repayments/export.csv?status=FAILED&all=1&format=jsonl")
         (line,) = b"".join(answer.streaming_content).splitlines()  # type: ignore[attr-defined]
         assert b'"Amount":310.0000' in line
 
-    def test_whoever_takes_it_is_recorded(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_an_export_is_recorded(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service, status="FAILED")
         self.lines(viewer, "?status=FAILED&all=1")
         entry = Entry.objects.get(action="repayments.export")
