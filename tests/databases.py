@@ -22,7 +22,7 @@ def database_url() -> str:
     return "postgres://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**found)
 
 
-def fill_the_disk(table: str, when: str = "1 = 1") -> None:
+def reject_inserts(table: str, when: str = "1 = 1") -> None:
     """Make inserts into a table fail, or only inserts that match a condition."""
     statements = {
         "sqlite": [
@@ -38,7 +38,7 @@ def fill_the_disk(table: str, when: str = "1 = 1") -> None:
     run(*statements[connection.vendor])
 
 
-def free_the_disk(table: str) -> None:
+def allow_inserts(table: str) -> None:
     """Let inserts into the table succeed again."""
     run("DROP TRIGGER refuse" + (f" ON {table}" if connection.vendor == "postgresql" else ""))
 
@@ -56,7 +56,7 @@ def run(*statements: str) -> None:
             cursor.execute(statement)
 
 
-def everything() -> bytes:
+def stored_bytes() -> bytes:
     """Return everything stored: the bytes of SQLite's files, or the rows of PostgreSQL's tables."""
     if connection.vendor == "sqlite":
         # Read in another process: closing a file in this one would drop SQLite's locks on it.

@@ -42,7 +42,7 @@ def line(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
     return account(Kind.LINE, owner, sandbox.world.line(owner.uuid, **terms)["uuid"])
 
 
-def many(number: int, **fields: Any) -> None:
+def create_records(number: int, **fields: Any) -> None:
     """Add this many records that differ only in their IDs, with one statement."""
     first = Record.objects.create(uuid=f"{fields['kind']}-0", **fields)
     names = [field.column for field in Record._meta.concrete_fields if not field.primary_key]

@@ -96,12 +96,12 @@ def locked() -> Iterator[None]:
 def full() -> Iterator[None]:
     """Make the database reject outcomes, as a full disk would."""
     new = "NEW.phase = 'outcome'"
-    databases.fill_the_disk("audit_entry", new)
+    databases.reject_inserts("audit_entry", new)
     connection.close()
     try:
         yield
     finally:
-        databases.free_the_disk("audit_entry")
+        databases.allow_inserts("audit_entry")
         connection.close()
 
 

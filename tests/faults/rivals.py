@@ -56,7 +56,7 @@ def _race(
     record = given.borrower(service)
     editors = [Editor(person, record) for person in people]
     previews = [
-        one.checked(email=f"{who}-{number}@race.example") | {"reason": "At once"}
+        one.review_fields(email=f"{who}-{number}@race.example") | {"reason": "At once"}
         for who, one in enumerate(editors)
     ]
     lost = [chance.random() < 0.3 for _ in editors]
@@ -122,7 +122,7 @@ def _lose_answer(service: ProxiedSandbox, portal: Portal, name: str, found: Verd
     checker = RemoteBrowser(portal, "checker")
     editor = Editor(maker, given.borrower(service))
     new = {"first_name": "Bay Bakery LLC"}
-    asked = editor.post(editor.checked(**new) | {"reason": "Articles of amendment"}, "ask")
+    asked = editor.post(editor.review_fields(**new) | {"reason": "Articles of amendment"}, "ask")
     if asked.status_code != 303:
         found.untrue.append(f"{name}: asking for approval answers {asked.status_code}")
         return

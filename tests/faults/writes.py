@@ -58,7 +58,7 @@ def creation(browser: Browser, service: Sandbox) -> PreparedWrite:
     email = new_email()
     wizard = Wizard(browser).fill(email=email, first_name=f"Bakery {email[:8]} LLC")
     # The reason is required if an earlier borrower has the same phone.
-    typed = wizard.hidden() | SIGNED | {"reason": "Another branch of the same bakery."}
+    typed = wizard.hidden_fields() | SIGNED | {"reason": "Another branch of the same bakery."}
     return PreparedWrite(
         lambda: wizard.post("review", typed),
         lambda: [user["email"] for user in service.world.users()].count(email),
@@ -112,7 +112,7 @@ def new_email() -> str:
 
 def _edit(editor: Editor, email: Callable[[], str], *, secret: bool = False) -> PreparedWrite:
     new = new_email()
-    preview = editor.checked(email=new, **(WITH_SSN if secret else {})) | {"reason": "On the phone"}
+    preview = editor.review_fields(email=new, **(WITH_SSN if secret else {})) | {"reason": "On the phone"}
     if secret:
         preview |= TWICE
     return PreparedWrite(

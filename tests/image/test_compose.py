@@ -15,8 +15,8 @@ import yaml
 
 from docker.settings_reference import setting_calls
 from portal.settings import BASE_DIR
-from tests.portal.jobs.test_worker import until
-from tests.portal.operations.test_demo import answers, free_port
+from tests.portal.jobs.test_worker import wait_until
+from tests.portal.operations.test_demo import free_port, is_listening
 
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "docker/compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -109,7 +109,7 @@ def cache(tmp_path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         ["sh", "docker/cache.sh", *arguments], cwd=BASE_DIR, env=environment, stdout=subprocess.DEVNULL
     )
     try:
-        until(lambda: answers(port))
+        wait_until(lambda: is_listening(port))
         command_line = Path(f"/proc/{server.pid}/cmdline").read_text()
         assert PASSWORD not in command_line
         yield port, environment

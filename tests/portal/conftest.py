@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from django.conf import LazySettings
 
-from tests.portal.jobs.test_worker import until
-from tests.portal.operations.test_demo import answers
+from tests.portal.jobs.test_worker import wait_until
+from tests.portal.operations.test_demo import is_listening
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +22,7 @@ def provider_url() -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        until(lambda: answers(port))
+        wait_until(lambda: is_listening(port))
         assert server.poll() is None
         yield f"http://127.0.0.1:{port}"
     finally:

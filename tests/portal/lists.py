@@ -27,7 +27,9 @@ class AccountList:
         assert answer.status_code == 200
         return answer.content.decode()
 
-    def known(self, sandbox: Sandbox, borrower: str = "Northwind Baking Co LLC", **columns: object) -> Record:
+    def add_record(
+        self, sandbox: Sandbox, borrower: str = "Northwind Baking Co LLC", **columns: object
+    ) -> Record:
         record = given.account(self.kind, given.borrower(sandbox, first_name=borrower), str(uuid4()))
         Record.objects.filter(pk=record.pk).update(**columns)
         return record
@@ -35,7 +37,7 @@ class AccountList:
     def test_a_row_links_to_the_account_and_its_borrower(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        record = self.known(portal_service)
+        record = self.add_record(portal_service)
         page = viewer.get(self.address).content.decode()
         assert f'href="{record.get_absolute_url()}"' in page
         assert f'href="/borrowers/{record.borrower_uuid}/"' in page
@@ -46,13 +48,16 @@ class AccountList:
         assert "nobody" in self.fragment(viewer)
 
     def test_search_finds_an_account_by_id(self, viewer: Browser, portal_service: Sandbox) -> None:
-        wanted, other = self.known(portal_service), self.known(portal_service)
+        wanted, other = self.add_record(portal_service), self.add_record(portal_service)
         found = self.fragment(viewer, f"?q={wanted.uuid}")
         assert wanted.get_absolute_url() in found
         assert other.get_absolute_url() not in found
 
     def test_search_finds_an_account_by_borrower_name(self, viewer: Browser, portal_service: Sandbox) -> None:
-        wanted, other = self.known(portal_service, "Aurora Borealis Lamps LLC"), self.known(portal_service)
+        wanted, other = (
+            self.add_record(portal_service, "Aurora Borealis Lamps LLC"),
+            self.add_record(portal_service),
+        )
         found = self.fragment(viewer, "?q=borealis")
         assert wanted.get_absolute_url() in found
         assert other.get_absolute_url() not in found
@@ -60,25 +65,25 @@ class AccountList:
     def test_a_search_matching_too_many_borrowers_shows_a_notice(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        self.known(portal_service, "Aurora Borealis Lamps LLC")
+        self.add_record(portal_service, "Aurora Borealis Lamps LLC")
         text = search_text("Aurora Borealis")
         many = (Record(kind=Kind.BORROWER, uuid=str(uuid4()), search_text=text) for _ in range(MAX_OWNERS))
         Record.objects.bulk_create(many)
         assert f"More than {MAX_OWNERS} borrowers match" in self.fragment(viewer, "?q=borealis")
 
     def test_archived_accounts_are_not_listed(self, viewer: Browser, portal_service: Sandbox) -> None:
-        record = self.known(portal_service, archived_at=timezone.now())
+        record = self.add_record(portal_service, archived_at=timezone.now())
         assert record.uuid not in self.fragment(viewer)
 
     def test_an_empty_list_says_none_on_file(self, viewer: Browser) -> None:
         assert "None on file" in self.fragment(viewer)
 
     def test_filters_without_matches_show_a_notice(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service)
+        self.add_record(portal_service)
         assert "Nothing matches" in self.fragment(viewer, "?q=nothing+like+it")
 
     def test_invalid_list_parameters_are_ignored(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service)
+        self.add_record(portal_service)
         for query in (
             "?sort=evil",
             "?size=7",
@@ -94,7 +99,7 @@ class AccountList:
         assert self.fragment(viewer).strip().startswith(f'<div id="{self.rows}"')
 
     def test_the_list_makes_no_service_calls(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service)
+        self.add_record(portal_service)
         viewer.get(self.address)
         assert portal_service.calls == []
 

@@ -53,17 +53,17 @@ def load_panels(browser: Browser, shown: str) -> str:
     return panel(browser, unescape(loader[1]), LOADER, **json.loads(unescape(loader[2])))
 
 
-def words(shown: str) -> str:
+def visible_text(shown: str) -> str:
     """Return the visible text in one line."""
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", shown)).split())
 
 
-def forget(record: Record) -> None:
+def allow_refresh(record: Record) -> None:
     """Clear the time of the last request, so that the record may be requested again."""
     Record.objects.filter(uuid=record.uuid).update(asked_at=None)
 
 
-def an_hour_later() -> None:
+def age_record_views() -> None:
     """Move all recorded views back by an hour."""
     for one in RecordView.objects.all():
         RecordView.objects.filter(pk=one.pk).update(

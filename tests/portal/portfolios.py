@@ -19,7 +19,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
 from tests.portal.lists import AccountList
-from tests.portal.pages import an_hour_later, forget, page, panel, plain
+from tests.portal.pages import age_record_views, allow_refresh, page, panel, plain
 
 
 class PortfolioList(AccountList):
@@ -29,7 +29,7 @@ class PortfolioList(AccountList):
     noun: ClassVar[str]
     heads: ClassVar[list[str]]
 
-    def made(self, sandbox: Sandbox, owner: Record | None = None, **terms: Any) -> Record:
+    def create_account(self, sandbox: Sandbox, owner: Record | None = None, **terms: Any) -> Record:
         """Create an account at the service and on file."""
         make = given.loan if self.noun == "loan" else given.line
         return make(sandbox, owner or given.borrower(sandbox), **terms)
@@ -47,7 +47,7 @@ class PortfolioList(AccountList):
     # --- Export ---
 
     def test_export_columns_match_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:
-        record = self.known(portal_service, "=1+1")
+        record = self.add_record(portal_service, "=1+1")
         heads, row = self.lines(viewer)
         assert heads[3:] == self.heads
         assert row[:3] == [record.uuid, "'=1+1", record.borrower_uuid]
@@ -71,20 +71,23 @@ class PortfolioList(AccountList):
     def test_sorting_by_due_date_lists_undated_accounts_last(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        later, never = self.known(portal_service, key_date=date(2027, 1, 1)), self.known(portal_service)
-        sooner = self.known(portal_service, key_date=date(2026, 12, 1))
+        later, never = (
+            self.add_record(portal_service, key_date=date(2027, 1, 1)),
+            self.add_record(portal_service),
+        )
+        sooner = self.add_record(portal_service, key_date=date(2026, 12, 1))
         assert self.order(self.fragment(viewer, "?sort=due"), sooner, later, never) == [0, 1, 2]
         assert self.order(self.fragment(viewer, "?sort=-due"), later, sooner, never) == [0, 1, 2]
 
     def test_changes_since_the_last_view_are_marked_per_person(
         self, viewer: Browser, servicer: Browser, portal_service: Sandbox
     ) -> None:
-        record = self.made(portal_service)
+        record = self.create_account(portal_service)
         page(viewer, record.get_absolute_url())
         panel(viewer, record.get_absolute_url(), self.noun)
         assert ">Changed</span>" not in self.fragment(viewer)
-        an_hour_later()
-        forget(record)
+        age_record_views()
+        allow_refresh(record)
         changed = {"amount": 123} if self.noun == "loan" else {"credit_limit": 123}
         portal_service.world.amend(record.uuid, **changed)
         panel(servicer, record.get_absolute_url(), self.noun)
@@ -96,7 +99,7 @@ class PortfolioList(AccountList):
     def test_selected_accounts_are_refreshed_one_by_one(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        one, other, left = (self.made(portal_service) for _ in range(3))
+        one, other, left = (self.create_account(portal_service) for _ in range(3))
         viewer.cookies["js"] = "1"
         started = self.start_refresh(viewer, one, other, back="?sort=due")
         assert started.status_code == 303
@@ -116,7 +119,7 @@ class PortfolioList(AccountList):
 
     @pytest.mark.django_db(transaction=True)
     def test_refresh_continues_without_scripts(self, viewer: Browser, portal_service: Sandbox) -> None:
-        records = [self.made(portal_service) for _ in range(2)]
+        records = [self.create_account(portal_service) for _ in range(2)]
         form = plain(viewer, self.address)
         chosen = re.findall(r'type="checkbox" name="uuid" value="([^"]+)" form="refresh-chosen"', form)
         assert set(chosen) == {record.uuid for record in records}
@@ -143,7 +146,7 @@ class PortfolioList(AccountList):
         assert len(chosen) == MAX_SELECTED
 
     def test_invalid_refresh_links_make_no_calls(self, viewer: Browser, portal_service: Sandbox) -> None:
-        record = self.made(portal_service)
+        record = self.create_account(portal_service)
         now = timezone.now().replace(tzinfo=None).isoformat()
         for query in (
             "",

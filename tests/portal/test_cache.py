@@ -21,8 +21,8 @@ from portal.accounts.roles import Role
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
-from tests.portal.jobs.test_worker import until
-from tests.portal.operations.test_demo import answers, free_port
+from tests.portal.jobs.test_worker import wait_until
+from tests.portal.operations.test_demo import free_port, is_listening
 
 SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
 PAGES = ["/", "/borrowers/", "/loans/", "/status/", "/search/?q=anna", "/audit/", "/messages/"]
@@ -38,7 +38,7 @@ def run_server(port: int, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
     command = [str(SERVER), "--port", str(port), "--bind", "127.0.0.1", *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        until(lambda: answers(port))
+        wait_until(lambda: is_listening(port))
         yield process
     finally:
         process.kill()
@@ -88,7 +88,7 @@ def test_signed_in_staff_keep_working_without_the_cache(
     assert "WRONG  The cache isn’t responding. Check CACHE_URL." in run_doctor()
     assert sign_in()[0] == 503
     with run_server(port, tmp_path):
-        until(lambda: b"cache: ok\n" in Browser().get("/readyz").content)
+        wait_until(lambda: b"cache: ok\n" in Browser().get("/readyz").content)
         assert sign_in()[0] == 302
 
 

@@ -26,7 +26,7 @@ from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import htmx
 from tests.portal.home.test_index import unknown_write
-from tests.portal.pages import forget, page, panel
+from tests.portal.pages import allow_refresh, page, panel
 
 # These tests mostly wait, so one worker runs them and leaves the other cores to busy tests.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("waiting")]
@@ -61,7 +61,7 @@ def loan(portal_service: Sandbox, viewer: Browser, servicer: Browser) -> Record:
     for browser in (viewer, servicer):
         panel(browser, loan.get_absolute_url(), "loan")
         page(browser, loan.get_absolute_url())
-    forget(loan)
+    allow_refresh(loan)
     return loan
 
 

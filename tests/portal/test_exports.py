@@ -24,7 +24,7 @@ from portal.loans.list_page import LOANS
 from portal.registry.models import Record
 from portal.ui.exports import amount, csv_file, list_file, without_formulas, xlsx_file
 from servicing.sandbox import Sandbox
-from tests.portal.documents.test_document import every_address
+from tests.portal.documents.test_document import document_addresses
 from tests.portal.spreadsheets import cells_of, frozen_rows
 
 # On PostgreSQL every export reads in a transaction, so all tests need the database.
@@ -116,7 +116,7 @@ def test_a_list_is_exported_as_csv_by_default() -> None:
 def test_csv_and_json_lines_match_and_are_audited(
     portal_service: Sandbox, viewer: Browser, auditor: Browser, area: str
 ) -> None:
-    every_address(portal_service)
+    document_addresses(portal_service)
     portal_service.world.message("payment.failed", {"status": "FAILED", "note": "=1+1"})
     viewer.get(LISTS["loans"])  # Creates an audit entry to export.
     browser, address = auditor if area == "audit" else viewer, LISTS[area]

@@ -43,7 +43,7 @@ from servicing.figures import Aging
 from servicing.sandbox import Sandbox
 from tests import owed
 from tests.conftest import SECRET, browser_of
-from tests.portal.pages import words
+from tests.portal.pages import visible_text
 from tests.portal.spreadsheets import cells_of
 
 FIRST_DAY = date(2028, 2, 1)  # in a leap year
@@ -161,7 +161,7 @@ def test_one_answer_gives_true_figures_on_forty_days(cached_portal: Sandbox, has
                 default=today,
             )
             assert int(row["Days past due"]) == (today - oldest).days
-            listed = words(viewer.get("/loans/").content.decode())
+            listed = visible_text(viewer.get("/loans/").content.decode())
             assert (wording.money(expected) in listed) or not expected
             assert find_accounts(viewer, "/loans/?q=past_due:%3E0") == ({"loan-1"} if expected else set())
             assert (
@@ -169,7 +169,7 @@ def test_one_answer_gives_true_figures_on_forty_days(cached_portal: Sandbox, has
             )
             assert past_due_on_home(viewer) == (["loan-1"] if expected else [])
             if number % 13 == 0:
-                page = words(viewer.get(owner.get_absolute_url()).content.decode())
+                page = visible_text(viewer.get(owner.get_absolute_url()).content.decode())
                 assert f"Past due {wording.money(expected)}" in page
 
 
@@ -237,7 +237,7 @@ def test_contradicting_repayments_are_reported_everywhere(
     save_repayments("b-1", "loan-1", *repaid)
     assert find_accounts(viewer, "/loans/?check=yes") == {"loan-1"}
     for page in (loan, owner):
-        assert words_of_rule in words(viewer.get(page.get_absolute_url()).content.decode())
+        assert words_of_rule in visible_text(viewer.get(page.get_absolute_url()).content.decode())
     assert words_of_rule.replace(" ", "") in summary_text(owner)
     assert words_of_rule.replace(" ", "") not in summary_text(owner, Options.of(QueryDict("mode=borrower")))
     save_account(Loan, "b-1", "loan-1", one_overdue_loan(paid_rows) | {"risk_grade": "B"})
@@ -250,11 +250,11 @@ def test_possible_partial_payments_are_shown_everywhere(cached_portal: Sandbox, 
     owner = save_borrower("b-1", "Partly Paid LLC")
     save_account(Loan, "b-1", "loan-1", one_overdue_loan())
     save_repayments("b-1", "loan-1", date(2020, 6, 30))
-    assert "$75.10 before partial payments" in words(viewer.get("/loans/").content.decode())
+    assert "$75.10 before partial payments" in visible_text(viewer.get("/loans/").content.decode())
     assert read_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]["Before partial payments"] == "Yes"
     for address in (owner.get_absolute_url(), f"{owner.get_absolute_url()}?tab=loans"):
-        assert "$75.10 before partial payments" in words(viewer.get(address).content.decode())
-    assert "before partial payments" in words(viewer.get("/?show=past_due").content.decode())
+        assert "$75.10 before partial payments" in visible_text(viewer.get(address).content.decode())
+    assert "before partial payments" in visible_text(viewer.get("/?show=past_due").content.decode())
     assert "beforepartialpayments" in summary_text(owner)
 
 
@@ -270,7 +270,7 @@ def test_an_answer_saved_by_an_earlier_version_is_recalculated(
     assert has_outdated_figures()
     row = read_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]
     assert (row["Past due"], row["Aging"]) == ("", "Not known")
-    assert "opened May 1, 2019" in words(viewer.get("/loans/").content.decode())
+    assert "opened May 1, 2019" in visible_text(viewer.get("/loans/").content.decode())
     assert not has_outdated_figures()
 
 
@@ -321,9 +321,9 @@ def test_a_large_amount_is_listed_or_marked_too_large(
 ) -> None:
     save_borrower("b-1", "Large Amounts LLC")
     line = save_account(Statement, "b-1", "line-1", {"principal_balance": Decimal(limit), "days_past_due": 0})
-    assert listed in words(viewer.get("/lines/").content.decode())
+    assert listed in visible_text(viewer.get("/lines/").content.decode())
     assert read_csv(viewer, "/lines/export.csv?sort=due")["line-1"]["Principal"] == exported
-    page = words(viewer.get(line.get_absolute_url()).content.decode())
+    page = visible_text(viewer.get(line.get_absolute_url()).content.decode())
     assert wording.money(Decimal(limit)) in page
     assert ("lists show it as not known" in page) == (not exported)
     assert find_accounts(viewer, "/lines/?check=yes") == (set() if exported else {"line-1"})
@@ -335,16 +335,16 @@ def test_closed_accounts_are_reported_but_not_counted(cached_portal: Sandbox, vi
     save_account(Loan, "b-1", "loan-1", {"delinquent": True, "status": "CHARGED_OFF", "installments": rows})
     save_account(Statement, "b-1", "line-1", {"past_due_balance": Decimal("12.50"), "days_past_due": 3})
     assert read_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "12.50"
-    page = words(viewer.get(owner.get_absolute_url()).content.decode())
+    page = visible_text(viewer.get(owner.get_absolute_url()).content.decode())
     assert "Past due $12.50 3 days · 1 closed account not counted" in page
     for number, status in enumerate(("ACTIVE", "ACTIVE", "PAID_OFF"), 2):
         answer = {"amount": Decimal("100.10"), "status": status, "installments": []}
         save_account(Loan, "b-1", f"loan-{number}", answer)
-    page = words(viewer.get(owner.get_absolute_url()).content.decode())
+    page = visible_text(viewer.get(owner.get_absolute_url()).content.decode())
     assert "4 loans $200.20 Original amount, 2 closed loans not counted 2 active" in page
     assert "Total$200.20" in summary_text(owner)
     Record.objects.filter(uuid__in=["loan-2", "loan-3"]).update(archived_at=timezone.now())
-    page = words(viewer.get(owner.get_absolute_url()).content.decode())
+    page = visible_text(viewer.get(owner.get_absolute_url()).content.decode())
     assert "2 loans — Original amount, 2 closed loans not counted All are closed" in page
     assert past_due_on_home(viewer) == ["line-1"]
 
@@ -358,7 +358,7 @@ def test_the_demo_uses_the_sandbox_date(
         sandbox.world.advance(3)
         cache.clear()
         assert business_date() == before + timedelta(days=3)
-        shown = words(browser_of(Role.VIEWER).get("/loans/").content.decode())
+        shown = visible_text(browser_of(Role.VIEWER).get("/loans/").content.decode())
         assert f"Demo date {wording.day(business_date())}" in shown
         assert wording.day(business_date(), weekday=True) in browser_of(Role.VIEWER).get("/").content.decode()
 
@@ -479,7 +479,7 @@ def list_rows(viewer: Browser, address: str) -> dict[str, str]:
     """Return the text of each row of a list by ID."""
     rows = viewer.get(address).content.decode().split("<tr data-row>")[1:]
     return {
-        found[1]: words(row.partition("</tr>")[0])
+        found[1]: visible_text(row.partition("</tr>")[0])
         for row in rows
         if (found := re.search(r"/((?:loan|line)-[0-9-]+)/", row))
     }
@@ -488,7 +488,7 @@ def list_rows(viewer: Browser, address: str) -> dict[str, str]:
 def check_pages(viewer: Browser, accounts: dict[str, Any]) -> None:
     """Check the pages of accounts."""
     for uuid, one in accounts.items():
-        page = words(viewer.get(Record.objects.get(uuid=uuid).get_absolute_url()).content.decode())
+        page = visible_text(viewer.get(Record.objects.get(uuid=uuid).get_absolute_url()).content.decode())
         if uuid.startswith("loan"):
             labels = {"Past due": one["Past due"], "Principal": one["Principal"]}
             labels |= {"Remaining payments": one["Remaining payments"]}
@@ -515,7 +515,7 @@ def check_borrowers(viewer: Browser, accounts: dict[str, Any]) -> None:
         amount, unknown = owed.borrower_past_due(list(of_borrower.values()))
         assert listed[f"b-{number}"]["Past due"] == csv_text(amount)
         assert listed[f"b-{number}"]["Accounts with past due not known"] == str(unknown or "")
-        page = words(viewer.get(f"/borrowers/b-{number}/").content.decode())
+        page = visible_text(viewer.get(f"/borrowers/b-{number}/").content.decode())
         total = wording.money(amount) if amount else "Not known" if unknown else ""
         assert not total or f"Past due {total}" in page
         if number == 0:
@@ -544,4 +544,4 @@ def check_home(viewer: Browser, accounts: dict[str, Any]) -> None:
     assert sorted(on_screen) == sorted(late)
     assert [late[uuid] for uuid in on_screen] == worst_first
     known = sum((one for one in late.values() if one is not None), ZERO)
-    assert not known or f"{wording.money(known)}" in words(viewer.get("/").content.decode())
+    assert not known or f"{wording.money(known)}" in visible_text(viewer.get("/").content.decode())

@@ -270,7 +270,7 @@ class TestPortalFailures:
     def test_a_write_that_cannot_be_recorded_is_not_sent(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        databases.fill_the_disk("audit_entry")
+        databases.reject_inserts("audit_entry")
         with pytest.raises(Exception, match="the disk is full"):
             submit(servicer, borrower)
         assert (portal_service.calls, WriteIntent.objects.count()) == ([], 0)
@@ -286,7 +286,7 @@ class TestPortalFailures:
     def test_an_outcome_that_cannot_be_recorded_is_spooled(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        databases.fill_the_disk("registry_record")
+        databases.reject_inserts("registry_record")
         page = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
         assert (page.status_code, intent.state, RemoteCall.objects.count()) == (503, "sending", 0)
@@ -294,7 +294,7 @@ class TestPortalFailures:
         assert "Done at the service, not saved here yet" in page.content.decode()
         assert application.body["uuid"] in page.content.decode()
 
-        databases.free_the_disk("registry_record")
+        databases.allow_inserts("registry_record")
         assert (writes.replay_answers(), writes.replay_answers()) == (0, 0)
         intent.refresh_from_db()
         assert (intent.state, intent.subject_uuid) == ("confirmed", application.body["uuid"])

@@ -70,7 +70,7 @@ def test_the_count_includes_new_records_at_once(viewer: Browser, portal_service:
 def test_each_long_list_shows_its_own_count(viewer: Browser, portal_service: Sandbox) -> None:
     numbers = {Kind.BORROWER: MAX_COUNTED + 1, Kind.LOAN: 60}
     for kind, number in numbers.items():
-        given.many(number, kind=kind, label="Many")
+        given.create_records(number, kind=kind, label="Many")
     for kind, number in numbers.items():
         page = viewer.get(f"/{kind.value}s/").content.decode()
         assert f'id="{kind.value}-total">{number:,}<' in page

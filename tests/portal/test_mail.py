@@ -41,7 +41,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.bench.deployment import certificate
 from tests.conftest import existing_user
-from tests.portal.jobs.test_worker import until
+from tests.portal.jobs.test_worker import wait_until
 from tests.portal.operations.test_demo import free_port
 
 ZONE = ZoneInfo("America/New_York")
@@ -247,7 +247,7 @@ def test_two_workers_send_a_message_once_to_a_slow_server(server: MailServer) ->
     job.refresh_from_db()
     thread = threading.Thread(target=send_first)
     thread.start()
-    until(lambda: server.received)
+    wait_until(lambda: server.received)
     outbox.send_mail.work(Progress(job))
     assert states() == ["sending"]
     server.may_answer.set()

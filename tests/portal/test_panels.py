@@ -13,7 +13,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
-from tests.portal.pages import load_panels, page, panel, words
+from tests.portal.pages import load_panels, page, panel, visible_text
 
 pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the service
 
@@ -64,7 +64,7 @@ def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: San
     portal_service.fail_next("credit_lines.statement", status=500, times=None)
     Record.objects.update(asked_at=timezone.now() - timedelta(minutes=5))
     answer = panel(viewer, borrower.get_absolute_url(), "position")
-    assert words(answer).count("Not responding since") == 1
+    assert visible_text(answer).count("Not responding since") == 1
     assert "$12,000.00" in answer
 
 
@@ -76,7 +76,7 @@ def test_an_unchanged_panel_sends_only_its_age(
     before = Record.objects.get(pk=loan.pk).checked_at
     answer = load_panels(viewer, open_page_slowly(viewer, portal_service, loan))
     assert region_ids(answer) == ["loan-age", "loan-repayments-age", "health"]
-    assert words(answer).count("Updated") == 2
+    assert visible_text(answer).count("Updated") == 2
     assert "$12,000.00" not in answer
     checked = Record.objects.get(pk=loan.pk).checked_at
     assert before
@@ -94,8 +94,8 @@ def test_a_failed_panel_is_reported_in_the_header(
     portal_service.fail_next("loans.get", status=500, delay=0.5)
     answer = load_panels(viewer, page(viewer, loan.get_absolute_url()))
     assert "loan" in region_ids(answer)
-    assert "Not responding since" in words(answer)
-    assert "Loans failing since" in words(answer.partition('id="health"')[2])
+    assert "Not responding since" in visible_text(answer)
+    assert "Loans failing since" in visible_text(answer.partition('id="health"')[2])
 
 
 @pytest.mark.parametrize("shown", ["", "loan", "loan.", "x.y,,.", "loan.\0", "loan-repayments.ab,loan.cd"])

@@ -75,7 +75,7 @@ class LeakDetector:
 
 
 def database_text() -> str:
-    found = databases.everything()
+    found = databases.stored_bytes()
     assert len(found) > 10_000
     return found.decode("latin-1")
 
@@ -157,11 +157,11 @@ class TestOnboarding:
     ) -> None:
         settings.DEBUG = True
         browser = browser_of(Role.SERVICER, raise_request_exception=False)
-        databases.fill_the_disk("audit_entry", "NEW.phase = 'attempt'")
+        databases.reject_inserts("audit_entry", "NEW.phase = 'attempt'")
         try:
             answer = onboard_borrower(detector, browser)
         finally:
-            databases.free_the_disk("audit_entry")
+            databases.allow_inserts("audit_entry")
         assert answer.status_code == 500
         assert "the disk is full" in answer.content.decode()
         assert "the disk is full" in detector.log.getvalue()

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.pages import words
+from tests.portal.pages import visible_text
 
 STRANGE = {
     "1e5": "Enter an amount in dollars",
@@ -26,7 +26,7 @@ STRANGE = {
 def test_a_filter_shows_the_invalid_amount_again(viewer: Browser, path: str, typed: str) -> None:
     page = viewer.get(f"{path}?least={quote(typed)}").content.decode()
     assert f'value="{escape(typed)}"' in page
-    assert STRANGE[typed] in words(page)
+    assert STRANGE[typed] in visible_text(page)
 
 
 @pytest.mark.parametrize("typed", STRANGE)
@@ -36,4 +36,4 @@ def test_the_application_form_shows_the_invalid_amount_again(
     owner = given.borrower(portal_service)
     page = servicer.post(f"{owner.get_absolute_url()}applications/new/", {"amount": typed}).content.decode()
     assert f'value="{escape(typed)}"' in page
-    assert STRANGE[typed] in words(page)
+    assert STRANGE[typed] in visible_text(page)

@@ -43,7 +43,7 @@ from tests import databases
 from tests.conftest import browser_of
 from tests.portal.borrowers.editor import Editor
 from tests.portal.borrowers.wizard import Wizard
-from tests.portal.documents.test_document import every_address
+from tests.portal.documents.test_document import document_addresses
 
 SSN, EIN = "517-28-4039", "84-0917263"
 AGENT = f"Mozilla/5.0 ({SSN})"
@@ -160,7 +160,7 @@ def sign_in(role: Role) -> Visitor:
 
 def create_records(portal_service: Sandbox, person: Visitor) -> dict[str, Any]:
     """Create one of each record that a URL may name, and return the values for URLs."""
-    every_address(portal_service)
+    document_addresses(portal_service)
     of = {
         kind: Record.objects.filter(kind=kind)[0]
         for kind in Kind
@@ -187,7 +187,7 @@ def create_records(portal_service: Sandbox, person: Visitor) -> dict[str, Any]:
     person.browser.post(f"/collections/contacts/loan/{of[Kind.LOAN].uuid}/log/", promised)
     servicer = browser_of(Role.SERVICER)
     editor = Editor(servicer, borrower)
-    editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Articles"}, "ask")
+    editor.post(editor.review_fields(first_name="Bay Bakery LLC") | {"reason": "Articles"}, "ask")
     portal_service.fail_next("applications.submit", cut_after_commit=True)
     typed = {"submit_id": str(uuid4()), "amount": "25000", "confirmed": "yes"}
     servicer.post(f"/borrowers/{borrower.uuid}/applications/new/", typed)
@@ -228,7 +228,7 @@ def stored_texts(log: str, folder: Path) -> dict[str, str]:
     call_command("backup", folder / "copy")
     files = [file for file in folder.rglob("*") if file.is_file()]
     return {
-        "database": databases.everything().decode("latin-1"),
+        "database": databases.stored_bytes().decode("latin-1"),
         "sessions": json.dumps([session.get_decoded() for session in Session.objects.all()]),
         "cache": repr(getattr(cache, "_cache", "")),
         "log": log,
@@ -276,7 +276,7 @@ def test_an_ssn_or_ein_typed_into_any_field_is_never_stored(
                 mark = "Quokka" + "".join("abcdefghij"[int(digit)] for digit in f"{next(numbers):03}")
                 person.submit(form, name, mark)
                 # Check now, because the next form may overwrite the value.
-                if mark.encode() in databases.everything():
+                if mark.encode() in databases.stored_bytes():
                     stored.add(field)
     for person, form in ordered:
         for name in sorted(form.fields.keys() - form.typed - {"csrfmiddlewaretoken"}):

@@ -81,7 +81,9 @@ def fill(sandbox: object) -> None:
         for read in account_records(record):
             read_live(Actor.system("release"), read)
     editor = Editor(servicer, owner)
-    editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Articles of amendment"}, "ask")
+    editor.post(
+        editor.review_fields(first_name="Bay Bakery LLC") | {"reason": "Articles of amendment"}, "ask"
+    )
     servicer.post(f"/notes/new/borrower/{owner.uuid}/", {"text": "Asked for a new schedule."})
     promise = {"person": "Someone else", "channel": "phone", "outcome": "promised", "amount": "100"}
     promise |= {"day": business_date().isoformat(), "note": "Pays by wire.", "confirmed_amount": "100"}

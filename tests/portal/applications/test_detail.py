@@ -15,7 +15,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.applications.answers import known, offer
-from tests.portal.pages import forget, page, panel, plain
+from tests.portal.pages import allow_refresh, page, panel, plain
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ class TestRefresh:
         assert portal_service.calls == []
         assert "Purpose Stock" in words(panel(viewer, record.get_absolute_url(), "application"))
         portal_service.world.amend(record.uuid, purpose="Ovens")
-        forget(record)
+        allow_refresh(record)
         shown = panel(viewer, record.get_absolute_url(), "application")
         assert shown.startswith('<div class="sd-stack sd-application" id="application"')
         assert "Purpose Ovens" in words(shown)
@@ -219,7 +219,7 @@ class TestRefresh:
     ) -> None:
         record = line_application(portal_service, borrower)
         panel(viewer, record.get_absolute_url(), "application")
-        forget(record)
+        allow_refresh(record)
         offers(viewer, record, "?sort=apr")
         assert len(portal_service.calls) == 1
 
@@ -229,7 +229,7 @@ class TestRefresh:
         record = line_application(portal_service, borrower, purpose="Stock")
         panel(viewer, record.get_absolute_url(), "application")
         portal_service.fail_next("applications.get_for_line", status=503, times=None)
-        forget(record)
+        allow_refresh(record)
         shown = panel(viewer, record.get_absolute_url(), "application")
         assert "Purpose Stock" in words(shown)
         assert "Not responding since" in shown
@@ -260,7 +260,7 @@ class TestRefresh:
         assert "since your last visit" not in page(viewer, address)
         RecordView.objects.update(first_at=timezone.now() - timedelta(hours=3))
         portal_service.world.amend(record.uuid, status={"decision": "REJECTED", "details": None}, offers=[])
-        forget(record)
+        allow_refresh(record)
         shown = words(panel(viewer, address, "application"))
         assert "Status: decision was: APPROVED is: REJECTED" in shown
         assert "is: 0 entries" in shown

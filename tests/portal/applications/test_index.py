@@ -20,8 +20,8 @@ class TestList(AccountList):
 
     def test_the_decision_filter_narrows_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:
         approved, rejected = (
-            self.known(portal_service, status="APPROVED"),
-            self.known(portal_service, status="REJECTED"),
+            self.add_record(portal_service, status="APPROVED"),
+            self.add_record(portal_service, status="REJECTED"),
         )
         found = self.fragment(viewer, "?status=REJECTED")
         assert rejected.get_absolute_url() in found
@@ -47,7 +47,7 @@ class TestList(AccountList):
     def test_values_shared_by_all_rows_are_shown_once(self, viewer: Browser, portal_service: Sandbox) -> None:
         for hour, status in enumerate(("APPROVED", "REJECTED", "APPROVED"), 15):
             added_at = datetime(2026, 11, 3, hour, tzinfo=UTC)
-            self.known(portal_service, category="BUILD_CREDIT", status=status, created_at=added_at)
+            self.add_record(portal_service, category="BUILD_CREDIT", status=status, created_at=added_at)
         found = self.fragment(viewer)
         assert found.count("Build credit") == 1
         assert "The same in every row: Product (Build credit), Created" in found
@@ -55,15 +55,15 @@ class TestList(AccountList):
         assert "Added" not in found.partition("<thead>")[2].partition("</thead>")[0]
         assert found.count("Rejected") == 1
         assert "Product" in self.fragment(viewer, "?sort=product").partition("</thead>")[0]
-        self.known(portal_service, created_at=datetime(2026, 11, 4, 15, tzinfo=UTC))
+        self.add_record(portal_service, created_at=datetime(2026, 11, 4, 15, tzinfo=UTC))
         assert "Added" in self.fragment(viewer).partition("<thead>")[2].partition("</thead>")[0]
 
     def test_filters_find_missing_decisions_and_products(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         complete, incomplete = (
-            self.known(portal_service, status="APPROVED", category="LOAN"),
-            self.known(portal_service),
+            self.add_record(portal_service, status="APPROVED", category="LOAN"),
+            self.add_record(portal_service),
         )
         for query in ("?status=none", "?product=none"):
             found = self.fragment(viewer, query)
@@ -74,7 +74,7 @@ class TestList(AccountList):
         days = {
             day: datetime(2026, 11, day, 4, 30, tzinfo=UTC) for day in (2, 3, 4)
         }  # Late on the day before, in the business time zone.
-        old, wanted, new = (self.known(portal_service, created_at=at) for at in days.values())
+        old, wanted, new = (self.add_record(portal_service, created_at=at) for at in days.values())
         found = self.fragment(viewer, "?from=2026-11-02&to=2026-11-02")
         assert wanted.get_absolute_url() in found
         assert old.get_absolute_url() not in found
@@ -85,19 +85,19 @@ class TestList(AccountList):
     def test_invalid_date_filters_are_ignored_with_a_notice(
         self, viewer: Browser, portal_service: Sandbox, query: str
     ) -> None:
-        record = self.known(portal_service, created_at=datetime(2026, 3, 9, tzinfo=UTC))
+        record = self.add_record(portal_service, created_at=datetime(2026, 3, 9, tzinfo=UTC))
         found = self.fragment(viewer, query)
         assert "was ignored" in found
         assert record.get_absolute_url() in found
 
     def test_an_active_filter_is_a_removable_chip(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service, status="REJECTED")
+        self.add_record(portal_service, status="REJECTED")
         found = self.fragment(viewer, "?status=REJECTED")
         assert "Decision: Rejected" in found
         assert 'aria-label="Remove the filter Decision"' in found
 
     def test_filters_offer_every_value_on_file(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service, status="COUNTER_OFFERED", category="MICRO_LEASE")
+        self.add_record(portal_service, status="COUNTER_OFFERED", category="MICRO_LEASE")
         page = viewer.get(self.address).content.decode()
         assert '<option value="COUNTER_OFFERED">COUNTER_OFFERED</option>' in page
         assert '<option value="MICRO_LEASE">MICRO_LEASE</option>' in page
@@ -114,9 +114,9 @@ class TestList(AccountList):
             {"amount": 1, "status": "APPROVED"},
             {"amount": 2, "status": "PENDING"},
         ]
-        records = [self.known(portal_service, **each) for each in columns]
+        records = [self.add_record(portal_service, **each) for each in columns]
         assert self.order(self.fragment(viewer, f"?sort={sort}"), *records) == order
 
     def test_a_failing_refresh_is_marked(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service, failing_since=timezone.now())
+        self.add_record(portal_service, failing_since=timezone.now())
         assert "Not responding" in self.fragment(viewer)

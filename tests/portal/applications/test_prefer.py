@@ -15,7 +15,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.applications.answers import known, offer
-from tests.portal.pages import page, words
+from tests.portal.pages import page, visible_text
 
 A, B = offer(0)["uuid"], offer(1)["uuid"]
 REASON = "Lowest payment stress for Q1"
@@ -38,7 +38,7 @@ def test_the_mark_shows_author_and_reason(servicer: Browser, record: Record, por
     answer = prefer(servicer, record, B)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     shown = page(servicer, record.get_absolute_url())
-    assert "Offer B is preferred by Servicer (servicer)" in words(shown)
+    assert "Offer B is preferred by Servicer (servicer)" in visible_text(shown)
     assert f"“{REASON}”" in shown
     assert portal_service.calls == []
 
@@ -124,7 +124,7 @@ def test_a_mark_on_a_missing_offer_is_still_shown(
 ) -> None:
     prefer(servicer, record, A)
     Preference.objects.update(offer_uuid="gone")
-    assert "An offer no longer on file is preferred by Servicer (servicer)" in words(
+    assert "An offer no longer on file is preferred by Servicer (servicer)" in visible_text(
         page(servicer, record.get_absolute_url())
     )
 

@@ -126,7 +126,7 @@ def test_the_response_is_saved_with_all_offers(servicer: Browser, borrower: Reco
 def test_record_outcome_and_call_are_saved_atomically(
     servicer: Browser, borrower: Record, table: str, condition: str
 ) -> None:
-    databases.fill_the_disk(table, condition)
+    databases.reject_inserts(table, condition)
     send(servicer, borrower)
     assert (applications(), audit_phases(), RemoteCall.objects.count()) == ([], ["attempt"], 0)
     assert WriteIntent.objects.get().state == "sending"

@@ -22,7 +22,7 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
-from tests.databases import everything, forget_connections
+from tests.databases import forget_connections, stored_bytes
 from tests.faults.answers import RemoteBrowser
 from tests.faults.killing import Portal
 from tests.portal.borrowers.editor import BORN, SSN, TWICE, UPDATE, WITH_SSN, Editor, fields, html, sent
@@ -48,7 +48,7 @@ def person_editor(servicer: Browser, portal_service: Sandbox) -> Editor:
 
 
 def request_approval(editor: Editor, **typed: str) -> Approval:
-    answer = editor.post(editor.checked(**typed or NAME) | REASON, "ask")
+    answer = editor.post(editor.review_fields(**typed or NAME) | REASON, "ask")
     assert answer.status_code == 303
     return Approval.objects.get(state="waiting")
 
@@ -110,11 +110,11 @@ def test_the_setting_selects_the_fields_that_need_approval(
 def test_a_change_cannot_be_sent_without_approval(
     editor: Editor, portal_service: Sandbox, supervisor: Browser
 ) -> None:
-    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+    assert editor.post(editor.review_fields(**NAME) | REASON, "send").status_code == 422
     approval = request_approval(editor)
-    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+    assert editor.post(editor.review_fields(**NAME) | REASON, "send").status_code == 422
     decide(supervisor, approval, "refuse", "The filing is of last year")
-    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+    assert editor.post(editor.review_fields(**NAME) | REASON, "send").status_code == 422
     assert not portal_service.calls
     assert steps() == ["ask", "refuse"]
 
@@ -124,11 +124,12 @@ def test_an_approval_covers_only_the_approved_change(
 ) -> None:
     decide(supervisor, request_approval(editor))
     for other in ({"first_name": "Gulf Bakery LLC"}, NAME | {"email": "new@bakery.example"}):
-        assert editor.post(editor.checked(**other) | REASON, "send").status_code == 422
+        assert editor.post(editor.review_fields(**other) | REASON, "send").status_code == 422
     assert not portal_service.calls
     assert editor.send(**NAME).status_code == 303
     assert (
-        editor.post(editor.checked(first_name="Harbor Street Bakery LLC") | REASON, "send").status_code == 422
+        editor.post(editor.review_fields(first_name="Harbor Street Bakery LLC") | REASON, "send").status_code
+        == 422
     )
 
 
@@ -138,7 +139,7 @@ def test_only_the_requester_can_send_an_approved_change(
     approval = request_approval(editor)
     decide(supervisor, approval)
     other = Editor(supervisor, borrower)
-    assert other.post(other.checked(**NAME) | REASON, "send").status_code == 422
+    assert other.post(other.review_fields(**NAME) | REASON, "send").status_code == 422
     assert supervisor.get(approval.send_url).status_code == 404
     assert not portal_service.calls
 
@@ -197,7 +198,7 @@ def test_a_pending_date_of_birth_is_never_in_plain_text(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     request_approval(person_editor, **WITH_SSN, **BORN)
-    stored = everything() + caplog.text.encode()
+    stored = stored_bytes() + caplog.text.encode()
     assert [birth for birth in (b"1987-04-19", b"Apr 19, 1987", b"dob_year") if birth in stored] == []
 
 
@@ -212,7 +213,7 @@ def test_an_approval_is_void_after_the_borrower_changes(
     assert editor.post(preview, "send").status_code == 409
     assert "changed since" in html(editor.browser.get(approval.get_absolute_url()))
     assert len(portal_service.calls) == calls
-    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+    assert editor.post(editor.review_fields(**NAME) | REASON, "send").status_code == 422
 
 
 def test_a_request_for_a_changed_borrower_cannot_be_approved(
@@ -239,7 +240,7 @@ def test_a_request_expires_even_if_the_clock_is_set_back(
         decide(supervisor, approval)
     hours = timedelta(hours=settings.APPROVAL_HOURS)
     Approval.objects.update(expires_at=timezone.now() + (hours * 2 if is_set_back else -timedelta(seconds=1)))
-    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+    assert editor.post(editor.review_fields(**NAME) | REASON, "send").status_code == 422
     approval.refresh_from_db()
     assert (approval.state, approval.sealed) == ("expired", "")
     assert steps()[-1] == "expire"
@@ -352,7 +353,7 @@ def check_being_sent(approval: Approval, record: Record) -> None:
     requester.force_login(User.objects.get(pk=approval.maker_id))
     assert requester.get(approval.send_url)["Location"] == approval.get_absolute_url()
     editor = Editor(requester, record)
-    checked = editor.checked(**NAME)
+    checked = editor.review_fields(**NAME)
     assert "This change is being sent." in html(editor.check(**NAME))
     assert editor.post(checked | REASON, "ask").status_code == 422
     assert Approval.objects.count() == 1

@@ -14,7 +14,7 @@ from portal.registry.models import Record
 from servicing import Unavailable
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.pages import forget, page, panel
+from tests.portal.pages import allow_refresh, page, panel
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def end_pause() -> None:
 def test_panels_show_saved_copies_during_a_pause(
     calls_before_pause: int, viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
-    forget(loan)
+    allow_refresh(loan)
     shown = panel(viewer, loan.get_absolute_url(), "loan")
     panel(viewer, loan.get_absolute_url(), "loan-repayments")
     assert "Not responding since" in shown
@@ -96,7 +96,7 @@ def test_the_first_answer_ends_the_outage(
 ) -> None:
     portal_service.heal()
     end_pause()
-    forget(loan)
+    allow_refresh(loan)
     assert "Not responding" not in panel(viewer, loan.get_absolute_url(), "loan")
     assert current_outage() is None
     assert "Paused after" not in page(viewer, "/status/")
@@ -107,7 +107,7 @@ def test_a_failed_retry_starts_another_pause(
 ) -> None:
     end_pause()
     for _ in range(3):
-        forget(loan)
+        allow_refresh(loan)
         panel(viewer, loan.get_absolute_url(), "loan")
     assert len(portal_service.calls) == calls_before_pause + 1
 

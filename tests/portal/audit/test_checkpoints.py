@@ -140,10 +140,10 @@ class TestTampering:
     def test_an_interrupted_signing_passes_the_check(self, signed_file: Path, has_entry: bool) -> None:
         """Signing writes the file before and after its entry, and may stop after either of the first two."""
         entry = append(MAYA, "lookup.correct")
-        databases.fill_the_disk("audit_entry")
+        databases.reject_inserts("audit_entry")
         with pytest.raises(DatabaseError):
             checkpoints.sign_checkpoint(entry)
-        databases.free_the_disk("audit_entry")
+        databases.allow_inserts("audit_entry")
         if has_entry:
             first_step = signed_file.read_text()
             checkpoints.sign_checkpoint(entry)

@@ -97,7 +97,7 @@ def test_the_spool_holds_no_secrets(
 ) -> None:
     settings.APPROVAL_ACTS = []
     editor = Editor(servicer, given.individual(portal_service))
-    databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
+    databases.reject_inserts("audit_entry", "NEW.phase = 'outcome'")
     echoed = {"ssn": SSN, "dob": "1987/04/19", "credit_report_xml_gzip": "H4sIAAAA"}
     portal_service.fail_next("borrowers.update", changes=echoed)
     assert editor.send(TWICE, **WITH_SSN, **BORN).status_code == 503
@@ -117,7 +117,7 @@ def test_without_a_file_stderr_and_the_page_show_the_id(
 ) -> None:
     (tmp_path / "spool").write_text("in the way")
     settings.DATA_DIR, borrower = tmp_path, given.borrower(portal_service)
-    databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
+    databases.reject_inserts("audit_entry", "NEW.phase = 'outcome'")
     page = Editor(servicer, borrower).send(email="new@bakery.example")
     assert page.status_code == 503
     assert "Done at the service, not saved here yet" in page.content.decode()
@@ -137,7 +137,7 @@ def test_the_page_shows_the_id_even_if_stderr_fails(
 ) -> None:
     (tmp_path / "spool").write_text("in the way")
     settings.DATA_DIR, borrower = tmp_path, given.borrower(portal_service)
-    databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
+    databases.reject_inserts("audit_entry", "NEW.phase = 'outcome'")
     stderr, full = os.dup(2), os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, 2)
     try:
@@ -152,13 +152,13 @@ def test_the_page_shows_the_id_even_if_stderr_fails(
 def test_an_entry_without_its_write_blocks_no_other(
     servicer: Browser, portal_service: Sandbox, settings: LazySettings
 ) -> None:
-    databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
+    databases.reject_inserts("audit_entry", "NEW.phase = 'outcome'")
     Editor(servicer, given.borrower(portal_service)).send(email="new@bakery.example")
     [(ticket, entry)] = ANSWERS.entries()
     ANSWERS.remove(ticket)
     ANSWERS.put(entry | {"intent_id": "11111111-1111-4111-8111-111111111111"})
     ANSWERS.put(entry)
-    databases.free_the_disk("audit_entry")
+    databases.allow_inserts("audit_entry")
     assert (writes.replay_answers(), writes.replay_answers()) == (1, 1)
     assert (WriteIntent.objects.get().state, RemoteCall.objects.count()) == ("confirmed", 1)
 
@@ -166,7 +166,7 @@ def test_an_entry_without_its_write_blocks_no_other(
 def test_an_operator_discards_an_entry_with_a_reason(
     servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
+    databases.reject_inserts("audit_entry", "NEW.phase = 'outcome'")
     borrower, missing = given.borrower(portal_service), "11111111-1111-4111-8111-111111111111"
     Editor(servicer, borrower).send(email="new@bakery.example")
     [(_, entry)] = ANSWERS.entries()
@@ -174,7 +174,7 @@ def test_an_operator_discards_an_entry_with_a_reason(
     for wrong in ({"discard": missing}, {"discard": entry["intent_id"], "reason": "Not this one"}):
         with pytest.raises(CommandError, match=r"Give a reason|No saved response"):
             call_command("doctor", **wrong)
-    databases.free_the_disk("audit_entry")
+    databases.allow_inserts("audit_entry")
     with contextlib.suppress(CommandError):
         call_command("doctor")
     assert f"run manage.py doctor --discard {missing} --reason WHY." in capsys.readouterr().out
@@ -190,13 +190,13 @@ def test_an_operator_discards_an_entry_with_a_reason(
 
 def test_a_short_form_restores_the_record(servicer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
-    databases.fill_the_disk("registry_record")
+    databases.reject_inserts("registry_record")
     typed = {"submit_id": str(uuid4()), "amount": "25,170.00", "confirmed": "yes"}
     assert servicer.post(f"/borrowers/{borrower.uuid}/applications/new/", typed).status_code == 503
     [(ticket, entry)] = ANSWERS.entries()
     ANSWERS.remove(ticket)
     assert ANSWERS.put(writes.WriteResult.from_spool(entry).for_spool()[1])
-    databases.free_the_disk("registry_record")
+    databases.allow_inserts("registry_record")
     assert writes.replay_answers() == 0
     intent = WriteIntent.objects.get()
     assert (intent.state, intent.subject_uuid) == ("confirmed", entry["uuid"])
@@ -207,9 +207,9 @@ def test_a_short_form_restores_the_record(servicer: Browser, portal_service: San
 def test_commands_save_waiting_responses(
     servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
+    databases.reject_inserts("audit_entry", "NEW.phase = 'outcome'")
     Editor(servicer, given.borrower(portal_service)).send(email="new@bakery.example")
-    databases.free_the_disk("audit_entry")
+    databases.allow_inserts("audit_entry")
     with contextlib.suppress(CommandError):  # The doctor rejects local settings.
         call_command(command, **({"batch": True} if command == "work" else {}))
     assert (WriteIntent.objects.get().state, ANSWERS.entries()) == ("confirmed", [])
@@ -218,7 +218,7 @@ def test_commands_save_waiting_responses(
 def test_the_doctor_reports_responses_it_cannot_save(
     servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
+    databases.reject_inserts("audit_entry", "NEW.phase = 'outcome'")
     borrower = given.borrower(portal_service)
     Editor(servicer, borrower).send(email="new@bakery.example")
     with contextlib.suppress(CommandError):

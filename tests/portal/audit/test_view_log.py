@@ -256,7 +256,7 @@ def places(
     supervisor.get("/messages/")
     Editor(supervisor, borrower).send(email="new@bakery.example")
     editor = Editor(supervisor, borrower)
-    editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Amended"}, "ask")
+    editor.post(editor.review_fields(first_name="Bay Bakery LLC") | {"reason": "Amended"}, "ask")
     intent = WriteIntent.objects.get()
     unknown = WriteIntent.objects.create(
         submit_id="lost", operation="applications.submit", state="unknown", label="an application",

@@ -44,13 +44,13 @@ class Editor:
         """Change some fields and open the review."""
         return self.post(self.open() | typed, "preview")
 
-    def checked(self, **typed: str) -> dict[str, str]:
+    def review_fields(self, **typed: str) -> dict[str, str]:
         """Change some fields and return the fields of the review's form."""
         return fields(html(self.check(**typed)))
 
     def send(self, given: dict[str, Any] | None = None, **typed: str) -> HttpResponse:
         """Change some fields, review them, and send them with a reason."""
-        return self.post(self.checked(**typed) | {"reason": "On the phone"} | (given or {}), "send")
+        return self.post(self.review_fields(**typed) | {"reason": "On the phone"} | (given or {}), "send")
 
     def result_page(self, given: dict[str, Any] | None = None, **typed: str) -> str:
         """Send a change and return the result page."""

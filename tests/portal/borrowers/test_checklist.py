@@ -12,7 +12,7 @@ from tests import given
 from tests.conftest import htmx, wait_for_reads
 from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor
 from tests.portal.borrowers.wizard import SSN, Wizard
-from tests.portal.pages import load_panels, page, panel, words
+from tests.portal.pages import load_panels, page, panel, visible_text
 
 pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the service.
 
@@ -25,7 +25,7 @@ def onboard_business(servicer: Browser) -> Record:
 
 def test_checklist_lists_open_items(servicer: Browser) -> None:
     record = onboard_business(servicer)
-    shown = words(page(servicer, record.get_absolute_url()))
+    shown = visible_text(page(servicer, record.get_absolute_url()))
     assert "0 of 4 done" in shown
     for line in (
         "No asset report sent from here Send",
@@ -40,24 +40,24 @@ def test_sending_a_date_of_birth_later_completes_its_item(servicer: Browser) -> 
     record = onboard_business(servicer)
     elena = Record.objects.get(kind=Kind.KEY_PERSON, label="Elena O'Neil")
     Editor(servicer, elena).send(**BORN)
-    shown = words(page(servicer, f"{record.get_absolute_url()}?tab=people"))
+    shown = visible_text(page(servicer, f"{record.get_absolute_url()}?tab=people"))
     assert len(re.findall(r"Date of birth sent .+? by Servicer", shown)) == 2
     # One note covers everyone; each person then has a check mark or a link.
     assert shown.count("The service never returns SSN or date of birth, and neither is stored here.") == 1
     assert shown.count("SSN and date of birth Sent ") == 1
     assert shown.count("SSN and date of birth No SSN sent from here Send") == 1
-    overview = words(page(servicer, record.get_absolute_url()))
+    overview = visible_text(page(servicer, record.get_absolute_url()))
     assert "1 of 4 done" in overview
     assert re.search(r"SSN and date of birth of Elena O'Neil sent [^,]+, Servicer \(servicer\)", overview)
 
 
 def test_an_individuals_profile_shows_that_an_ssn_was_sent(servicer: Browser, person_editor: Editor) -> None:
     address = person_editor.record.get_absolute_url()
-    assert "No SSN or date of birth sent from here Send" in words(page(servicer, address))
+    assert "No SSN or date of birth sent from here Send" in visible_text(page(servicer, address))
     person_editor.send(TWICE, **WITH_SSN)
     assert re.search(
         r"No date of birth sent from here Send.{0,30} SSN sent .+? by Servicer \(servicer\)",
-        words(page(servicer, address)),
+        visible_text(page(servicer, address)),
     )
 
 
@@ -71,7 +71,7 @@ def test_missing_consent_is_listed_and_viewing_changes_no_date(
     address = given.account(Kind.APPLICATION, borrower, application).get_absolute_url()
     for _ in range(2):
         servicer.get(address)
-        shown = words(page(servicer, borrower.get_absolute_url()))
+        shown = visible_text(page(servicer, borrower.get_absolute_url()))
         assert "No credit-check consent" in shown
         assert re.search(r"First application sent (9 Oct|Oct 9)", shown)
 
@@ -130,5 +130,5 @@ def test_contradictory_line_figures_show_a_data_check(
 ) -> None:
     line = given.line(portal_service, borrower, past_due_balance="5.00", days_past_due=0)
     panel(servicer, f"{borrower.get_absolute_url()}?panel=position", "position")
-    shown = words(page(servicer, borrower.get_absolute_url()))
+    shown = visible_text(page(servicer, borrower.get_absolute_url()))
     assert f"Data check on line of credit {line.uuid[:8]}" in shown

@@ -113,7 +113,7 @@ def test_onboarding_requires_sign_in(anonymous: Browser) -> None:
 
 
 def test_another_users_draft_cannot_be_sent(wizard: Wizard, supervisor: Browser, sandbox: Sandbox) -> None:
-    typed = wizard.hidden() | SIGNED
+    typed = wizard.hidden_fields() | SIGNED
     assert supervisor.post(f"{wizard.url}review/", typed).status_code == 404
     assert not sandbox.world.users()
 
@@ -122,7 +122,7 @@ def test_another_users_draft_cannot_be_sent(wizard: Wizard, supervisor: Browser,
 
 
 def test_review_shows_all_errors_at_once(wizard: Wizard, sandbox: Sandbox) -> None:
-    page = html_of_error(wizard.post("review", wizard.hidden() | {"ssn_0": "12"}))
+    page = html_of_error(wizard.post("review", wizard.hidden_fields() | {"ssn_0": "12"}))
     assert "Fix 4 fields. Nothing was sent." in page
     assert "Select the box to confirm." in page
     assert "Enter all 9 digits (2 entered)." in page
@@ -160,7 +160,7 @@ def test_an_incomplete_draft_is_not_sent(servicer: Browser, sandbox: Sandbox) ->
 
 
 def test_a_draft_changed_in_another_window_is_not_sent(wizard: Wizard, sandbox: Sandbox) -> None:
-    seen = wizard.hidden()
+    seen = wizard.hidden_fields()
     wizard.post("business", BUSINESS | {"email": "other@oneil.example"})
     page = html_of_error(wizard.post("review", seen | SIGNED))
     assert "The draft changed in another window." in page
@@ -213,7 +213,7 @@ def test_a_rejected_draft_can_be_corrected_and_sent(wizard: Wizard, sandbox: San
 
 def test_resubmitting_a_rejected_page_shows_the_rejection(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, status=422, message="computer says no")
-    typed = wizard.hidden() | SIGNED
+    typed = wizard.hidden_fields() | SIGNED
     wizard.post("review", typed)
     page = html_of_error(wizard.post("review", typed), 409)
     assert "Already submitted; it didn’t go through" in page

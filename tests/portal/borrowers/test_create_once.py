@@ -59,7 +59,7 @@ def test_sending_records_one_attempt_and_one_outcome(wizard: Wizard) -> None:
 
 
 def test_a_second_click_opens_the_borrower(wizard: Wizard, sandbox: Sandbox) -> None:
-    typed = wizard.hidden() | SIGNED
+    typed = wizard.hidden_fields() | SIGNED
     first = wizard.post("review", typed)
     again = wizard.post("review", typed)
     assert (again.status_code, again["Location"]) == (303, first["Location"])
@@ -68,7 +68,7 @@ def test_a_second_click_opens_the_borrower(wizard: Wizard, sandbox: Sandbox) -> 
 
 
 def test_two_windows_send_once(wizard: Wizard, sandbox: Sandbox) -> None:
-    first_window, second_window = wizard.hidden(), wizard.hidden()
+    first_window, second_window = wizard.hidden_fields(), wizard.hidden_fields()
     first = wizard.post("review", first_window | SIGNED)
     second = wizard.post("review", second_window | SIGNED)
     assert second["Location"] == first["Location"]
@@ -93,7 +93,7 @@ def test_a_sent_draft_redirects_only_its_creator(
 
 
 def test_a_draft_being_sent_is_not_sent_again(wizard: Wizard, sandbox: Sandbox) -> None:
-    typed = wizard.hidden()
+    typed = wizard.hidden_fields()
     intent = WriteIntent.objects.create(submit_id=typed["submit_id"], operation=CREATE, label="O'Neil")
     page = html_of_error(wizard.post("review", typed | SIGNED), 409)
     assert intent.get_absolute_url() in page
@@ -102,7 +102,7 @@ def test_a_draft_being_sent_is_not_sent_again(wizard: Wizard, sandbox: Sandbox) 
 
 def test_a_draft_confirmed_later_redirects_to_the_borrower(wizard: Wizard) -> None:
     WriteIntent.objects.create(
-        submit_id=wizard.hidden()["submit_id"],
+        submit_id=wizard.hidden_fields()["submit_id"],
         operation=CREATE,
         state=WriteIntent.State.CONFIRMED,
         label="O'Neil",
@@ -115,7 +115,7 @@ def test_a_draft_confirmed_later_redirects_to_the_borrower(wizard: Wizard) -> No
 
 def test_an_unknown_outcome_is_never_sent_again(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, cut_after_commit=True)
-    typed = wizard.hidden() | SIGNED
+    typed = wizard.hidden_fields() | SIGNED
     page = html_of_error(wizard.post("review", typed), 504)
     intent = WriteIntent.objects.get()
     assert intent.get_absolute_url() in page

@@ -15,7 +15,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
 from tests.portal.borrowers.editor import Editor
-from tests.portal.pages import panel, words
+from tests.portal.pages import panel, visible_text
 
 TABS = ["overview", "people", "applications", "loans", "lines", "repayments", "messages", "notes", "history"]
 pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the service.
@@ -103,7 +103,7 @@ def test_the_timeline_shows_changes_and_repayments(
     loan = given.loan(portal_service, borrower)
     portal_service.world.repayment(loan.uuid, amount="310.00")
     Editor(servicer, borrower).send(email="payables@northwind.example")
-    shown = words(page(servicer, borrower, scripted=False))
+    shown = visible_text(page(servicer, borrower, scripted=False))
     assert "changed email of Northwind Baking Co LLC" in shown
     assert f"email: was: {borrower.email} is: payables@northwind.example" in shown
     assert re.search(rf"Repayment \w+ [^$]*Loan {loan.uuid[:8]}", shown)
@@ -111,7 +111,7 @@ def test_the_timeline_shows_changes_and_repayments(
 
 def test_history_lists_a_settled_write_once(servicer: Browser, borrower: Record) -> None:
     Editor(servicer, borrower).send(email="payables@northwind.example")
-    shown = words(page(servicer, borrower, "?tab=history"))
+    shown = visible_text(page(servicer, borrower, "?tab=history"))
     assert "Confirmed" in shown
     assert "started changing" not in shown
 

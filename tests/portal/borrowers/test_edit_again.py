@@ -66,7 +66,7 @@ def test_a_borrower_missing_at_the_service_is_not_found(servicer: Browser, porta
 def test_a_change_can_be_sent_after_an_outage(
     editor: Editor, portal_service: Sandbox, settings: LazySettings
 ) -> None:
-    preview = editor.checked(email="new@bakery.example")
+    preview = editor.review_fields(email="new@bakery.example")
     settings.SERVICING_URL = "http://127.0.0.1:9"
     gateway.client.cache_clear()
     page = html_of_error(editor.post(preview | {"reason": "Called"}, "send"), 503)
@@ -98,14 +98,14 @@ def test_another_field_is_sent_without_confirmation(editor: Editor, portal_servi
 
 
 def test_two_clicks_send_once(editor: Editor, portal_service: Sandbox) -> None:
-    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    preview = editor.review_fields(email="new@bakery.example") | {"reason": ""}
     first, second = (editor.post(preview, "send") for _ in range(2))
     assert first["Location"] == second["Location"]
     assert len(portal_service.calls) == 1
 
 
 def test_a_second_click_shows_the_unknown_outcome(editor: Editor, portal_service: Sandbox) -> None:
-    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    preview = editor.review_fields(email="new@bakery.example") | {"reason": ""}
     portal_service.fail_next(UPDATE, cut_after_commit=True)
     editor.post(preview, "send")
     page = html(editor.browser.get(editor.post(preview, "send")["Location"]))
@@ -126,9 +126,9 @@ def test_result_shows_each_unconfirmed_state(editor: Editor, state: str, words: 
 def test_a_submit_id_used_for_another_record_is_rejected(
     editor: Editor, person_editor: Editor, portal_service: Sandbox
 ) -> None:
-    used = editor.checked(email="new@bakery.example") | {"reason": ""}
+    used = editor.review_fields(email="new@bakery.example") | {"reason": ""}
     editor.post(used, "send")
-    other = person_editor.checked(email="new@maya.example") | {"submit_id": used["submit_id"]}
+    other = person_editor.review_fields(email="new@maya.example") | {"submit_id": used["submit_id"]}
     assert "Already sent" in html_of_error(person_editor.post(other, "send"), 409)
     assert len(portal_service.calls) == 1
 
@@ -143,14 +143,14 @@ def test_an_unreadable_review_is_not_sent(editor: Editor, portal_service: Sandbo
 def test_a_review_is_valid_only_for_its_user_and_record(
     editor: Editor, person_editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
-    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    preview = editor.review_fields(email="new@bakery.example") | {"reason": ""}
     html_of_error(person_editor.post(preview, "send"))
     html_of_error(supervisor.post(editor.url, preview | {"action": "send"}))
     assert not portal_service.calls
 
 
 def test_a_review_expires_after_15_minutes(editor: Editor, portal_service: Sandbox) -> None:
-    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    preview = editor.review_fields(email="new@bakery.example") | {"reason": ""}
     with time_machine.travel(timezone.now() + timedelta(minutes=15, seconds=2)):
         page = html_of_error(editor.post(preview, "send"))
         assert "expired after 15 minutes" in page
@@ -160,7 +160,7 @@ def test_a_review_expires_after_15_minutes(editor: Editor, portal_service: Sandb
 
 @pytest.mark.django_db(transaction=True)
 def test_simultaneous_clicks_send_once(editor: Editor, portal_service: Sandbox) -> None:
-    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    preview = editor.review_fields(email="new@bakery.example") | {"reason": ""}
     portal_service.fail_next(UPDATE, delay=0.5, times=None)
     barrier = threading.Barrier(2)
     locations: list[str] = []
@@ -184,7 +184,7 @@ def test_simultaneous_clicks_send_once(editor: Editor, portal_service: Sandbox) 
 def test_an_error_from_the_client_library_returns_to_the_form(
     editor: Editor, portal_service: Sandbox, settings: LazySettings, step: str
 ) -> None:
-    form, preview = editor.open() | {"city": "Springfield"}, editor.checked(city="Springfield")
+    form, preview = editor.open() | {"city": "Springfield"}, editor.review_fields(city="Springfield")
     settings.SERVICING_COUNTRY = "USA"
     page = html_of_error(editor.post({"preview": form, "send": preview | {"reason": "Moved"}}[step], step))
     assert "The country must be written" in page

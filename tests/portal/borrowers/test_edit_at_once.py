@@ -53,7 +53,10 @@ def test_a_concurrent_edit_is_rejected_and_keeps_its_input(
 ) -> None:
     record = given.borrower(portal_service)
     first, second = Editor(servicer, record), Editor(supervisor, record)
-    previews = first.checked(email="first@bakery.example"), second.checked(email="second@bakery.example")
+    previews = (
+        first.review_fields(email="first@bakery.example"),
+        second.review_fields(email="second@bakery.example"),
+    )
     portal_service.fail_next(UPDATE, delay=1.5)
     with during_write(lambda: first.post(previews[0] | {"reason": "One"}, "send"), portal_service):
         intent = WriteIntent.objects.get()
@@ -79,7 +82,7 @@ def test_a_key_person_and_borrower_can_be_edited_at_once(
     person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid).order_by("id")[0]
     old = list(portal_service.world.user(owner.uuid)["key_people"])
     owner_editor, person_editor = Editor(servicer, owner), Editor(supervisor, person)
-    preview = owner_editor.checked(email="owner@bakery.example") | {"reason": "One"}
+    preview = owner_editor.review_fields(email="owner@bakery.example") | {"reason": "One"}
     portal_service.fail_next(UPDATE, delay=1.5, changes={"key_people": old})
     with during_write(lambda: owner_editor.post(preview, "send"), portal_service) as answers:
         assert person_editor.send(email="person@bakery.example").status_code == 303

@@ -82,7 +82,7 @@ def test_a_second_change_is_shown_again(editor: Editor, borrower: Record) -> Non
 def test_a_change_after_the_review_is_not_overwritten(
     editor: Editor, borrower: Record, portal_service: Sandbox
 ) -> None:
-    preview = editor.checked(email="mine@bakery.example")
+    preview = editor.review_fields(email="mine@bakery.example")
     change_copy(borrower, email="theirs@bakery.example")
     html_of_error(editor.post(preview | {"reason": ""}, "send"), 409)
     assert not portal_service.calls

@@ -148,7 +148,7 @@ def test_audit_trail_names_the_key_person_and_borrower(maya_editor: Editor, owne
 
 
 def test_two_clicks_send_once(maya_editor: Editor, portal_service: Sandbox) -> None:
-    preview = maya_editor.checked(title="DIRECTOR") | {"reason": ""}
+    preview = maya_editor.review_fields(title="DIRECTOR") | {"reason": ""}
     first, second = (maya_editor.post(preview, "send") for _ in range(2))
     assert first["Location"] == second["Location"]
     assert len(portal_service.calls) == 1

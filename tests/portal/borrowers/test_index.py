@@ -213,7 +213,7 @@ def test_page_size_limits_the_rows(viewer: Browser, size: str, count: int) -> No
 
 
 def test_a_filtered_count_stops_at_a_limit(viewer: Browser) -> None:
-    given.many(MAX_COUNTED + 30, kind=Kind.BORROWER, state="TX")
+    given.create_records(MAX_COUNTED + 30, kind=Kind.BORROWER, state="TX")
     assert "1 to 25 of 10,000+<" in rows(viewer, "?state=TX")
     assert "of 10,000<" not in rows(viewer, "?state=TX")
     assert 'id="borrower-total" hx-swap-oob="true">10,030<' in rows(viewer)

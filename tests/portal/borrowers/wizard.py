@@ -71,14 +71,14 @@ class Wizard:
         self.post("people", people(*(persons or (ELENA, PRIYA))))
         return self
 
-    def hidden(self) -> dict[str, str]:
+    def hidden_fields(self) -> dict[str, str]:
         """Return the hidden fields of the last step."""
         page = html(self.get("review"))
         return {name: find(rf'name="{name}" value="([^"]*)"', page) for name in ("submit_id", "seen")}
 
     def send(self, typed: dict[str, str] | None = None, **headers: Any) -> HttpResponse:
         """Submit the last step."""
-        return self.post("review", self.hidden() | SIGNED | (typed or {}), **headers)
+        return self.post("review", self.hidden_fields() | SIGNED | (typed or {}), **headers)
 
 
 def html(response: Any) -> str:

@@ -143,12 +143,12 @@ class TestWorklist:
         assert found[2]["Past due"] == f"{sum(Decimal(row['total']) for row in due):.2f}"
         assert (found[3]["Past due"], found[3]["Days past due"]) == ("55.50", "12")
         assert [row["Aging"] for row in found] == ["Not known", "60–89 days", "60–89 days", "1–29 days"]
-        shown = pages.words(pages.page(servicer, "/collections/"))
+        shown = pages.visible_text(pages.page(servicer, "/collections/"))
         assert "All 4 $955.50, plus 1 not known" in shown
         assert "60–89 days 2 $900.00" in shown
         assert fine.uuid[:8] not in shown
         log_contact(servicer, unknown)
-        printed = pages.words(pages.page(servicer, "/collections/print/"))
+        printed = pages.visible_text(pages.page(servicer, "/collections/print/"))
         assert "All: 4, $955.50, plus 1 not known" in printed
         assert f"Loan {unknown.uuid[:8]} Not known Not known" in printed
         assert f"Line {line.uuid[:8]} $55.50 12" in printed
@@ -168,7 +168,7 @@ class TestWorklist:
         assert (row["Account"], row["Past due"], row["Aging"]) == (loan.uuid, "", "60–89 days")
 
     def test_refresh_without_a_selection_asks_for_accounts(self, sandbox: Sandbox, servicer: Browser) -> None:
-        shown = pages.words(servicer.post("/collections/refresh/").content.decode())
+        shown = pages.visible_text(servicer.post("/collections/refresh/").content.decode())
         assert "Refresh accounts" in shown
         assert "accounts to refresh." in shown
 
@@ -179,9 +179,9 @@ class TestWorklist:
             sandbox, given.borrower(sandbox), past_due_balance=Decimal("55.50"), days_past_due=12
         )
         refresh(line)
-        assert "as of" not in pages.words(pages.page(servicer, "/collections/"))
+        assert "as of" not in pages.visible_text(pages.page(servicer, "/collections/"))
         advance(sandbox, 2)
-        shown = pages.words(pages.page(servicer, "/collections/"))
+        shown = pages.visible_text(pages.page(servicer, "/collections/"))
         assert f"$55.50 12 as of {wording.day(in_days(-2))}" in shown
 
     @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ class TestWorklist:
         paid, falls_due = late_loan(sandbox), late_loan(sandbox, opened=today - timedelta(days=25))
         assert not PastDueChange.objects.exists()
         advance(sandbox, 10)
-        page = pages.words(pages.page(servicer, "/collections/"))
+        page = pages.visible_text(pages.page(servicer, "/collections/"))
         assert "Newly past due" in page
         assert [row["Account"] for row in export_rows(servicer, "?change=new")] == [falls_due.uuid]
         body = sandbox.world.account(paid.uuid).body
@@ -218,7 +218,7 @@ class TestWorklist:
         )
         refresh(paid)
         assert [row["Account"] for row in export_rows(servicer, "?change=cured")] == [paid.uuid]
-        assert "Cured" in pages.words(pages.page(servicer, "/collections/?change=cured"))
+        assert "Cured" in pages.visible_text(pages.page(servicer, "/collections/?change=cured"))
         assert paid.uuid not in {row["Account"] for row in export_rows(servicer)}
         advance(sandbox, 8)
         assert export_rows(servicer, "?change=cured") == []
@@ -227,7 +227,7 @@ class TestWorklist:
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
         late_loan(sandbox)
-        shown = pages.words(pages.page(servicer, "/collections/?change=cured"))
+        shown = pages.visible_text(pages.page(servicer, "/collections/?change=cured"))
         assert "Nothing matches The filters hide 1 account." in shown
         assert "Nothing is past due" not in shown
 
@@ -263,7 +263,7 @@ class TestWorklist:
         assert [bool(shown[one.uuid]) for one in loans] == [True, True, False]
         assert [row["Account"] for row in export_rows(servicer, "?quiet=7")] == [loans[2].uuid]
         log_contact(servicer, loans[1], outcome="left_message")
-        page = pages.words(pages.page(servicer, "/collections/"))
+        page = pages.visible_text(pages.page(servicer, "/collections/"))
         assert page.count("Hardship") == page.count("Left message") == 1
 
     def test_a_changed_account_is_marked_once(self, sandbox: Sandbox, servicer: Browser) -> None:
@@ -271,7 +271,9 @@ class TestWorklist:
         pages.page(servicer, loan.get_absolute_url())
         sandbox.world.amend(loan.uuid, delinquent=False)
         refresh(loan)
-        assert pages.words(pages.page(servicer, "/collections/")).count("Changed since you looked") == 1
+        assert (
+            pages.visible_text(pages.page(servicer, "/collections/")).count("Changed since you looked") == 1
+        )
 
     def test_next_pending_and_last_paid_payments_are_shown(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox, autopay_enabled=False)
@@ -285,7 +287,7 @@ class TestWorklist:
         pending = (row["Pending payment"], row["Pending amount"])
         assert pending == (in_days(5).isoformat(), "50.00")
         assert (row["Last payment"], row["Last payment amount"]) == (in_days(-20).isoformat(), "20.00")
-        assert "Autopay off" in pages.words(pages.page(servicer, "/collections/"))
+        assert "Autopay off" in pages.visible_text(pages.page(servicer, "/collections/"))
 
     def test_next_account_query_uses_an_index(self, sandbox: Sandbox) -> None:
         found = WORKLIST.find(QueryDict("")).found
@@ -338,10 +340,10 @@ class TestOwners:
         for owner in (inactive.pk, viewer.pk, "x", 10**30):
             rejected = supervisor.post("/collections/assign/", {"uuid": [loan.uuid], "owner": owner})
             assert rejected.status_code == 422
-            assert "Choose a colleague who works here." in pages.words(rejected.content.decode())
+            assert "Choose a colleague who works here." in pages.visible_text(rejected.content.decode())
         rejected = supervisor.post("/collections/assign/", {"uuid": [], "owner": "nobody"})
         assert rejected.status_code == 422
-        shown = pages.words(rejected.content.decode())
+        shown = pages.visible_text(rejected.content.decode())
         assert ("Select accounts first." in shown, "Choose a colleague" in shown) == (True, False)
         assert not AccountOwner.objects.exists()
         typed = {"title": "Call", "due": in_days(1).isoformat(), "owner": inactive.pk}
@@ -363,7 +365,7 @@ class TestOwners:
             assert (answer.status_code, "collections:taken" in answer["HX-Trigger"]) == (204, True)
             assert AccountOwner.objects.count() == number
         answer = servicer.post("/collections/take/", {"back": "?kind=loan"}, follow=True)
-        assert "Select accounts first." in pages.words(answer.content.decode())
+        assert "Select accounts first." in pages.visible_text(answer.content.decode())
 
     def test_a_follow_up_is_assigned_to_a_colleague(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan, colleague = late_loan(sandbox), existing_user("colleague", role=Role.SERVICER)
@@ -417,7 +419,7 @@ class TestContacts:
         assert "/collections/contacts/borrower/" in pages.page(
             servicer, f"{owner.get_absolute_url()}?tab=notes"
         )
-        assert "Reached" in pages.words(pages.page(servicer, "/collections/"))
+        assert "Reached" in pages.visible_text(pages.page(servicer, "/collections/"))
         answer = servicer.post(f"{address}log/", {}, headers=htmx("contacts"))
         assert answer.status_code == 422
         assert answer.content.decode().strip().startswith('<section class="sd-card" id="contacts"')
@@ -455,7 +457,7 @@ class TestContacts:
     ) -> None:
         answer = log_contact(servicer, late_loan(sandbox), **typed)
         assert answer.status_code == 422
-        assert reason in pages.words(answer.content.decode())
+        assert reason in pages.visible_text(answer.content.decode())
         assert not Contact.objects.exists()
 
     def test_a_promise_above_the_amount_owed_needs_confirmation(
@@ -463,7 +465,7 @@ class TestContacts:
     ) -> None:
         loan = late_loan(sandbox)
         answer = log_contact(servicer, loan, amount="1200.01")
-        assert "More than the $1,200.00 owed. Log it anyway?" in pages.words(answer.content.decode())
+        assert "More than the $1,200.00 owed. Log it anyway?" in pages.visible_text(answer.content.decode())
         assert log_contact(servicer, loan, amount="1200.01", confirmed_amount="1200.01").status_code == 303
         assert Promise.objects.get().amount == Decimal("1200.01")
 
@@ -481,7 +483,7 @@ class TestContacts:
         Record.objects.filter(kind=Kind.BORROWER).delete()
         typed = {"next_action": "Call", "next_on": in_days(1).isoformat()}
         answer = log_contact(servicer, loan, **typed)
-        assert "Add the borrower first." in pages.words(answer.content.decode())
+        assert "Add the borrower first." in pages.visible_text(answer.content.decode())
         assert not Contact.objects.exists()
         assert log_contact(servicer, loan).status_code == 303
 
@@ -511,7 +513,7 @@ class TestContacts:
 
     def test_the_page_names_the_account_and_its_borrower(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
-        shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
+        shown = pages.visible_text(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         name = Record.objects.get(kind=Kind.BORROWER).label
         assert f"Loan {loan.uuid[:8]} Contacts Loan {loan.uuid[:8]} {name}" in shown
         assert loan.uuid not in shown
@@ -520,7 +522,7 @@ class TestContacts:
         loan, colleague = late_loan(sandbox), browser_of(Role.SUPERVISOR)
         assert log_contact(colleague, loan, amount="50", seen="0").status_code == 303
         answer = log_contact(servicer, loan, amount="50", seen="0")
-        shown = pages.words(answer.content.decode())
+        shown = pages.visible_text(answer.content.decode())
         assert "logged “Promised to pay”" in shown
         assert "Log this one too?" in shown
         assert log_contact(servicer, loan, amount="50").status_code == 303
@@ -537,21 +539,21 @@ class TestContacts:
             assert all(f'name="{one}" value="{value}"' in page for one, value in answers.items())
             answers[name] = re.findall(rf'type="checkbox" name="{name}" value="([^"]+)"', page)[0]
         answer = log_contact(servicer, loan, **answers | {"amount": "1200.02"})
-        assert "Log it anyway?" in pages.words(answer.content.decode())
+        assert "Log it anyway?" in pages.visible_text(answer.content.decode())
         assert log_contact(servicer, loan, amount="1200.01", **answers).status_code == 303
 
     def test_a_promise_needs_an_active_account(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         owner = Record.objects.get(kind=Kind.BORROWER)
         answer = log_contact(servicer, owner, amount="10")
-        assert "Choose the account." in pages.words(answer.content.decode())
+        assert "Choose the account." in pages.visible_text(answer.content.decode())
         assert log_contact(servicer, owner, amount="10", account=loan.uuid).status_code == 303
         assert Promise.objects.get().account_uuid == loan.uuid
         browser_of(Role.SUPERVISOR).post(
             f"/registry/loan/{loan.uuid}/archive/", {"act": "archive", "reason": "Sold"}
         )
         answer = log_contact(servicer, loan, amount="10")
-        shown = pages.words(answer.content.decode())
+        shown = pages.visible_text(answer.content.decode())
         assert ("This account is archived." in shown, "Take account" in shown) == (True, False)
 
     def test_a_viewer_can_read_but_not_change_contacts(self, sandbox: Sandbox, servicer: Browser) -> None:
@@ -594,7 +596,7 @@ class TestPromises:
         assert promise_state(loan) == "Awaiting update"
         refresh(loan)
         assert promise_state(loan) == "Broken"
-        shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
+        shown = pages.visible_text(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "paid $0.00 of $300.00" in shown
         assert "$300.00 returned" in shown
 
@@ -625,7 +627,7 @@ class TestPromises:
         assert promise_state(loan) == "Open"
         sandbox.world.amend(paid["uuid"], status="FAILED_AFTER_SUCCESS")
         refresh(loan)
-        shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
+        shown = pages.visible_text(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "An unknown amount returned" in shown
         assert "None" not in shown.partition("Contacts and promises")[2].partition("Log contact")[0]
 
@@ -636,7 +638,7 @@ class TestPromises:
         sandbox.fail_next("repayments.of_loan", status=503, times=9)
         assert not reading.read_live(ACTOR, reading.account_records(loan)[1])
         assert promise_state(loan) == "Awaiting update"
-        assert "Awaiting update" in pages.words(pages.page(servicer, "/collections/?promise=open"))
+        assert "Awaiting update" in pages.visible_text(pages.page(servicer, "/collections/?promise=open"))
 
     def test_a_promise_broken_during_an_outage_appears_after_recovery(
         self, sandbox: Sandbox, servicer: Browser
@@ -646,14 +648,14 @@ class TestPromises:
         sandbox.fail_next("repayments.of_loan", status=503, times=9)
         advance(sandbox, 14)
         assert not reading.read_live(ACTOR, reading.account_records(loan)[1])
-        assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
+        assert "Broken promises" not in pages.visible_text(pages.page(servicer, "/"))
         sandbox.heal()
         refresh(loan)
-        assert "Broken promises 1" in pages.words(pages.page(servicer, "/"))
+        assert "Broken promises 1" in pages.visible_text(pages.page(servicer, "/"))
         assert [row["Account"] for row in export_rows(servicer, "?promise=new")] == [loan.uuid]
         advance(sandbox, 5)
         refresh(loan)
-        assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
+        assert "Broken promises" not in pages.visible_text(pages.page(servicer, "/"))
         assert export_rows(servicer, "?promise=new") == []
         assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [loan.uuid]
 
@@ -671,7 +673,7 @@ class TestPromises:
         browser_of(Role.SUPERVISOR).post(
             f"/registry/loan/{archived.uuid}/archive/", {"act": "archive", "reason": "Sold"}
         )
-        assert "Promises due today 2" in pages.words(pages.page(servicer, "/"))
+        assert "Promises due today 2" in pages.visible_text(pages.page(servicer, "/"))
         for sort, expected in (("past_due", [late, current]), ("-past_due", [late, current])):
             found = export_rows(servicer, f"?promise=due&sort={sort}")
             assert [row["Account"] for row in found] == [one.uuid for one in expected]
@@ -685,7 +687,7 @@ class TestPromises:
         advance(sandbox, (business_day_after(in_days(1), 1) - business_date()).days + 1)
         refresh(broken)
         log_contact(servicer, due, amount="150", day=business_date().isoformat())
-        shown = pages.words(pages.page(servicer, "/"))
+        shown = pages.visible_text(pages.page(servicer, "/"))
         assert "$150.00" in shown
         assert "Promises due today 1" in shown
         assert "Broken promises 1" in shown
@@ -702,11 +704,11 @@ class TestPromises:
         assert promise_state(loan) == "Kept"
         # The filter lists only recent promises.
         assert [row["Account"] for row in export_rows(servicer, "?promise=kept")] == []
-        assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
+        assert "Broken promises" not in pages.visible_text(pages.page(servicer, "/"))
         sandbox.world.bounce_payment(paid["uuid"])
         refresh(loan)
         assert promise_state(loan) == "Broken"
-        assert "Broken promises 1" in pages.words(pages.page(servicer, "/"))
+        assert "Broken promises 1" in pages.visible_text(pages.page(servicer, "/"))
         assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [loan.uuid]
 
     def test_one_payment_keeps_only_the_first_of_two_promises(
@@ -729,9 +731,9 @@ class TestPromises:
         assert servicer.post(address, {"reason": ""}).status_code == 422
         for message in ("Promise withdrawn.", "This promise was already withdrawn."):
             answer = servicer.post(address, {"reason": "Logged on the wrong loan"}, follow=True)
-            assert message in pages.words(answer.content.decode())
+            assert message in pages.visible_text(answer.content.decode())
         assert Entry.objects.filter(action="collections.withdraw").count() == 1
-        shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
+        shown = pages.visible_text(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "Withdrawn by Servicer (servicer): Logged on the wrong loan" in shown
 
     def test_a_row_shows_the_newest_promise_that_was_not_withdrawn(
@@ -765,14 +767,14 @@ class TestReturns:
         next_day = in_days(10)
         sandbox.world.repayment(loan.uuid, amount="1827.70", status="SCHEDULED", effective_date=next_day)
         refresh(loan)
-        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
         assert "R01 Insufficient funds 2 $200.20" in shown
         assert "R02 Account closed 1 $100.10" in shown
         assert "No code 2 $200.20" in shown
         assert f"$1,827.70 is scheduled again on {next_day:%b} {next_day.day}, {next_day.year}" in shown
         assert "4 in 90 days" in shown
         assert "Not provided" in shown
-        only = pages.words(pages.page(servicer, "/collections/returns/?code=R02&days=30"))
+        only = pages.visible_text(pages.page(servicer, "/collections/returns/?code=R02&days=30"))
         assert only.count("$1,827.70 is scheduled") == 1
         file = servicer.get("/collections/returns/export.csv?code=R01")
         found = list(csv.DictReader(io.StringIO(file.getvalue().decode("utf-8-sig"))))
@@ -802,7 +804,7 @@ class TestReturns:
     ) -> None:
         values = {"kind": Kind.REPAYMENT, "status": "FAILED", "flagged": True, "key_date": in_days(0)}
         Record.objects.bulk_create(Record(uuid=f"many-{number}", **values) for number in range(MAX_DATED + 1))
-        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
         assert f"Only the newest {MAX_DATED} are counted." in shown
 
     def test_unknown_amounts_and_codes_are_shown(self, sandbox: Sandbox, servicer: Browser) -> None:
@@ -813,7 +815,7 @@ class TestReturns:
             )
             sandbox.world.amend(payment["uuid"], amount=None)
         refresh(loan)
-        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
         assert "R77 1 Not known" in shown
         assert "R77 Held by the bank" not in shown
         assert "R77 - Held by the bank" in shown
@@ -831,14 +833,14 @@ class TestReturns:
         for payment in payments[:2]:
             sandbox.world.bounce_payment(payment["uuid"], "R03 - No account")
         refresh(loan)
-        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
         today = in_days(0)
         assert f"By day Day Payments Amount {today:%b} {today.day}, {today.year} 2 $140.00" in shown
         assert "2 in 90 days" in shown
         assert shown.count("$70.00 is scheduled again") == 2
         failed = Record.objects.filter(kind=Kind.REPAYMENT, flagged=True)
         failed.update(updated_at=timezone.now() - timedelta(days=8))
-        assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
+        assert "No returned payments" in pages.visible_text(pages.page(servicer, "/collections/returns/"))
 
     def test_an_error_description_alone_is_not_a_return(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
@@ -847,7 +849,7 @@ class TestReturns:
                 loan.uuid, status=status, effective_date=in_days(0), error_description="R01 - Later resolved"
             )
         refresh(loan)
-        assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
+        assert "No returned payments" in pages.visible_text(pages.page(servicer, "/collections/returns/"))
         assert not Record.objects.filter(kind=Kind.REPAYMENT, flagged=True).exists()
         sandbox.world.repayment(
             loan.uuid, status="SUCCEEDED", payment_type="RETURNED", error_description="R01 - Not funded"
@@ -863,11 +865,11 @@ class TestReturns:
         sandbox.world.amend(failed["uuid"], effective_date=None)
         refresh(loan)
         today = in_days(0)
-        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
         assert f"By day Day Payments Amount {today:%b} {today.day}, {today.year} 1 $70.00" in shown
 
     def test_an_empty_page_says_no_returned_payments(self, sandbox: Sandbox, servicer: Browser) -> None:
-        assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
+        assert "No returned payments" in pages.visible_text(pages.page(servicer, "/collections/returns/"))
 
 
 def test_a_collectors_day(sandbox: Sandbox, servicer: Browser) -> None:
@@ -894,10 +896,10 @@ def test_a_collectors_day(sandbox: Sandbox, servicer: Browser) -> None:
     refresh(*loans)
     assert sandbox.world.store.require("repayment", paid).body["status"] == "SUCCEEDED"
     assert (promise_state(keeps), promise_state(breaks)) == ("Kept", "Broken")
-    assert "R01" in pages.words(pages.page(servicer, "/collections/returns/"))
+    assert "R01" in pages.visible_text(pages.page(servicer, "/collections/returns/"))
     supervisor, me = browser_of(Role.SUPERVISOR), User.objects.get(username="servicer")
     assigned = [one.uuid for one in loans[5:]]
     supervisor.post("/collections/assign/", {"uuid": assigned, "owner": me.pk})
     assert {row["Account"] for row in export_rows(servicer, f"?owner={me.pk}")} == set(assigned)
-    printed = pages.words(pages.page(servicer, f"/collections/print/?owner={me.pk}"))
+    printed = pages.visible_text(pages.page(servicer, f"/collections/print/?owner={me.pk}"))
     assert all(uuid[:8] in printed for uuid in assigned)

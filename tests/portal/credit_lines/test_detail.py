@@ -16,7 +16,7 @@ from servicing.figures import line_figures
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal import pages
-from tests.portal.pages import an_hour_later, forget, page, panel, plain
+from tests.portal.pages import age_record_views, allow_refresh, page, panel, plain
 
 TODAY = date(2026, 11, 20)
 
@@ -71,7 +71,7 @@ class TestBalances:
     ) -> None:
         line = given.line(portal_service, borrower)
         portal_service.world.amend(line.uuid, days_past_due=12, past_due_balance=Decimal("310.00"))
-        shown = pages.words(line_panel(viewer, line))
+        shown = pages.visible_text(line_panel(viewer, line))
         assert "Past due $310.00" in shown.partition("Payoff balance")[0]
         assert "Days past due 12" in shown
 
@@ -279,7 +279,7 @@ class TestPanels:
     ) -> None:
         line = given.line(portal_service, borrower, limit="12345.00")
         line_panel(viewer, line)
-        forget(line)
+        allow_refresh(line)
         portal_service.fail_next("credit_lines.statement", status=500, times=None)
         failed = line_panel(viewer, line)
         assert "Showing copy of" in failed
@@ -302,9 +302,9 @@ class TestPanels:
         line = given.line(portal_service, borrower, limit="20000.00")
         page(viewer, line.get_absolute_url())
         line_panel(viewer, line)
-        an_hour_later()
+        age_record_views()
         portal_service.world.draw(line.uuid, "500.00")
-        forget(line)
+        allow_refresh(line)
         page(viewer, line.get_absolute_url())
         assert "$500.00</ins>" in line_panel(viewer, line)
 

@@ -24,10 +24,10 @@ class TestList(PortfolioList):
     def test_past_due_sorts_missing_amounts_last_both_ways(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        less = self.known(portal_service, past_due=Decimal("12.50"), past_due_rank=Decimal("12.50"))
+        less = self.add_record(portal_service, past_due=Decimal("12.50"), past_due_rank=Decimal("12.50"))
         missing, more = (
-            self.known(portal_service),
-            self.known(portal_service, past_due=Decimal("310"), past_due_rank=Decimal("310")),
+            self.add_record(portal_service),
+            self.add_record(portal_service, past_due=Decimal("310"), past_due_rank=Decimal("310")),
         )
         assert self.order(self.fragment(viewer, "?sort=past_due"), more, less, missing) == [0, 1, 2]
         assert self.order(self.fragment(viewer, "?sort=-past_due"), less, more, missing) == [0, 1, 2]

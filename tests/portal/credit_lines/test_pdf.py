@@ -197,11 +197,11 @@ def test_an_unrecorded_download_leaves_no_file_open(
     viewer: Browser, portal_service: Sandbox, line: Record, table: str, when: str
 ) -> None:
     portal_service.fail_next("documents.fetch", size=2 * 1024 * 1024)
-    databases.fill_the_disk(table, when)
+    databases.reject_inserts(table, when)
     before = temporary_files()
     with pytest.raises(DatabaseError):
         get_document(viewer, line, "?download=1")
-    databases.free_the_disk(table)
+    databases.allow_inserts(table)
     assert temporary_files() == before
 
 

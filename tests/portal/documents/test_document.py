@@ -29,8 +29,8 @@ from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
 from tests.portal.applications.answers import known, offer
-from tests.portal.documents.test_pdf import end_worker
-from tests.portal.pages import words
+from tests.portal.documents.test_pdf import end_rendering_processes
+from tests.portal.pages import visible_text
 
 FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}, \d{4}")
 
@@ -51,7 +51,7 @@ def load_accounts(record: Record) -> Record:
     return record
 
 
-def every_address(portal_service: Sandbox) -> dict[str, str]:
+def document_addresses(portal_service: Sandbox) -> dict[str, str]:
     """Create a borrower with one of each account, and return its documents' addresses by title."""
     owner = given.borrower(portal_service)
     loan = given.loan(portal_service, owner, amount="24000.00", installments=36, paid=8)
@@ -77,7 +77,7 @@ def every_address(portal_service: Sandbox) -> dict[str, str]:
 def test_each_pdf_matches_its_preview_and_its_audit_entry(
     portal_service: Sandbox, viewer: Browser, settings: LazySettings
 ) -> None:
-    for title, address in every_address(portal_service).items():
+    for title, address in document_addresses(portal_service).items():
         page = viewer.get(f"{address}/?data=copies").content.decode()
         response = viewer.get(f"{address}.pdf?data=copies")
         pdf, text = PdfReader(io.BytesIO(response.content)), text_of(response.content)
@@ -103,7 +103,7 @@ def elements(node: Any) -> Iterator[Any]:
 
 
 def test_each_pdf_is_tagged_for_screen_readers(portal_service: Sandbox, viewer: Browser) -> None:
-    addresses = every_address(portal_service)
+    addresses = document_addresses(portal_service)
     addresses["Borrower summary"] = f"{addresses['Offer sheet'].partition('/applications')[0]}/summary"
     for title, address in addresses.items():
         pdf = PdfReader(io.BytesIO(viewer.get(f"{address}.pdf?data=copies").content))
@@ -126,7 +126,7 @@ def test_each_pdf_is_tagged_for_screen_readers(portal_service: Sandbox, viewer: 
 
 
 def test_a_schedule_has_yearly_subtotals_and_a_total(portal_service: Sandbox, viewer: Browser) -> None:
-    page = viewer.get(f"{every_address(portal_service)['Loan schedule']}/").content.decode()
+    page = viewer.get(f"{document_addresses(portal_service)['Loan schedule']}/").content.decode()
     years = re.findall(r"Subtotal (\d{4})", page)
     assert len(years) >= 3
     assert "Total, 36 installments" in page
@@ -135,7 +135,7 @@ def test_a_schedule_has_yearly_subtotals_and_a_total(portal_service: Sandbox, vi
 def test_an_offer_sheet_has_a_disclaimer_and_widens_for_four_offers(
     portal_service: Sandbox, viewer: Browser
 ) -> None:
-    address = every_address(portal_service)["Offer sheet"]
+    address = document_addresses(portal_service)["Offer sheet"]
     four_offers = PdfReader(io.BytesIO(viewer.get(f"{address}.pdf").content)).pages[0]
     two_offers = PdfReader(io.BytesIO(viewer.get(f"{address}.pdf?offer=A&offer=B&paper=a4").content)).pages[0]
     assert "Not a legal disclosure" in four_offers.extract_text()
@@ -158,7 +158,7 @@ def test_an_offer_sheet_shows_every_row_with_a_value(
 
 
 def test_a_statement_uses_the_filters_of_the_list(portal_service: Sandbox, viewer: Browser) -> None:
-    address = every_address(portal_service)["Statement of account"]
+    address = document_addresses(portal_service)["Statement of account"]
     page = viewer.get(f"{address}/?error=yes").content.decode()
     assert "$310.00" in page
     assert "$765.43" not in page
@@ -181,13 +181,13 @@ def test_a_statement_adds_up_amounts_sent_as_text(portal_service: Sandbox, viewe
         )
     load_accounts(loan)
     address = f"/borrowers/{loan.borrower_uuid}/statement-of-account/"
-    assert "Total, 2 succeeded $90.00 — — $200.00" in words(viewer.get(address).content.decode())
+    assert "Total, 2 succeeded $90.00 — — $200.00" in visible_text(viewer.get(address).content.decode())
 
 
 def test_a_second_print_has_a_new_code_but_the_same_content_hash(
     portal_service: Sandbox, viewer: Browser
 ) -> None:
-    address = every_address(portal_service)["Loan schedule"]
+    address = document_addresses(portal_service)["Loan schedule"]
     first, second = (viewer.get(f"{address}.pdf")["X-Document-Code"] for _ in range(2))
     hashes = [Printed.objects.get(code=code).entry.detail for code in (first, second)]
     assert first != second
@@ -217,6 +217,6 @@ def test_the_bytes_of_a_pdf_differ_only_with_its_stamp(portal_service: Sandbox, 
     stamp = Stamp(timezone.now(), "Ana", "LS-20261121-ABCDEF")
     first = render(paper.html(stamp))
     time.sleep(1.1)  # Embedded fonts have a timestamp in seconds.
-    end_worker()
+    end_rendering_processes()
     assert render(paper.html(stamp)) == first
     assert render(paper.html(replace(stamp, by="Ben"))) != first

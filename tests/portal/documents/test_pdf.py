@@ -20,7 +20,7 @@ from portal.documents.pdf import NotRendered, render
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.jobs.test_worker import until
+from tests.portal.jobs.test_worker import wait_until
 
 PAGE = '<!doctype html><html lang="en"><title>A page</title><body class="paper">{}</body></html>'
 LONG_PAGE = PAGE.format("<table>" + "<tr><td>x<td>y" * 1_000 + "</table>")
@@ -43,7 +43,7 @@ LINKS: list[Callable[[str], str]] = [
 ]
 
 
-def end_worker() -> bool:
+def end_rendering_processes() -> bool:
     """End the rendering processes with SIGTERM, so coverage counts their code; return whether any ran."""
     workers = multiprocessing.active_children()
     for worker in workers:
@@ -116,7 +116,7 @@ def test_a_hanging_process_is_killed() -> None:
 
 
 def test_a_killed_process_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    end_worker()
+    end_rendering_processes()
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     with pytest.raises(NotRendered, match="too long"):
@@ -130,7 +130,7 @@ def test_a_killed_server_leaves_no_files(tmp_path: Path) -> None:
         [sys.executable, "-c", KILLED_SERVER], env=environment, cwd=BASE_DIR, capture_output=True
     )
     assert b"documents-" in result.stdout
-    until(lambda: list(tmp_path.iterdir()) == [])
+    wait_until(lambda: list(tmp_path.iterdir()) == [])
 
 
 def test_an_exception_in_a_page_listener_stops_rendering() -> None:
@@ -144,7 +144,7 @@ def test_an_exception_in_a_page_listener_stops_rendering() -> None:
 
 def test_a_dead_idle_process_is_replaced() -> None:
     render(PAGE.format("before"))
-    assert end_worker()
+    assert end_rendering_processes()
     assert render(PAGE.format("after")).startswith(b"%PDF-")
 
 
@@ -165,11 +165,11 @@ def test_missing_libraries_show_the_packages_to_install(
     engine.mkdir()
     (engine / "__init__.py").write_text("raise OSError('cannot load library libpango-1.0-0')")
     monkeypatch.syspath_prepend(tmp_path)
-    end_worker()
+    end_rendering_processes()
     page = viewer.get(
         f"/borrowers/{given.borrower(portal_service).uuid}/summary.pdf?data=copies"
     ).content.decode()
-    end_worker()
+    end_rendering_processes()
     packages = (BASE_DIR / "docker" / "system-packages.txt").read_text().split()
     assert f"apt-get install {' '.join(packages)}" in page
     assert "print this page from the browser" in page
@@ -181,7 +181,7 @@ def test_a_failed_pdf_returns_503_without_an_audit_entry(portal_service: Sandbox
 
     def keep_ending_workers() -> None:
         while not stopped.wait(0.005):
-            end_worker()
+            end_rendering_processes()
 
     killer = threading.Thread(target=keep_ending_workers)
     killer.start()

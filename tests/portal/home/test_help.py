@@ -21,7 +21,7 @@ from servicing.version import __version__
 from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.applications.answers import known, offer
-from tests.portal.pages import page, panel, words
+from tests.portal.pages import page, panel, visible_text
 
 NEW = 'Help <span class="sd-badge sd-accent">New</span>'
 
@@ -46,7 +46,7 @@ def screen_text(sandbox: Sandbox) -> str:
     areas = [reverse(area.url_name) for group in AREAS.values() for area in group]
     addresses = [*areas, *tabs, line.get_absolute_url(), own, reverse("audit:write", args=[unknown_write.pk])]
     mains = [page(supervisor, address).partition("<main")[2] for address in addresses]
-    return words(" ".join([*panels, *mains])).casefold()
+    return visible_text(" ".join([*panels, *mains])).casefold()
 
 
 def test_every_help_term_appears_on_a_screen(portal_service: Sandbox, viewer: Browser) -> None:
@@ -66,7 +66,7 @@ def test_every_area_has_a_help_page(portal_service: Sandbox, viewer: Browser) ->
         assert f'href="/help/{address}/"' in index
         shown = page(viewer, f"/help/{address}/")
         assert f"<h1>{title}</h1>" in shown
-        assert len(words(shown.partition("sd-prose")[2].partition("</section>")[0])) > 100
+        assert len(visible_text(shown.partition("sd-prose")[2].partition("</section>")[0])) > 100
         pictures = re.findall(r'<img class="sd-card sd-picture" src="/static/([^"]+)" alt="([^"]+)"', shown)
         assert pictures == [(f"help/{address}.webp", alt) for alt in [PICTURES.get(address)] if alt]
     assert viewer.get("/help/unheard-of/").status_code == 404

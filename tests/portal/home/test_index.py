@@ -150,7 +150,7 @@ class TestAttention:
     def test_title_and_groups_show_past_due_totals(self, portal_service: Sandbox, servicer: Browser) -> None:
         for kind, amount in ((Kind.LINE, "310.25"), (Kind.LOAN, "1000.10"), (Kind.LOAN, None)):
             flagged_account(portal_service, kind, amount, "Past Due LLC")
-        shown = pages.words(servicer.get("/").content.decode())
+        shown = pages.visible_text(servicer.get("/").content.decode())
         assert "3 items need attention · $1,310.35 past due on 3 accounts (1 not known)" in shown
         assert "Past due 3 $1,310.35, plus 1 not known" in shown
         assert [item.split()[0] for item in attention_items(servicer)] == ["An", "$1,000.10", "$310.25"]
@@ -158,7 +158,7 @@ class TestAttention:
         servicer.post(
             f"/attention/snooze/?item=loan:{loan.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
         )
-        assert "$310.25 past due on 2 accounts (1 not known)" in pages.words(
+        assert "$310.25 past due on 2 accounts (1 not known)" in pages.visible_text(
             servicer.get("/").content.decode()
         )
 

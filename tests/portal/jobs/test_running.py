@@ -124,10 +124,10 @@ def test_a_job_that_could_not_be_sent_stays_due() -> None:
     start_scripted(lambda progress: None)
     DBTaskResult.objects.all().delete()
     with time_machine.travel(timezone.now() + RESEND_AFTER + timedelta(seconds=1), tick=False):
-        databases.fill_the_disk(DBTaskResult._meta.db_table)
+        databases.reject_inserts(DBTaskResult._meta.db_table)
         with pytest.raises(DatabaseError, match="disk is full"):
             queue.send_due_jobs()
-        databases.free_the_disk(DBTaskResult._meta.db_table)
+        databases.allow_inserts(DBTaskResult._meta.db_table)
         queue.send_due_jobs()
     assert DBTaskResult.objects.count() == 1
 

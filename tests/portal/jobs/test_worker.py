@@ -61,7 +61,7 @@ def worker(
         process.wait(10)
 
 
-def until(holds: Callable[[], object]) -> None:
+def wait_until(holds: Callable[[], object]) -> None:
     for _ in range(1200):
         if holds():
             return
@@ -84,11 +84,11 @@ def reload_job(job: Job) -> Job:
 
 def test_another_worker_finishes_a_killed_workers_job(portal_service: Sandbox, job: Job) -> None:
     with worker(portal_service) as first:
-        until(lambda: reload_job(job).done > 1)
+        wait_until(lambda: reload_job(job).done > 1)
         first.kill()
     assert reload_job(job).state == "running"
     with worker(portal_service):
-        until(lambda: not reload_job(job).is_open)
+        wait_until(lambda: not reload_job(job).is_open)
     finished = reload_job(job)
     assert (finished.state, finished.done, finished.total) == ("done", ACCOUNTS, ACCOUNTS)
     assert (
@@ -99,7 +99,7 @@ def test_another_worker_finishes_a_killed_workers_job(portal_service: Sandbox, j
 
 def test_a_stopping_worker_returns_its_job(portal_service: Sandbox, job: Job) -> None:
     with worker(portal_service) as process:
-        until(lambda: reload_job(job).done > 1)
+        wait_until(lambda: reload_job(job).done > 1)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     returned = reload_job(job)
@@ -119,7 +119,7 @@ def test_a_stopping_worker_returns_its_job(portal_service: Sandbox, job: Job) ->
 def test_a_stuck_step_is_interrupted_after_the_grace_period(portal_service: Sandbox, job: Job) -> None:
     portal_service.fail_next("loans.get", delay=20)
     with worker(portal_service) as process:
-        until(lambda: portal_service.calls)
+        wait_until(lambda: portal_service.calls)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     assert (reload_job(job).state, reload_job(job).attempts) == ("waiting", 0)
@@ -130,11 +130,11 @@ def test_a_worker_survives_an_operational_error(portal_service: Sandbox, job: Jo
     table = DBTaskResult._meta.db_table
     databases.run(f"ALTER TABLE {table} RENAME TO away")
     with worker(portal_service) as process:
-        until(Worker.objects.exists)
+        wait_until(Worker.objects.exists)
         time.sleep(1)
         assert process.poll() is None
         databases.run(f"ALTER TABLE away RENAME TO {table}")
-        until(lambda: reload_job(job).state == "done")
+        wait_until(lambda: reload_job(job).state == "done")
 
 
 def test_a_worker_survives_and_logs_database_errors(
@@ -144,20 +144,20 @@ def test_a_worker_survives_and_logs_database_errors(
     databases.run(*(f"ALTER TABLE {table} RENAME TO away_{table}" for table in tables))
     log = tmp_path / "log"
     with log.open("wb") as stderr, worker(portal_service, stderr, LOG_FORMAT="json") as process:
-        until(lambda: log.read_text().count("\n") > 2)
+        wait_until(lambda: log.read_text().count("\n") > 2)
         assert process.poll() is None
         databases.run(*(f"ALTER TABLE away_{table} RENAME TO {table}" for table in tables))
-        until(lambda: reload_job(job).state == "done")
+        wait_until(lambda: reload_job(job).state == "done")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {"OperationalError", "ProgrammingError"} & {line.get("error") for line in lines}
 
 
 def test_two_workers_start_each_due_job_once(portal_service: Sandbox) -> None:
     with worker(portal_service, REFRESH_MINUTES="1440"), worker(portal_service, REFRESH_MINUTES="1440"):
-        until(lambda: Worker.objects.count() == 2)
+        wait_until(lambda: Worker.objects.count() == 2)
         first_beats = {one.pk: one.beat_at for one in Worker.objects.all()}
-        until(lambda: all(one.beat_at > first_beats[one.pk] for one in Worker.objects.all()))
-        until(lambda: Job.objects.filter(name=refresh_portfolio.name, state="done").exists())
+        wait_until(lambda: all(one.beat_at > first_beats[one.pk] for one in Worker.objects.all()))
+        wait_until(lambda: Job.objects.filter(name=refresh_portfolio.name, state="done").exists())
     names = list(Job.objects.values_list("name", flat=True))
     assert len(names) == len(set(names))
 
@@ -167,6 +167,6 @@ def test_a_lost_job_resumes_on_another_task_backend(portal_service: Sandbox, job
     Job.objects.filter(pk=job.pk).update(state="running", worker="gone", attempts=1, lease_until=long_ago)
     DBTaskResult.objects.all().delete()
     with worker(portal_service, TASK_BACKEND="django_tasks.backends.immediate.ImmediateBackend"):
-        until(lambda: not reload_job(job).is_open)
+        wait_until(lambda: not reload_job(job).is_open)
     assert (reload_job(job).state, reload_job(job).done, reload_job(job).attempts) == ("done", ACCOUNTS, 2)
     assert not DBTaskResult.objects.exists()

@@ -19,7 +19,7 @@ from servicing.sandbox import Sandbox
 from servicing.schedules import schedule_of
 from tests import given
 from tests.portal import pages
-from tests.portal.pages import an_hour_later, forget, page, panel, plain
+from tests.portal.pages import age_record_views, allow_refresh, page, panel, plain
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ class TestFigures:
         read(viewer, loan)
         assert borrowers_on_file(loan) == {borrower.uuid}
 
-        forget(loan)
+        allow_refresh(loan)
         portal_service.world.amend(loan.uuid, user_uuid=other.uuid)
         read(viewer, loan)
         panel(viewer, address, "loan-repayments")
@@ -140,8 +140,8 @@ class TestSchedule:
         loan = given.loan(portal_service, borrower, installments=360, paid=40)
         shown = read(viewer, loan)
         assert 'data-announce="12 of 360 installments shown"' in shown
-        assert "Show 37 earlier installments" in pages.words(shown)
-        assert "Show 311 later installments" in pages.words(shown)
+        assert "Show 37 earlier installments" in pages.visible_text(shown)
+        assert "Show 311 later installments" in pages.visible_text(shown)
         assert 'id="next-installment"' in shown
 
     def test_show_all_lists_every_installment(
@@ -203,7 +203,7 @@ class TestSchedule:
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         shown = read(viewer, given.loan(portal_service, borrower, installments=12))
-        assert "12 installments · Same in every row: Fees $0.00" in pages.words(shown)
+        assert "12 installments · Same in every row: Fees $0.00" in pages.visible_text(shown)
         assert "Fees</th>" not in shown
         assert "Total</th>" in shown
 
@@ -289,7 +289,7 @@ class TestPanels:
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12345.00")
         read(viewer, loan)
-        forget(loan)
+        allow_refresh(loan)
         portal_service.fail_next("loans.get", status=500, message="Out of order", times=None)
         failed = read(viewer, loan)
         assert "Showing copy of" in failed
@@ -349,9 +349,9 @@ class TestViews:
         loan = given.loan(portal_service, borrower, amount="12000.00")
         page(viewer, loan.get_absolute_url())
         read(viewer, loan)
-        an_hour_later()
+        age_record_views()
         portal_service.world.amend(loan.uuid, amount=Decimal("11000.00"), delinquent=True)
-        forget(loan)
+        allow_refresh(loan)
         page(viewer, loan.get_absolute_url())
         shown = read(viewer, loan)
         for words in ("$12,000.00</del>", "$11,000.00</ins>", "Delinquent</dt>"):
@@ -363,7 +363,7 @@ class TestViews:
         loan = given.loan(portal_service, borrower)
         page(viewer, loan.get_absolute_url())
         read(viewer, loan)
-        an_hour_later()
+        age_record_views()
         portal_service.world.amend(loan.uuid, status="CHARGED_OFF")
         assert "CHARGED_OFF" in read(servicer, loan, "?refresh=1")
         page(servicer, loan.get_absolute_url())

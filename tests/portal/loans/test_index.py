@@ -40,7 +40,7 @@ class TestList(PortfolioList):
             portal_service, given.borrower(portal_service), amount="1200.00", interest_rate="0", opened=opened
         )
         reading.read_live(Actor(name="Maya Chen"), loan)
-        found = pages.words(self.fragment(viewer))
+        found = pages.visible_text(self.fragment(viewer))
         for text in ("$1,200.00", "$300.00", "Active"):
             assert text in found
 
@@ -64,8 +64,8 @@ class TestList(PortfolioList):
 
     def test_status_filter_narrows_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:
         active, charged_off = (
-            self.known(portal_service, status="ACTIVE"),
-            self.known(portal_service, status="CHARGED_OFF"),
+            self.add_record(portal_service, status="ACTIVE"),
+            self.add_record(portal_service, status="CHARGED_OFF"),
         )
         found = self.fragment(viewer, "?status=CHARGED_OFF")
         assert charged_off.get_absolute_url() in found

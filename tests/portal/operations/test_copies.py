@@ -30,7 +30,7 @@ from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given, released
 from tests.conftest import browser_of
-from tests.portal.jobs.test_worker import until, worker
+from tests.portal.jobs.test_worker import wait_until, worker
 
 RELEASED = Path(released.__file__).parent
 RELEASES = sorted(file.name.removesuffix(".dump") for file in RELEASED.glob("*.dump"))
@@ -201,7 +201,7 @@ def test_checking_a_backup_changes_nothing(copy: Path, portal_service: Sandbox) 
     assert output.endswith("The backup can be restored. Nothing was changed.\n")
     assert (Entry.objects.count(), set(copy.parent.iterdir())) == (before, folder)
     with connection.cursor() as cursor:
-        until(
+        wait_until(
             lambda: list_databases(cursor) <= databases_before
         )  # Another test may be checking a backup too.
 
@@ -230,7 +230,7 @@ def list_databases(cursor: CursorWrapper) -> set[str]:
 def test_a_database_in_use_is_not_replaced(copy: Path, portal_service: Sandbox) -> None:
     append(Actor.system("test"), "lookup.archive")
     with worker(portal_service):
-        until(Worker.objects.exists)
+        wait_until(Worker.objects.exists)
         connections.close_all()
         with pytest.raises(CommandError, match="Web or worker processes use the database"):
             run("restore", copy, replace=True)

@@ -35,7 +35,7 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def answers(port: int) -> bool:
+def is_listening(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -79,7 +79,7 @@ def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> It
         demo.communicate(timeout=60)
 
 
-def until(holds: Callable[[], object], explain: Callable[[], object] = str) -> None:
+def wait_until(holds: Callable[[], object], explain: Callable[[], object] = str) -> None:
     for _ in range(1200):
         if holds():
             return
@@ -138,7 +138,9 @@ def check_work(environment: dict[str, str]) -> None:
         wanted = ("Ask for the bank statement", "Agree on a payment plan", "Harbor Light Bakery LLC")
         assert [words for words in wanted if words not in home] == []
         # On a busy machine a read may fail; the next one succeeds.
-        until(lambda: "failing since" not in browser.get(f"{base}/").text, lambda: failed_calls(environment))
+        wait_until(
+            lambda: "failing since" not in browser.get(f"{base}/").text, lambda: failed_calls(environment)
+        )
         assert "Outcome unknown:" in home
         # A past due account pays tomorrow, so a promise for tomorrow can be kept.
         tomorrow = datetime.now(ZoneInfo("America/Los_Angeles")).date() + timedelta(days=1)
@@ -166,7 +168,7 @@ def read_start_error(**environment: str) -> str:
 
 
 def is_stopped(environment: dict[str, str]) -> bool:
-    return not any(answers(int(environment[name])) for name in ("PORT", "SANDBOX_PORT"))
+    return not any(is_listening(int(environment[name])) for name in ("PORT", "SANDBOX_PORT"))
 
 
 def children(process: "subprocess.Popen[Any]") -> list[int]:
@@ -186,7 +188,7 @@ def test_the_demo_keeps_its_data_after_a_stop_or_crash(used_environment: dict[st
     with running(used_environment) as demo:
         assert count_borrowers(used_environment) >= 60
         demo.kill()
-        until(lambda: is_stopped(used_environment))
+        wait_until(lambda: is_stopped(used_environment))
 
     with running(used_environment) as demo:
         os.kill(children(demo)[0], signal.SIGKILL)
@@ -206,7 +208,7 @@ def test_stopping_make_stops_the_servers(used_environment: dict[str, str], tmp_p
         with running(used_environment, ["make", "--file", str(makefile), "run"]) as make:
             assert count_borrowers(used_environment) >= 60
             make.send_signal(number)
-            until(lambda: is_stopped(used_environment))
+            wait_until(lambda: is_stopped(used_environment))
             assert (
                 f"--db {used_environment['DATA_DIR']}"
                 not in subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout

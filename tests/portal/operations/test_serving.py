@@ -24,8 +24,8 @@ from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import CLIENT_ID, SECRET, htmx
-from tests.portal.jobs.test_worker import database_url, until
-from tests.portal.operations.test_demo import answers, children, free_port
+from tests.portal.jobs.test_worker import database_url, wait_until
+from tests.portal.operations.test_demo import children, free_port, is_listening
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,7 +57,7 @@ def serving(
         stderr=stderr,
     )
     try:
-        until(lambda: answers(port))
+        wait_until(lambda: is_listening(port))
         yield process
     finally:
         process.terminate()
@@ -76,10 +76,10 @@ def test_a_running_request_finishes_before_the_server_stops(viewer: Browser, por
     cookies = {"sessionid": viewer.cookies["sessionid"].value}
     with serving(portal_service, port) as server, ThreadPoolExecutor() as pool:
         base = f"http://127.0.0.1:{port}"
-        until(lambda: requests.get(f"{base}/readyz", timeout=60).ok)
+        wait_until(lambda: requests.get(f"{base}/readyz", timeout=60).ok)
         portal_service.fail_next("messages.list", delay=2)
         slow = pool.submit(requests.get, f"{base}/messages/", cookies=cookies, timeout=60)
-        until(lambda: portal_service.calls)
+        wait_until(lambda: portal_service.calls)
         server.send_signal(signal.SIGTERM)
         assert slow.result().status_code == 200
         assert server.wait(40) == 0
@@ -123,12 +123,12 @@ def test_pages_and_health_checks_do_not_wait_for_panels(
         return requests.get(base + path, cookies=cookies, timeout=30, **options)
 
     with serving(portal_service, port, WEB_CONCURRENCY="1"), ThreadPoolExecutor(60) as pool:
-        until(lambda: get("/loans/").ok)
+        wait_until(lambda: get("/loans/").ok)
         portal_service.fail_next("*", times=None, delay=8)
         panels = [
             pool.submit(get, f"/messages/?page={number}", headers=htmx("messages")) for number in range(40)
         ]
-        until(lambda: len(portal_service.calls) >= 16)
+        wait_until(lambda: len(portal_service.calls) >= 16)
         for path in ("/healthz", "/readyz", "/loans/"):
             assert get(path).ok
         assert not any(panel.done() for panel in panels)
@@ -150,9 +150,9 @@ def test_replacing_a_process_drops_no_request(portal_service: Sandbox) -> None:
         ThreadPoolExecutor(4) as pool,
     ):
         first = children(server)
-        until(lambda: requests.get(f"http://127.0.0.1:{port}/healthz", timeout=30).ok)
+        wait_until(lambda: requests.get(f"http://127.0.0.1:{port}/healthz", timeout=30).ok)
         assert set().union(*pool.map(statuses, range(4))) == {200}
-        until(lambda: len(children(server)) == 1 and children(server) != first)
+        wait_until(lambda: len(children(server)) == 1 and children(server) != first)
 
 
 def test_the_servers_own_log_is_json(portal_service: Sandbox, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.databases import database_url
 from tests.portal.borrowers.wizard import EIN, SIGNED, Wizard
-from tests.portal.jobs.test_worker import until, worker
+from tests.portal.jobs.test_worker import wait_until, worker
 from tests.portal.operations.test_demo import free_port
 from tests.portal.operations.test_serving import serving
 
@@ -172,7 +172,7 @@ def test_a_job_and_its_calls_are_traced(portal_service: Sandbox, collector: Coll
     portal_service.fail_next("loans.get", status=401)
     job = start_job(refresh_portfolio)
     with worker(portal_service, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url) as process:
-        until(lambda: not Job.objects.get(pk=job.pk).is_open)
+        wait_until(lambda: not Job.objects.get(pk=job.pk).is_open)
         process.send_signal(signal.SIGTERM)
         process.wait(20)
     work = collector.find_span("lookup.refresh_portfolio")
@@ -201,7 +201,7 @@ def test_only_the_type_of_an_exception_is_traced(
         {"before": "1", "ssn": "912-45-6789"},
         headers={"traceparent": f"00-{TRACE}-{PARENT}-01"},
     )
-    until(lambda: collector.spans)
+    wait_until(lambda: collector.spans)
     (span,) = collector.spans
     assert (attributes(span)["error.type"], span.status.code) == ("LookupError", Status.STATUS_CODE_ERROR)
     assert b"912-45" not in collector.bodies[0]
@@ -222,7 +222,7 @@ def test_a_silent_collector_blocks_no_page_and_is_logged_once(
         with serving(portal_service, port, log, **environment) as server:
             visitor = Visitor(port, viewer)
             assert visitor.get("/borrowers/").ok
-            until(lambda: b"lost" in (tmp_path / "log").read_bytes())
+            wait_until(lambda: b"lost" in (tmp_path / "log").read_bytes())
             assert visitor.get("/borrowers/").ok
             server.send_signal(signal.SIGTERM)
             assert server.wait(15) == 0

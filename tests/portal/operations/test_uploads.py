@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client as Browser
 
 from servicing.sandbox import Sandbox
-from tests.portal.jobs.test_worker import until
+from tests.portal.jobs.test_worker import wait_until
 from tests.portal.operations.test_demo import free_port
 from tests.portal.operations.test_serving import serving
 
@@ -36,7 +36,7 @@ def send_body(port: int, path: str, cookie: str, size: int) -> tuple[int, str, i
 def test_a_200_mb_body_is_rejected_before_it_is_read(viewer: Browser, portal_service: Sandbox) -> None:
     port, session = free_port(), viewer.cookies["sessionid"].value
     with serving(portal_service, port):
-        until(lambda: requests.get(f"http://127.0.0.1:{port}/readyz", timeout=60).ok)
+        wait_until(lambda: requests.get(f"http://127.0.0.1:{port}/readyz", timeout=60).ok)
         for path, cookie in (("/verify/", session), ("/registry/import/", session), ("/sign-in/", "")):
             status, page, sent_bytes = send_body(port, path, cookie, 200 * MEGABYTE)
             assert status == 413

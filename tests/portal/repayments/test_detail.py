@@ -10,7 +10,7 @@ from portal.audit.models import Entry
 from portal.registry.models import Kind, Record, Snapshot
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.pages import forget, page, panel, words
+from tests.portal.pages import allow_refresh, page, panel, visible_text
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_missing_fields_are_listed_in_one_line(
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7", ach_batch_id=None)
     shown = read_detail(viewer, loan, payment["uuid"])
-    details = words(shown.partition("life-title")[0])
+    details = visible_text(shown.partition("life-title")[0])
     assert "Not provided Principal, interest, fees, suspense, ending balance" in details
     assert "ACH batch" in details
     assert "ACH ID ach-7" in details
@@ -78,7 +78,7 @@ def test_the_history_is_in_order_and_marks_unknown_times(
     read_detail(viewer, loan, payment["uuid"])
     for status in ("SUCCEEDED", "FAILED_AFTER_SUCCESS"):
         portal_service.world.amend(payment["uuid"], status=status)
-        forget(loan)
+        allow_refresh(loan)
         shown = read_detail(viewer, loan, payment["uuid"])
     steps = ["Effective", "First seen as scheduled", "seen as succeeded", "seen as returned after"]
     history = shown.partition("Payment history")[2]

@@ -24,15 +24,15 @@ class TestList(AccountList):
     kind = Kind.REPAYMENT
 
     def test_a_row_shows_amount_and_status(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service, amount=Decimal("310"), status="FAILED_AFTER_SUCCESS")
+        self.add_record(portal_service, amount=Decimal("310"), status="FAILED_AFTER_SUCCESS")
         found = self.fragment(viewer)
         assert "$310.00" in found
         assert "Returned after posting" in found
 
     def test_amounts_sort_both_ways(self, viewer: Browser, portal_service: Sandbox) -> None:
         less, more = (
-            self.known(portal_service, amount=Decimal("12.50")),
-            self.known(portal_service, amount=Decimal("310")),
+            self.add_record(portal_service, amount=Decimal("12.50")),
+            self.add_record(portal_service, amount=Decimal("310")),
         )
         one_way = self.order(self.fragment(viewer, "?sort=amount"), less, more)
         assert self.order(self.fragment(viewer, "?sort=-amount"), less, more) == one_way[::-1]
@@ -51,8 +51,8 @@ class TestList(AccountList):
     def test_filters_narrow_the_list(
         self, viewer: Browser, portal_service: Sandbox, query: str, columns: dict[str, object]
     ) -> None:
-        wanted = self.known(portal_service, **columns)
-        other = self.known(
+        wanted = self.add_record(portal_service, **columns)
+        other = self.add_record(
             portal_service, category="LOAN", status="SUCCEEDED", amount=Decimal(9), key_date="2026-01-01"
         )
         found = self.fragment(viewer, query)
@@ -79,7 +79,7 @@ class TestList(AccountList):
     def test_an_invalid_filter_is_ignored_with_a_notice(
         self, viewer: Browser, portal_service: Sandbox, query: str, words: str
     ) -> None:
-        known = self.known(portal_service, key_date="2026-03-08", amount=Decimal(310))
+        known = self.add_record(portal_service, key_date="2026-03-08", amount=Decimal(310))
         found = self.fragment(viewer, query)
         assert "was ignored" in found
         assert words in found
@@ -87,8 +87,8 @@ class TestList(AccountList):
 
     def test_totals_of_months_and_tabs_are_exact(self, viewer: Browser, portal_service: Sandbox) -> None:
         for amount in ("0.1", "0.2", "90071992547409.91"):
-            self.known(portal_service, amount=Decimal(amount), status="SUCCEEDED", key_date="2026-03-08")
-        self.known(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
+            self.add_record(portal_service, amount=Decimal(amount), status="SUCCEEDED", key_date="2026-03-08")
+        self.add_record(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
         found = self.fragment(viewer)
         assert "4 repayments, $90,071,992,547,410.21 succeeded" in found
         assert self.tabs(found) == {
@@ -101,23 +101,25 @@ class TestList(AccountList):
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         for day in ("9999-12-01", "9999-12-31"):
-            self.known(portal_service, amount=Decimal(5), status="SUCCEEDED", key_date=day)
+            self.add_record(portal_service, amount=Decimal(5), status="SUCCEEDED", key_date=day)
         assert "2 repayments, $10.00 succeeded" in self.fragment(viewer)
 
     def test_large_totals_are_exact_and_absurd_amounts_have_none(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         for _ in range(12):
-            self.known(portal_service, amount=Decimal(9 * 10**13), status="SUCCEEDED", key_date="2026-03-08")
+            self.add_record(
+                portal_service, amount=Decimal(9 * 10**13), status="SUCCEEDED", key_date="2026-03-08"
+            )
         assert "12 repayments, $1,080,000,000,000,000.00 succeeded" in self.fragment(viewer)
-        self.known(portal_service, amount=Decimal(10**15), status="SUCCEEDED", key_date="2026-03-08")
+        self.add_record(portal_service, amount=Decimal(10**15), status="SUCCEEDED", key_date="2026-03-08")
         found = self.fragment(viewer)
         assert "1,080,000,000,000,000" not in found
         assert self.tabs(found)["Succeeded"] == ("13", "")
 
     def test_long_lists_show_a_count_without_totals(self, viewer: Browser) -> None:
         paid = {"kind": Kind.REPAYMENT, "status": "SUCCEEDED", "amount": 5, "key_date": "2026-03-08"}
-        given.many(MAX_COUNTED + 1, **paid)
+        given.create_records(MAX_COUNTED + 1, **paid)
         Record.objects.filter(uuid="repayment-7").update(status="FAILED")
         found = self.fragment(viewer)
         assert self.tabs(found) == {"All": ("10,001", ""), "Failed": ("", ""), "Succeeded": ("", "")}
@@ -127,8 +129,8 @@ class TestList(AccountList):
         assert "1 to 1 of 1<" in self.fragment(viewer, "?status=FAILED")
 
     def test_tab_totals_ignore_the_status_filter(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service, amount=Decimal("1.10"), status="SUCCEEDED", key_date="2026-03-08")
-        self.known(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
+        self.add_record(portal_service, amount=Decimal("1.10"), status="SUCCEEDED", key_date="2026-03-08")
+        self.add_record(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
         found = self.fragment(viewer, "?status=SUCCEEDED")
         assert "$5.00" not in found.partition("<table")[2]
         assert self.tabs(found) == {
@@ -138,16 +140,16 @@ class TestList(AccountList):
         }
 
     def test_a_tab_total_includes_each_new_repayment(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service, status="SUCCEEDED", amount=Decimal(5))
+        self.add_record(portal_service, status="SUCCEEDED", amount=Decimal(5))
         one = self.tabs(viewer.get("/repayments/").content.decode())
-        self.known(portal_service, status="SUCCEEDED", amount=Decimal(7))
+        self.add_record(portal_service, status="SUCCEEDED", amount=Decimal(7))
         both = self.tabs(viewer.get("/repayments/").content.decode())
         assert [one["Succeeded"], both["Succeeded"]] == [("1", "$5.00"), ("2", "$12.00")]
 
     def test_tabs_replace_the_status_filter(self, viewer: Browser, portal_service: Sandbox) -> None:
         for status in ("SUCCEEDED", "", "SCHEDULED"):
-            self.known(portal_service, "Aurora Lamps LLC", status=status, amount=None)
-        self.known(portal_service, status="FAILED")
+            self.add_record(portal_service, "Aurora Lamps LLC", status=status, amount=None)
+        self.add_record(portal_service, status="FAILED")
         page = viewer.get("/repayments/?q=aurora&status=SUCCEEDED").content.decode()
         assert self.tabs(page) == {
             "All": ("3", ""),
@@ -164,13 +166,13 @@ class TestList(AccountList):
 
     def test_a_status_tab_has_no_status_column(self, viewer: Browser, portal_service: Sandbox) -> None:
         for status in ("SUCCEEDED", "SCHEDULED"):
-            self.known(portal_service, status=status, amount=Decimal(5))
+            self.add_record(portal_service, status=status, amount=Decimal(5))
         for query, is_shown in (("", True), ("?status=SCHEDULED", False)):
             head, _, body = self.fragment(viewer, query).partition("<table")[2].partition("</thead>")
             assert ("Status" in head) is ('class="sd-status"' in body) is is_shown
 
     def test_the_failed_tab_shows_reasons(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service, status="FAILED", amount=Decimal(5))
+        self.add_record(portal_service, status="FAILED", amount=Decimal(5))
         found = self.fragment(viewer, "?status=FAILED")
         assert "no reason given" in found
         assert "Reason</th>" in found
@@ -180,16 +182,16 @@ class TestList(AccountList):
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         for day in ("2026-03-08", "2026-03-09"):
-            self.known(portal_service, status="SUCCEEDED", key_date=day)
+            self.add_record(portal_service, status="SUCCEEDED", key_date=day)
         assert "not totaled: an amount is missing" in self.fragment(viewer)
 
     def test_upcoming_repayments_come_last_and_have_a_tab(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         day = timezone.localdate()
-        past = self.known(portal_service, status="SUCCEEDED", key_date=day - timedelta(days=3))
+        past = self.add_record(portal_service, status="SUCCEEDED", key_date=day - timedelta(days=3))
         later, soon = (
-            self.known(
+            self.add_record(
                 portal_service, status="SCHEDULED", key_date=day + timedelta(days=days), amount=Decimal(days)
             )
             for days in (9, 2)
@@ -206,7 +208,7 @@ class TestList(AccountList):
     ) -> None:
         today = timezone.localdate()
         past, *upcoming = every = [
-            self.known(
+            self.add_record(
                 portal_service,
                 status="SCHEDULED" if days else "SUCCEEDED",
                 key_date=today + timedelta(days=days),
@@ -233,26 +235,26 @@ class TestList(AccountList):
         return list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")))[1:]
 
     def test_the_export_respects_the_filters(self, viewer: Browser, portal_service: Sandbox) -> None:
-        wanted = self.known(portal_service, "=cmd", status="FAILED", amount=Decimal("310.00"))
-        self.known(portal_service, status="SUCCEEDED")
+        wanted = self.add_record(portal_service, "=cmd", status="FAILED", amount=Decimal("310.00"))
+        self.add_record(portal_service, status="SUCCEEDED")
         ((uuid, borrower, *_, bank, batch, ach),) = self.lines(viewer, "?status=FAILED&all=1")
         assert (uuid, borrower, bank, batch, ach) == (wanted.uuid, "'=cmd", "", "", "")
 
     def test_the_export_has_the_page_or_all_matches(self, viewer: Browser, portal_service: Sandbox) -> None:
         for _ in range(27):
-            self.known(portal_service)
+            self.add_record(portal_service)
         assert len(self.lines(viewer)) == 25
         assert len(self.lines(viewer, "?all=1")) == 27
 
     def test_json_lines_contain_amounts_as_numbers(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service, status="FAILED", amount=Decimal("310"))
-        self.known(portal_service, status="SUCCEEDED")
+        self.add_record(portal_service, status="FAILED", amount=Decimal("310"))
+        self.add_record(portal_service, status="SUCCEEDED")
         answer = viewer.get("/repayments/export.csv?status=FAILED&all=1&format=jsonl")
         (line,) = b"".join(answer.streaming_content).splitlines()  # type: ignore[attr-defined]
         assert b'"Amount":310.0000' in line
 
     def test_an_export_is_recorded(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.known(portal_service, status="FAILED")
+        self.add_record(portal_service, status="FAILED")
         self.lines(viewer, "?status=FAILED&all=1")
         entry = Entry.objects.get(action="repayments.export")
         assert entry.detail == {"query": "", "filters": {"status": "FAILED"}, "rows": 1}
