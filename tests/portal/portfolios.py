@@ -34,7 +34,7 @@ class PortfolioList(AccountList):
         make = given.loan if self.noun == "loan" else given.line
         return make(sandbox, owner or given.borrower(sandbox), **terms)
 
-    def lines(self, browser: Browser, query: str = "") -> list[list[str]]:
+    def read_export(self, browser: Browser, query: str = "") -> list[list[str]]:
         answer = browser.get(f"{self.address}export.csv{query}")
         assert answer.status_code == 200
         return list(csv.reader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
@@ -48,7 +48,7 @@ class PortfolioList(AccountList):
 
     def test_export_columns_match_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:
         record = self.add_record(portal_service, "=1+1")
-        heads, row = self.lines(viewer)
+        heads, row = self.read_export(viewer)
         assert heads[3:] == self.heads
         assert row[:3] == [record.uuid, "'=1+1", record.borrower_uuid]
         shown = self.fragment(viewer)
@@ -59,9 +59,9 @@ class PortfolioList(AccountList):
         for number in range(30):
             Record.objects.create(kind=self.kind, uuid=f"a-{number:02}", amount=number, flagged=number < 27)
         flagged = f"?{'delinquent' if self.noun == 'loan' else 'past_due'}=yes"
-        names = [row[0] for row in self.lines(viewer, f"{flagged}&page=2")[1:]]
+        names = [row[0] for row in self.read_export(viewer, f"{flagged}&page=2")[1:]]
         assert names == ["a-01", "a-00"]
-        assert len(self.lines(viewer, f"{flagged}&all=1")) == 28
+        assert len(self.read_export(viewer, f"{flagged}&all=1")) == 28
         entry = Entry.objects.filter(action=f"{self.area}.export").latest("id")
         assert (entry.subject_label, entry.detail["rows"]) == ("all that match", 27)
         assert entry.detail["filters"] == {flagged[1:-4]: "yes"}

@@ -96,7 +96,9 @@ class TestHeader:
     def test_text_from_the_service_is_escaped(self, viewer: Browser, borrower: Record) -> None:
         evil = "<script>alert(1)</script>"
         record = known(borrower, offer(explanation=evil), purpose=evil, product=evil, details={evil: evil})
-        assert evil not in page(viewer, f"{record.get_absolute_url()}?raw=1")
+        shown = page(viewer, f"{record.get_absolute_url()}?raw=1")
+        assert evil not in shown
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
 
 
 class TestOffers:

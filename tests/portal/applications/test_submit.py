@@ -139,7 +139,8 @@ def test_only_lending_roles_can_apply(portal_service: Sandbox, borrower: Record)
     for role in Role:
         expected = 200 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
         assert browser_of(role).get(form(borrower)).status_code == expected
-    assert send(browser_of(Role.VIEWER), borrower).status_code == 403
+        if expected == 403:
+            assert send(browser_of(role), borrower).status_code == 403
     assert sent_bodies(portal_service) == []
 
 
@@ -169,9 +170,7 @@ def test_the_typed_amount_is_shown_in_words(servicer: Browser, borrower: Record)
     assert "Twenty-five thousand dollars" in words
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"), [("", ""), ("0", "greater than zero"), ("many", "Enter an amount")]
-)
+@pytest.mark.parametrize(("typed", "words"), [("0", "greater than zero"), ("many", "Enter an amount")])
 def test_an_invalid_amount_shows_a_reason_instead(
     servicer: Browser, borrower: Record, typed: str, words: str
 ) -> None:

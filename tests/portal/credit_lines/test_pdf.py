@@ -1,4 +1,4 @@
-"""The PDF of a statement: where it is read from, when it is read_refusal, and what is recorded."""
+"""The PDF of a statement: where it is read from, when it is refused, and what is recorded."""
 
 import os
 from datetime import date
@@ -24,15 +24,15 @@ DAY = "2026-03-15"
 
 
 @pytest.fixture(autouse=True)
-def loopback(settings: LazySettings) -> Any:
-    """Documents may come from this machine, as in local use."""
+def allow_loopback(settings: LazySettings) -> Any:
+    """Allow documents from this machine, as in local use."""
     settings.DEBUG = True
     documents._fetcher.cache_clear()
 
 
 @pytest.fixture
 def line(portal_service: Sandbox) -> Record:
-    record = given.line(portal_service, given.borrower(portal_service), paths=date(2026, 1, 1))
+    record = given.line(portal_service, given.borrower(portal_service), opened=date(2026, 1, 1))
     portal_service.world.statement(record.uuid, DAY)
     return record
 
@@ -198,24 +198,24 @@ def test_an_unrecorded_download_leaves_no_file_open(
 ) -> None:
     portal_service.fail_next("documents.fetch", size=2 * 1024 * 1024)
     databases.reject_inserts(table, when)
-    before = temporary_files()
+    before = count_deleted_files()
     with pytest.raises(DatabaseError):
         get_document(viewer, line, "?download=1")
     databases.allow_inserts(table)
-    assert temporary_files() == before
+    assert count_deleted_files() == before
 
 
-def temporary_files() -> int:
+def count_deleted_files() -> int:
     """Count the deleted files that this process has open."""
     paths = [os.path.realpath(one) for one in Path("/proc/self/fd").iterdir()]
     return sum(name.endswith("(deleted)") for name in paths)
 
 
-def test_a_host_that_is_not_allowed_gets_no_request(
+def test_a_host_that_is_not_allowed_is_refused(
     viewer: Browser, portal_service: Sandbox, line: Record
 ) -> None:
-    elsewhere = [{"billing_date": DAY, "url": "https://files.example/a.pdf?key=secret"}]
-    portal_service.fail_next("credit_lines.statement", changes={"statements": elsewhere})
+    statements = [{"billing_date": DAY, "url": "https://files.example/a.pdf?key=secret"}]
+    portal_service.fail_next("credit_lines.statement", changes={"statements": statements})
     assert "files.example, which isn’t an allowed document host" in read_refusal(viewer, line, 502)
     call = RemoteCall.objects.get(operation="documents.fetch")
     assert call.path == "files.example/a.pdf"

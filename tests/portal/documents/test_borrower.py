@@ -245,6 +245,7 @@ class TestPdf:
         )
         text = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf").content)
         assert "<img src=http://127.0.0.1:9/x>" in text.replace("\n", "")
+        assert "<script>alert(1)</script>" in text.replace("\n", "")
 
 
 LOAN = {

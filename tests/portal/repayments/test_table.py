@@ -173,9 +173,9 @@ def test_the_borrowers_tab_lists_all_accounts(viewer: Browser, portal_service: S
     panel(viewer, line.get_absolute_url(), "line-repayments")
     shown = page(viewer, f"/borrowers/{loan.borrower_uuid}/?tab=repayments")
     assert "2 repayments" in shown
-    for where, address in ((shown, ""), (read_repayments(viewer, loan), f"?account={loan.uuid}")):
+    for html, address in ((shown, ""), (read_repayments(viewer, loan), f"?account={loan.uuid}")):
         statement_address = f"/borrowers/{loan.borrower_uuid}/statement-of-account/{address}"
-        assert f'href="{statement_address}"' in where
+        assert f'href="{statement_address}"' in html
         printed = viewer.get(statement_address).content.decode()
         assert "&nbsp;in " in printed
         assert ('<th scope="col">Account</th>' in printed) == (not address)
