@@ -176,7 +176,7 @@ class TestTrend:
     def test_a_missing_balance_is_not_plotted(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        line = given.line(portal_service, borrower, past_due_balance=None)
+        line = given.line(portal_service, borrower, past_due_balance="12.50")
         line_panel(viewer, line)
         portal_service.world.draw(line.uuid, "500.00")
         portal_service.world.amend(line.uuid, past_due_balance=None)

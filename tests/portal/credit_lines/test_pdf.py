@@ -218,7 +218,7 @@ def test_a_host_that_is_not_allowed_is_refused(
     portal_service.fail_next("credit_lines.statement", changes={"statements": statements})
     assert "files.example, which isn’t an allowed document host" in read_refusal(viewer, line, 502)
     call = RemoteCall.objects.get(operation="documents.fetch")
-    assert call.path == "files.example/a.pdf"
+    assert (call.path, call.outcome, call.status) == ("files.example/a.pdf", "protocol", None)
 
 
 def test_production_requires_https(viewer: Browser, line: Record, settings: LazySettings) -> None:
