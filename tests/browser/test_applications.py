@@ -7,7 +7,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
-from tests.portal.applications.answers import known, offer
+from tests.portal.applications.answers import offer, saved_application
 
 pytestmark = pytest.mark.browser
 
@@ -21,7 +21,9 @@ def borrower(portal_service: Sandbox) -> Record:
 def compared(borrower: Record) -> Record:
     """An application with four offers, one of them with gaps."""
     gaps = {"installment": None, "interest_amount": None, "term": None, "maturity_date": None}
-    return known(borrower, offer(0), offer(1, apr=15.61), offer(2, amount=45000, apr=11), offer(3, **gaps))
+    return saved_application(
+        borrower, offer(0), offer(1, apr=15.61), offer(2, amount=45000, apr=11), offer(3, **gaps)
+    )
 
 
 def test_an_application_is_opened_by_keyboard_alone(

@@ -53,7 +53,7 @@ def decode_application(*offers: dict[str, Any], **fields: Any) -> Application:
     return codec.decode(Application, dumps(application_data(*offers, **fields)))
 
 
-def known(owner: Record, *offers: dict[str, Any], **fields: Any) -> Record:
+def saved_application(owner: Record, *offers: dict[str, Any], **fields: Any) -> Record:
     """Save an application with these offers and fields, and return its record."""
     return save_application(owner, application_data(*offers, **fields))
 

@@ -14,7 +14,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
-from tests.portal.applications.answers import known, offer
+from tests.portal.applications.answers import offer, saved_application
 from tests.portal.pages import allow_refresh, page, panel, plain
 
 
@@ -41,7 +41,7 @@ def words(html: str) -> str:
 
 class TestHeader:
     def test_decision_and_requested_terms_are_shown(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer(), term=36, purpose="Equipment")
+        record = saved_application(borrower, offer(), term=36, purpose="Equipment")
         shown = words(page(viewer, record.get_absolute_url()))
         for text in (
             "Loan application",
@@ -59,21 +59,23 @@ class TestHeader:
 
     def test_details_of_any_shape_are_shown(self, viewer: Browser, borrower: Record) -> None:
         status = {"decision": "REJECTED", "details": {"score": 480, "reasons": ["Too young.", "Too small."]}}
-        record = known(borrower, status=status, details=["Two banks were read."], purpose={"text": "Ovens"})
+        record = saved_application(
+            borrower, status=status, details=["Two banks were read."], purpose={"text": "Ovens"}
+        )
         shown = words(page(viewer, record.get_absolute_url()))
         for text in ("score 480", "reasons Too young.", "Two banks were read.", "text Ovens", "Rejected"):
             assert text in shown
 
     def test_a_time_in_an_ambiguous_zone_is_shown_as_sent(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, created_at="2026-11-20 10:31:07 IST")
+        record = saved_application(borrower, created_at="2026-11-20 10:31:07 IST")
         assert "2026-11-20 10:31:07 IST" in page(viewer, record.get_absolute_url())
 
     def test_undocumented_fields_are_shown_by_name(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, risk_band="B2")
+        record = saved_application(borrower, risk_band="B2")
         assert "risk_band B2" in words(page(viewer, record.get_absolute_url()))
 
     def test_unreadable_values_are_shown_and_reported(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer(apr="soon"), amount="a lot")
+        record = saved_application(borrower, offer(apr="soon"), amount="a lot")
         shown = words(page(viewer, record.get_absolute_url()))
         assert "Requested a lot" in shown
         assert "offers.0.apr is not an exact number" in shown
@@ -81,21 +83,23 @@ class TestHeader:
     def test_unknown_products_and_decisions_are_shown_as_sent(
         self, viewer: Browser, borrower: Record
     ) -> None:
-        record = known(borrower, product="MICRO_LEASE", status={"decision": "COUNTER_OFFERED"})
+        record = saved_application(borrower, product="MICRO_LEASE", status={"decision": "COUNTER_OFFERED"})
         shown = page(viewer, record.get_absolute_url())
         assert "MICRO_LEASE application" in shown
         assert 'class="sd-badge sd-neutral"' in shown
         assert "COUNTER_OFFERED" in shown
 
     def test_failed_data_checks_are_shown_as_badges(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, status={"decision": "APPROVED"}, credit_score_consent=False)
+        record = saved_application(borrower, status={"decision": "APPROVED"}, credit_score_consent=False)
         shown = page(viewer, record.get_absolute_url())
         assert "Approved without offers" in shown
         assert "Credit report without consent" in shown
 
     def test_text_from_the_service_is_escaped(self, viewer: Browser, borrower: Record) -> None:
         evil = "<script>alert(1)</script>"
-        record = known(borrower, offer(explanation=evil), purpose=evil, product=evil, details={evil: evil})
+        record = saved_application(
+            borrower, offer(explanation=evil), purpose=evil, product=evil, details={evil: evil}
+        )
         shown = page(viewer, f"{record.get_absolute_url()}?raw=1")
         assert evil not in shown
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
@@ -103,32 +107,34 @@ class TestHeader:
 
 class TestOffers:
     def test_two_offers_are_columns_of_a_table(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer(0), offer(1, apr=13.04))
+        record = saved_application(borrower, offer(0), offer(1, apr=13.04))
         shown = page(viewer, record.get_absolute_url())
         assert re.findall(r'<th scope="col">\s*Offer (\w)', shown) == ["A", "B"]
         assert len(re.findall(r'<th scope="row"', shown)) == 15
         assert "lowest APR" in shown
 
     def test_one_offer_is_a_card(self, viewer: Browser, borrower: Record) -> None:
-        shown = page(viewer, known(borrower, offer()).get_absolute_url())
+        shown = page(viewer, saved_application(borrower, offer()).get_absolute_url())
         assert "sd-offer-cards-only" in shown
         assert "<table" not in shown
 
     def test_without_offers_the_decision_details_are_shown(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, status={"decision": "REJECTED", "details": "Cash flow is too low."})
+        record = saved_application(
+            borrower, status={"decision": "REJECTED", "details": "Cash flow is too low."}
+        )
         assert "No offers Decision details: Cash flow is too low." in words(
             page(viewer, record.get_absolute_url())
         )
 
     def test_calculated_rows_show_their_formula(self, viewer: Browser, borrower: Record) -> None:
-        shown = words(offers(viewer, known(borrower, offer(0), offer(1, installment=None))))
+        shown = words(offers(viewer, saved_application(borrower, offer(0), offer(1, installment=None))))
         _, calculated = shown.split("Calculated here", 1)
         assert "Net proceeds amount − origination fee $39,200.00" in calculated
         assert "Total of payments installment × term Not marked: value missing" in calculated
         assert "Needs installment" in calculated
 
     def test_the_query_string_sets_order_rows_and_offers(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, *[offer(n, apr=20 - n) for n in range(6)])
+        record = saved_application(borrower, *[offer(n, apr=20 - n) for n in range(6)])
         shown = offers(viewer, record, "?sort=apr&rows=differing&offer=A&offer=F")
         assert re.findall(r'<th scope="col">\s*Offer (\w)', shown) == ["F", "A"]
         assert 'aria-sort="ascending"' in shown
@@ -136,7 +142,7 @@ class TestOffers:
         assert "2 of 6 shown" in shown
 
     def test_rows_without_values_are_collapsed(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, *[offer(n, apr=20 - n) for n in range(3)])
+        record = saved_application(borrower, *[offer(n, apr=20 - n) for n in range(3)])
         shown = offers(viewer, record, "?sort=apr&offer=A&offer=B")
         assert "Interest-only" not in shown
         assert "Not provided: 3 rows. Show" in words(shown)
@@ -150,37 +156,37 @@ class TestOffers:
         assert 'href="?sort=apr&amp;offer=A&amp;offer=B&amp;empty=1&amp;rows=differing#offers"' in more
 
     def test_hidden_identical_rows_can_be_shown(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, *[offer(n, apr=20 - n) for n in range(3)])
+        record = saved_application(borrower, *[offer(n, apr=20 - n) for n in range(3)])
         shown = offers(viewer, record)
         assert "12 rows hidden, the same for all All rows" in words(shown)
         assert 'href="?rows=all#offers"' in shown
         assert "Only differing rows" in offers(viewer, record, "?rows=all")
 
     def test_htmx_receives_only_the_offers(self, viewer: Browser, borrower: Record) -> None:
-        fragment = offers(viewer, known(borrower, offer()))
+        fragment = offers(viewer, saved_application(borrower, offer()))
         assert fragment.startswith('<div class="sd-stack" id="offers"')
         assert "<html" not in fragment
 
     def test_a_notice_says_offers_cannot_be_accepted(self, viewer: Browser, borrower: Record) -> None:
         text = "Offers can’t be accepted here."
-        assert text in page(viewer, known(borrower, offer()).get_absolute_url())
+        assert text in page(viewer, saved_application(borrower, offer()).get_absolute_url())
 
     def test_an_offer_that_does_not_add_up_has_a_badge(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer(0), offer(1, amount=50000, interest_rate=20))
+        record = saved_application(borrower, offer(0), offer(1, amount=50000, interest_rate=20))
         shown = words(offers(viewer, record))
         assert "Doesn’t add up No issues Above the requested amount APR below interest rate" in shown
 
     def test_an_account_with_the_offers_id_is_linked(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        record = known(borrower, offer(0))
+        record = saved_application(borrower, offer(0))
         loan = given.account(Kind.LOAN, borrower, offer(0)["uuid"])
         shown = offers(viewer, record)
         assert f'href="{loan.get_absolute_url()}"' in shown
         assert "with this ID exists" in shown
 
     def test_raw_data_is_shown_on_request(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer(0))
+        record = saved_application(borrower, offer(0))
         assert 'class="sd-json"' not in page(viewer, record.get_absolute_url())
         raw = offers(viewer, record, "?raw=1")
         assert "<b>&quot;credit_report_id&quot;</b>: <data>88214</data>" in raw
@@ -191,7 +197,7 @@ class TestRefresh:
     def test_a_loan_application_cannot_be_refreshed(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        shown = plain(viewer, known(borrower, offer()).get_absolute_url())
+        shown = plain(viewer, saved_application(borrower, offer()).get_absolute_url())
         assert "Can’t be refreshed." in shown
         assert "Saved from the response of" in shown
         assert "Refresh" not in shown
@@ -281,7 +287,7 @@ class TestAccess:
     def test_all_roles_can_view_but_only_lending_roles_can_act(
         self, portal_service: Sandbox, borrower: Record
     ) -> None:
-        record = known(borrower, offer())
+        record = saved_application(borrower, offer())
         for role in Role:
             shown = page(browser_of(role), record.get_absolute_url())
             can_act = role in (Role.SERVICER, Role.SUPERVISOR)
@@ -290,11 +296,11 @@ class TestAccess:
     def test_the_url_under_another_borrower_is_not_found(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        record, other = known(borrower, offer()), given.borrower(portal_service)
+        record, other = saved_application(borrower, offer()), given.borrower(portal_service)
         assert viewer.get(f"/borrowers/{other.uuid}/applications/{record.uuid}/").status_code == 404
 
     def test_repeated_views_share_one_audit_entry(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer())
+        record = saved_application(borrower, offer())
         for _ in range(2):
             page(viewer, record.get_absolute_url())
         offers(viewer, record)
@@ -307,18 +313,18 @@ class TestAccess:
 
     @pytest.mark.parametrize("method", ["post", "put", "delete"])
     def test_write_methods_are_rejected(self, servicer: Browser, borrower: Record, method: str) -> None:
-        assert getattr(servicer, method)(known(borrower).get_absolute_url()).status_code == 405
+        assert getattr(servicer, method)(saved_application(borrower).get_absolute_url()).status_code == 405
 
     def test_the_borrower_page_links_to_applications_and_the_form(
         self, servicer: Browser, borrower: Record
     ) -> None:
-        record = known(borrower, offer())
+        record = saved_application(borrower, offer())
         address = f"/borrowers/{borrower.uuid}/"
         assert f'href="{record.get_absolute_url()}"' in page(servicer, f"{address}?tab=applications")
         assert f'href="{address}applications/new/"' in page(servicer, address)
 
     def test_notes_are_shown(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer())
+        record = saved_application(borrower, offer())
         Note.objects.create(
             borrower_uuid=borrower.uuid,
             subject_kind=record.kind,
@@ -331,7 +337,7 @@ class TestAccess:
 
 
 def test_malformed_urls_never_fail(viewer: Browser, borrower: Record) -> None:
-    record = known(borrower, offer(0), offer(1))
+    record = saved_application(borrower, offer(0), offer(1))
     for query in (
         "?sort=%00",
         "?offer=%00&offer=" + "A" * 3000,

@@ -11,7 +11,7 @@ from portal.audit.models import Entry
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.applications.answers import UUID, known, offer
+from tests.portal.applications.answers import UUID, offer, saved_application
 
 
 @pytest.fixture
@@ -28,7 +28,9 @@ def download_rows(browser: Browser, address: str) -> list[dict[str, str]]:
 
 class TestOffers:
     def test_each_offer_is_a_row_with_exact_numbers(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer(0, apr="14.9200001", amount=35000.5, explanation="=cmd()", term=None))
+        record = saved_application(
+            borrower, offer(0, apr="14.9200001", amount=35000.5, explanation="=cmd()", term=None)
+        )
         (line,) = download_rows(viewer, f"{record.get_absolute_url()}offers/")
         assert list(line)[:5] == [
             "Offer",
@@ -43,13 +45,13 @@ class TestOffers:
         assert (line["Total of payments (calculated here)"], line["Interest-only period"]) == ("", "")
 
     def test_the_file_has_the_shown_offers_or_all(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, *[offer(n, apr=20 - n) for n in range(6)])
+        record = saved_application(borrower, *[offer(n, apr=20 - n) for n in range(6)])
         address = f"{record.get_absolute_url()}offers/"
         assert [line["Offer"] for line in download_rows(viewer, f"{address}?sort=apr")] == list("FEDC")
         assert [line["Offer"] for line in download_rows(viewer, f"{address}?all=1")] == list("ABCDEF")
 
     def test_the_export_is_audited(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer(0), offer(1))
+        record = saved_application(borrower, offer(0), offer(1))
         download_rows(viewer, f"{record.get_absolute_url()}offers/")
         entry = Entry.objects.get(action="applications.export_offers")
         assert (entry.subject_uuid, entry.detail, entry.actor_name) == (
@@ -65,7 +67,7 @@ class TestOffers:
 
 class TestList:
     def test_the_file_matches_the_list(self, viewer: Browser, borrower: Record) -> None:
-        record = known(borrower, offer(0), offer(1, apr=13.04))
+        record = saved_application(borrower, offer(0), offer(1, apr=13.04))
         (line,) = download_rows(viewer, "/applications/export/")
         assert line["Application"] == record.uuid
         assert (line["Borrower"], line["Product"], line["Decision"]) == (
@@ -78,7 +80,7 @@ class TestList:
 
     def test_filters_narrow_the_file(self, viewer: Browser, borrower: Record) -> None:
         for n in range(9):
-            known(borrower, n=n, status={"decision": "REJECTED" if n % 3 else "APPROVED"})
+            saved_application(borrower, n=n, status={"decision": "REJECTED" if n % 3 else "APPROVED"})
         assert len(download_rows(viewer, "/applications/export/?status=APPROVED")) == 3
         assert len(download_rows(viewer, "/applications/export/?status=REJECTED&all=1")) == 6
 
@@ -92,7 +94,7 @@ class TestList:
         )
 
     def test_filters_and_row_count_are_audited(self, viewer: Browser, borrower: Record) -> None:
-        known(borrower)
+        saved_application(borrower)
         download_rows(viewer, "/applications/export/?status=APPROVED&all=1")
         entry = Entry.objects.get(action="applications.export")
         assert entry.detail == {"query": "", "filters": {"status": "APPROVED"}, "rows": 1}
@@ -100,7 +102,7 @@ class TestList:
 
 class TestOfferSheet:
     def test_only_a_page_with_offers_links_to_the_sheet(self, viewer: Browser, borrower: Record) -> None:
-        with_offers, without = known(borrower, offer(0), n=1), known(borrower, n=2)
+        with_offers, without = saved_application(borrower, offer(0), n=1), saved_application(borrower, n=2)
         sheet = f"{with_offers.get_absolute_url()}offer-sheet/"
         assert f'href="{sheet}"' in viewer.get(with_offers.get_absolute_url()).content.decode()
         assert viewer.get(sheet).status_code == 200

@@ -10,7 +10,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
-from tests.portal.applications.answers import known, offer, save_application
+from tests.portal.applications.answers import offer, save_application, saved_application
 from tests.portal.pages import page
 
 
@@ -102,6 +102,6 @@ def test_only_lending_roles_can_look_up_accounts(portal_service: Sandbox, record
 def test_invalid_offer_ids_are_not_looked_up(
     servicer: Browser, portal_service: Sandbox, borrower: Record, uuid: str
 ) -> None:
-    record = known(borrower, offer(0), offer(1, uuid="../../users"))
+    record = saved_application(borrower, offer(0), offer(1, uuid="../../users"))
     assert follow(servicer, record, uuid).status_code in (404, 422)
     assert portal_service.calls == []

@@ -9,7 +9,7 @@ from django.utils import timezone
 from portal.registry.models import Kind
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.applications.answers import known, offer
+from tests.portal.applications.answers import offer, saved_application
 from tests.portal.lists import AccountList
 
 
@@ -28,7 +28,7 @@ class TestList(AccountList):
         assert approved.get_absolute_url() not in found
 
     def test_a_row_shows_decision_offers_and_best_apr(self, viewer: Browser, portal_service: Sandbox) -> None:
-        known(given.borrower(portal_service), offer(0), offer(1, apr=13.04))
+        saved_application(given.borrower(portal_service), offer(0), offer(1, apr=13.04))
         found = self.fragment(viewer)
         for words in (
             "$40,000.00",
@@ -41,7 +41,7 @@ class TestList(AccountList):
             assert words in found
 
     def test_no_best_apr_is_shown_if_one_is_missing(self, viewer: Browser, portal_service: Sandbox) -> None:
-        record = known(given.borrower(portal_service), offer(0), offer(1, apr=None))
+        record = saved_application(given.borrower(portal_service), offer(0), offer(1, apr=None))
         found = self.fragment(viewer)
         assert record.get_absolute_url() in found
         assert "14.92%" not in found

@@ -14,7 +14,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
-from tests.portal.applications.answers import known, offer
+from tests.portal.applications.answers import offer, saved_application
 from tests.portal.pages import page, visible_text
 
 A, B = offer(0)["uuid"], offer(1)["uuid"]
@@ -23,7 +23,7 @@ REASON = "Lowest payment stress for Q1"
 
 @pytest.fixture
 def record(portal_service: Sandbox) -> Record:
-    return known(given.borrower(portal_service), offer(0), offer(1))
+    return saved_application(given.borrower(portal_service), offer(0), offer(1))
 
 
 def prefer(
@@ -112,7 +112,7 @@ def test_only_lending_roles_can_mark_offers(portal_service: Sandbox, record: Rec
 
 
 def test_offers_without_a_unique_id_cannot_be_marked(servicer: Browser, portal_service: Sandbox) -> None:
-    record = known(given.borrower(portal_service), offer(0), offer(0), offer(1, uuid=None))
+    record = saved_application(given.borrower(portal_service), offer(0), offer(0), offer(1, uuid=None))
     assert prefer(servicer, record, A).status_code == 422
     shown = page(servicer, record.get_absolute_url())
     assert "No ID" in shown

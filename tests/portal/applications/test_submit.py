@@ -21,7 +21,7 @@ from servicing import Application
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import browser_of, htmx
-from tests.portal.applications.answers import known, offer
+from tests.portal.applications.answers import offer, saved_application
 
 ACT = "applications.submit"
 SEND = "Send application for $25,000.00"
@@ -152,7 +152,7 @@ def test_an_unknown_borrower_has_no_form(servicer: Browser) -> None:
 
 
 def test_the_form_shows_the_borrower_and_earlier_applications(servicer: Browser, borrower: Record) -> None:
-    earlier = known(borrower, offer())
+    earlier = saved_application(borrower, offer())
     page = html(servicer.get(form(borrower)))
     assert "Northwind Baking Co LLC" in page
     assert "Has the borrower consented to a credit check?" in page
@@ -177,6 +177,12 @@ def test_an_invalid_amount_shows_a_reason_instead(
     shown = html(servicer.get(f"{form(borrower)}?amount={typed}", headers=htmx("amount-words")))
     assert words in shown
     assert "dollars" not in re.sub("in dollars", "", shown)
+
+
+def test_an_empty_amount_shows_no_words(servicer: Browser, borrower: Record) -> None:
+    shown = html(servicer.get(f"{form(borrower)}?amount=", headers=htmx("amount-words")))
+    assert shown.strip().startswith('<p class="sd-words" id="amount-words"')
+    assert re.sub(r"<[^>]+>", "", shown).strip() == ""
 
 
 # --- The confirmation ---
@@ -207,8 +213,8 @@ def test_the_confirmed_amount_is_sent(servicer: Browser, borrower: Record, porta
 
 
 def test_the_confirmation_shows_the_same_or_the_last_application(servicer: Browser, borrower: Record) -> None:
-    known(borrower, n=1, amount=25000)
-    known(borrower, n=2, amount=30000)
+    saved_application(borrower, n=1, amount=25000)
+    saved_application(borrower, n=2, amount=30000)
     assert "An application for the same amount: $25,000.00, Nov 20, 2026, approved." in html(
         request_confirmation(servicer, borrower)
     )

@@ -560,12 +560,12 @@ class TestContacts:
         loan, viewer = late_loan(sandbox), browser_of(Role.VIEWER)
         log_contact(servicer, loan, amount="50")
         assert "Promised to pay" in pages.plain(viewer, f"/collections/contacts/loan/{loan.uuid}/")
-        made = Promise.objects.get()
+        promise = Promise.objects.get()
         for address in (
             "take/",
             "assign/",
             f"contacts/loan/{loan.uuid}/log/",
-            f"promises/{made.pk}/withdraw/",
+            f"promises/{promise.pk}/withdraw/",
         ):
             assert viewer.post(f"/collections/{address}", {"reason": "x"}).status_code == 403
 

@@ -97,7 +97,7 @@ class TestBalances:
 
 class TestReadAloud:
     @pytest.mark.parametrize(
-        ("told", "sentence"),
+        ("fields", "sentence"),
         [
             ({}, ""),
             ({"payoff_balance": "7712.44"}, "The payoff balance is $7,712.44."),
@@ -117,8 +117,8 @@ class TestReadAloud:
             ({"past_due_balance": "0", "days_past_due": 0}, ""),
         ],
     )
-    def test_sentence_covers_only_known_figures(self, told: dict[str, object], sentence: str) -> None:
-        values = {key: Decimal(value) if isinstance(value, str) else value for key, value in told.items()}
+    def test_sentence_covers_only_known_figures(self, fields: dict[str, object], sentence: str) -> None:
+        values = {key: Decimal(value) if isinstance(value, str) else value for key, value in fields.items()}
         line = Statement(**values)
         assert read_aloud(line, line_figures(line, TODAY)) == sentence
 

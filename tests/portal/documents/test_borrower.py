@@ -37,7 +37,7 @@ FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}
 SECRETS = {"EIN": "918273645", "key_people": [{"ssn": "567438291", "dob": "1971/02/03"}]}
 
 
-def lent(sandbox: Sandbox, *, is_read: bool = True) -> Record:
+def borrower_with_accounts(sandbox: Sandbox, *, is_read: bool = True) -> Record:
     """Create a borrower with one of each account and an application; load the accounts if ``is_read``."""
     record = given.borrower(sandbox, **SECRETS)
     loan = sandbox.world.loan(record.uuid, amount="24000.00", installments=36, paid=8)
@@ -77,7 +77,7 @@ class TestPage:
     def test_shows_accounts_repayments_and_the_application(
         self, portal_service: Sandbox, viewer: Browser
     ) -> None:
-        page = summary_page(viewer, lent(portal_service))
+        page = summary_page(viewer, borrower_with_accounts(portal_service))
         assert "Principal is 38% of the limit" in page
         assert "8 of 36 installments are paid, per the schedule" in page
         assert "Returned after posting" in page
@@ -85,7 +85,7 @@ class TestPage:
 
     @pytest.mark.django_db(transaction=True)
     def test_loads_missing_accounts_in_its_panel(self, portal_service: Sandbox, viewer: Browser) -> None:
-        record = lent(portal_service, is_read=False)
+        record = borrower_with_accounts(portal_service, is_read=False)
         viewer.cookies["js"] = "1"
         portal_service.fail_next("*", delay=1, times=2)
         assert "Not loaded yet: only the ID is on file." in summary_page(viewer, record)
@@ -97,14 +97,14 @@ class TestPage:
     def test_shows_saved_copies_while_the_service_is_down(
         self, portal_service: Sandbox, viewer: Browser
     ) -> None:
-        record = lent(portal_service)
+        record = borrower_with_accounts(portal_service)
         portal_service.fail_next("*", times=12, status=503)
         later = panel(viewer, f"/borrowers/{record.uuid}/summary/?refresh=1", "document")
         assert "couldn’t be refreshed since" in later
         assert "$24,000.00" in later
 
     def test_a_view_is_recorded(self, portal_service: Sandbox, viewer: Browser) -> None:
-        record = lent(portal_service)
+        record = borrower_with_accounts(portal_service)
         summary_page(viewer, record)
         assert Entry.objects.filter(action="summaries.preview", subject_uuid=record.uuid).count() == 1
         assert RecordView.objects.get(subject_uuid=record.uuid).actor_name == "Viewer (viewer)"
@@ -143,7 +143,7 @@ class TestPdf:
     def test_has_every_figure_of_the_page_and_no_secret(
         self, portal_service: Sandbox, viewer: Browser, query: str
     ) -> None:
-        record = lent(portal_service)
+        record = borrower_with_accounts(portal_service)
         page = viewer.get(f"/borrowers/{record.uuid}/summary/?{query}").content.decode()
         text = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf?{query}").content)
         figures = set(FIGURE.findall(document_text(page)))
@@ -155,7 +155,7 @@ class TestPdf:
     def test_the_borrower_copy_omits_internal_details(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
-        record = lent(portal_service)
+        record = borrower_with_accounts(portal_service)
         Note.objects.create(
             borrower_uuid=record.uuid, subject_kind=Kind.BORROWER, subject_uuid=record.uuid,
             text="Calls at night", author_id=1, author_name="Ana",
@@ -173,7 +173,7 @@ class TestPdf:
     def test_a_borrower_copy_of_three_accounts_fits_on_one_page(
         self, portal_service: Sandbox, viewer: Browser
     ) -> None:
-        record = lent(portal_service)
+        record = borrower_with_accounts(portal_service)
         other = given.loan(portal_service, record, installments=36, paid=4)
         for _ in range(15):
             portal_service.world.repayment(other.uuid, amount="100.00")
@@ -192,7 +192,9 @@ class TestPdf:
 
     def test_has_bookmarks_for_its_sections(self, portal_service: Sandbox, viewer: Browser) -> None:
         outline = PdfReader(
-            io.BytesIO(viewer.get(f"/borrowers/{lent(portal_service).uuid}/summary.pdf").content)
+            io.BytesIO(
+                viewer.get(f"/borrowers/{borrower_with_accounts(portal_service).uuid}/summary.pdf").content
+            )
         ).outline
         missing = {"Borrower summary", "Position", "Latest application"} - set(
             re.findall(r"'/Title': '([^']*)'", str(outline))
@@ -200,7 +202,7 @@ class TestPdf:
         assert missing == set()
 
     def test_has_metadata_paper_size_and_page_numbers(self, portal_service: Sandbox, viewer: Browser) -> None:
-        record = lent(portal_service)
+        record = borrower_with_accounts(portal_service)
         summary_page(viewer, record)
         answer = viewer.get(f"/borrowers/{record.uuid}/summary.pdf")
         pdf = PdfReader(io.BytesIO(answer.content))
@@ -215,7 +217,11 @@ class TestPdf:
         assert "no-store" in answer["Cache-Control"]
 
     def test_embeds_its_own_fonts(self, portal_service: Sandbox, viewer: Browser) -> None:
-        pdf = PdfReader(io.BytesIO(viewer.get(f"/borrowers/{lent(portal_service).uuid}/summary.pdf").content))
+        pdf = PdfReader(
+            io.BytesIO(
+                viewer.get(f"/borrowers/{borrower_with_accounts(portal_service).uuid}/summary.pdf").content
+            )
+        )
         fonts = [str(font.get_object()["/BaseFont"]) for font in pdf.pages[0]["/Resources"]["/Font"].values()]
         assert fonts
         assert all("Inter" in font for font in fonts)
@@ -228,14 +234,17 @@ class TestPdf:
     def test_the_audit_entry_has_the_digest_of_the_pdf(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
-        record = lent(portal_service)
+        record = borrower_with_accounts(portal_service)
         document = servicer.get(f"/borrowers/{record.uuid}/summary.pdf").content
         entry = Entry.objects.get(action="summaries.print")
         assert entry.detail["sha256"] == sha256(document).hexdigest()
         assert entry.subject_uuid == record.uuid
 
     def test_is_rendered_in_another_process(self, portal_service: Sandbox, viewer: Browser) -> None:
-        assert viewer.get(f"/borrowers/{lent(portal_service).uuid}/summary.pdf").status_code == 200
+        assert (
+            viewer.get(f"/borrowers/{borrower_with_accounts(portal_service).uuid}/summary.pdf").status_code
+            == 200
+        )
         assert "weasyprint" not in sys.modules
 
     def test_html_in_names_is_printed_as_text(self, portal_service: Sandbox, viewer: Browser) -> None:

@@ -28,7 +28,7 @@ from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
-from tests.portal.applications.answers import known, offer
+from tests.portal.applications.answers import offer, saved_application
 from tests.portal.documents.test_pdf import end_rendering_processes
 from tests.portal.pages import visible_text
 
@@ -148,7 +148,7 @@ def test_an_offer_sheet_shows_every_row_with_a_value(
     portal_service: Sandbox, viewer: Browser, mode: str
 ) -> None:
     offers = [offer(n, installment=None if n else 1899.79) for n in range(4)]
-    record = known(given.borrower(portal_service), *offers)
+    record = saved_application(given.borrower(portal_service), *offers)
     page = viewer.get(
         f"{record.get_absolute_url()}offer-sheet/?rows=differing&empty=1&mode={mode}"
     ).content.decode()

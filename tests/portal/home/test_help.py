@@ -20,7 +20,7 @@ from servicing.sandbox import Sandbox
 from servicing.version import __version__
 from tests import given
 from tests.conftest import browser_of, htmx
-from tests.portal.applications.answers import known, offer
+from tests.portal.applications.answers import offer, saved_application
 from tests.portal.pages import page, panel, visible_text
 
 NEW = 'Help <span class="sd-badge sd-accent">New</span>'
@@ -32,7 +32,7 @@ def screen_text(sandbox: Sandbox) -> str:
     borrower = given.borrower(sandbox)
     loan, line = given.loan(sandbox, borrower), given.line(sandbox, borrower)
     sandbox.world.repayment(loan.uuid, amount="250.10")
-    application = known(borrower, offer(0), offer(1))
+    application = saved_application(borrower, offer(0), offer(1))
     own = application.get_absolute_url()
     supervisor.post(f"{own}prefer/", {"offer": offer(0)["uuid"], "reason": "Cheaper"})
     read = [(loan, "loan"), (loan, "loan-repayments"), (line, "line"), (application, "application")]
@@ -94,7 +94,7 @@ def test_first_day_links_open(portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     given.loan(portal_service, borrower)
     given.line(portal_service, borrower)
-    known(borrower, offer(0), offer(1))
+    saved_application(borrower, offer(0), offer(1))
     for role in (Role.VIEWER, Role.SERVICER):
         browser = browser_of(role)
         tasks = page(browser, "/help/first-day/").partition("sd-prose")[2].partition("</ol>")[0]
