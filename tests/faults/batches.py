@@ -37,12 +37,12 @@ def kill_worker(batch: Batch, times: int) -> Verdict:
     total = waiting.count()
     for number in range(1, times + 1):
         left = total - total * number // (times + 1)
-        _run_worker(lambda left=left: waiting.count() <= left, without_children=number % 2 == 1)
-    _run_worker(lambda: not Job.objects.get(pk=batch.job_id).is_open, without_children=False)
+        run_worker(lambda left=left: waiting.count() <= left, without_children=number % 2 == 1)
+    run_worker(lambda: not Job.objects.get(pk=batch.job_id).is_open)
     return _check(batch, total)
 
 
-def _run_worker(is_done: Callable[[], bool], *, without_children: bool) -> None:
+def run_worker(is_done: Callable[[], bool], *, without_children: bool = False) -> None:
     """Run a worker until ``is_done``, then kill it, with its children (as a power loss would) or without."""
     service = {
         "SERVICING_URL": settings.SERVICING_URL,

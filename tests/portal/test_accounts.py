@@ -40,7 +40,7 @@ def is_signed_in(browser: Browser) -> bool:
     return browser.get("/").status_code == 200
 
 
-class TestSigningIn:
+class TestSignIn:
     def test_the_right_password_signs_in(self, anonymous: Browser, maya: User) -> None:
         assert sign_in(anonymous)["Location"] == "/"
         assert is_signed_in(anonymous)
@@ -311,7 +311,7 @@ class TestSuperuser:
         assert User.objects.get().check_password(PASSWORD)
 
 
-class TestRecord:
+class TestRecordedChanges:
     """Every change to an account's rights is recorded, no matter how it is made."""
 
     def changes(self) -> list[tuple[str, str, str, dict[str, Any]]]:

@@ -91,7 +91,7 @@ class TestChain:
             append(MAYA, write.operation, phase="outcome", result="rejected", intent_id=write.pk)
 
 
-class TestLooks:
+class TestRecordedViews:
     """Viewing personal data on any page leaves one entry per ten minutes."""
 
     @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of, htmx
-from tests.servicing.wire import Wire, answered
+from tests.servicing.wire import Wire, response
 
 pytestmark = pytest.mark.urls("tests.portal.trial_urls")
 
@@ -252,7 +252,7 @@ def branch_session() -> Session:
 class TestConnection:
     def test_calls_use_a_proxy_or_a_custom_session(self, viewer: Browser, settings: LazySettings) -> None:
         with Wire() as wire:
-            wire.answer(answered('{"uuid": "l-1"}'))
+            wire.answer(response('{"uuid": "l-1"}'))
             settings.SERVICING_URL, settings.SERVICING_PROXY = "http://lender.example", wire.url
             gateway.client.cache_clear()
             assert gateway.client().loans.get("b-1", "l-1").uuid == "l-1"

@@ -288,7 +288,7 @@ class TestSessions:
         assert answer["HX-Redirect"] == "/sign-in/?next=/accounts/resume/"
 
 
-class TestAddresses:
+class TestRateLimits:
     def failed_sign_in(self, browser: Browser, **headers: str) -> Entry:
         browser.post("/sign-in/", {"login": "maya", "password": "x"}, headers=headers)
         return Entry.objects.latest("id")
@@ -313,7 +313,7 @@ class TestAddresses:
         assert {sign_in(Browser())["Location"] for _ in range(12)} == {"/"}
 
 
-class TestStrangers:
+class TestPasswordGuessing:
     """Wrong passwords from strangers never lock an account's owner out."""
 
     @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ from servicing import (
 from servicing.codec import Budget, parse
 from servicing.transport import Payload
 from tests.servicing.test_transport import write_self_signed_certificate
-from tests.servicing.wire import Handler, Reply, Wire, answered, cut, silent, unending
+from tests.servicing.wire import Handler, Reply, Wire, cut, response, silent, unending
 
 pytestmark = pytest.mark.core
 
@@ -154,7 +154,7 @@ def test_a_trickling_proxy_times_out_without_sending(wire: Wire) -> None:
 
 
 def test_proxied_calls_use_separate_connections(wire: Wire) -> None:
-    wire.answer(answered(APPLICATION))
+    wire.answer(response(APPLICATION))
     with Client("http://lender.example", auth="none", proxies={"http": wire.url}) as client:
         write(client)
         write(client)
@@ -172,7 +172,7 @@ def test_a_large_request_can_exceed_the_connect_timeout() -> None:
                 time.sleep(0.6)
                 while (part := connection.recv(2**20)) and not part.endswith(b'"}'):
                     pass
-                connection.sendall(answered(APPLICATION))
+                connection.sendall(response(APPLICATION))
 
         receiving = pool.submit(receive_late)
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -205,7 +205,7 @@ def test_a_silent_address_leaves_time_for_the_next_address(
             for address in ("127.0.0.2", "127.0.0.1")
         ]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: found)
-        wire.answer(answered(LOAN))
+        wire.answer(response(LOAN))
         with Client("http://lender.example", auth="none", timeout=2, time_limit=2, max_tries=1) as client:
             assert read(client).uuid == "l-1"
 
@@ -240,7 +240,7 @@ def test_hiding_sensitive_fields_respects_the_deadline() -> None:
 
 def test_a_late_answer_affects_at_most_one_call(wire: Wire) -> None:
     """If the second request reads the first answer, its own answer may still arrive on that connection."""
-    wire.answer(answered(LOAN), answered(LOAN), answered('{"uuid": "l-2"}'))
+    wire.answer(response(LOAN), response(LOAN), response('{"uuid": "l-2"}'))
     with Client(wire.url, auth="none") as client:
         read(client)
         assert isinstance(catch_error(lambda it: it.loans.get("b-1", "l-2"), client), ProtocolError)
@@ -250,7 +250,7 @@ def test_a_late_answer_affects_at_most_one_call(wire: Wire) -> None:
 
 
 def test_forked_processes_do_not_share_connections(wire: Wire) -> None:
-    wire.answer(answered(LOAN))
+    wire.answer(response(LOAN))
     with Client(wire.url, auth="none") as client:
         read(client)
         child = os.fork()
@@ -269,7 +269,7 @@ def test_forked_processes_do_not_share_connections(wire: Wire) -> None:
 @pytest.mark.parametrize("status", [100, 102, 103, 150, 199])
 def test_an_interim_answer_is_skipped_and_its_connection_not_reused(wire: Wire, status: int) -> None:
     interim = f"HTTP/1.1 {status} Wait\r\nLink: </a>\r\n\r\n".encode()
-    wire.answer(interim * 3 + answered(LOAN), answered('{"uuid": "l-2"}'))
+    wire.answer(interim * 3 + response(LOAN), response('{"uuid": "l-2"}'))
     with Client(wire.url, auth="none") as client:
         assert read(client).amount == Decimal("0.1")
         assert client.loans.get("b-1", "l-2").uuid == "l-2"
@@ -278,7 +278,7 @@ def test_an_interim_answer_is_skipped_and_its_connection_not_reused(wire: Wire, 
 
 
 def test_switching_protocols_is_a_protocol_error(wire: Wire) -> None:
-    wire.answer(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", answered(APPLICATION))
+    wire.answer(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", response(APPLICATION))
     with Client(wire.url, auth="none") as client:
         assert isinstance(catch_error(read, client), ProtocolError)
         write(client)
@@ -289,15 +289,15 @@ def test_switching_protocols_is_a_protocol_error(wire: Wire) -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        answered(LOAN) + answered('{"uuid": "l-9"}'),
-        answered(LOAN) + b"HTTP/1.1 20",
-        answered(LOAN, headers={"Transfer-Encoding": "identity"}),
-        answered(LOAN, headers={"Connection": "close"}),
-        answered(LOAN).replace(b"HTTP/1.1", b"HTTP/1.0"),
+        response(LOAN) + response('{"uuid": "l-9"}'),
+        response(LOAN) + b"HTTP/1.1 20",
+        response(LOAN, headers={"Transfer-Encoding": "identity"}),
+        response(LOAN, headers={"Connection": "close"}),
+        response(LOAN).replace(b"HTTP/1.1", b"HTTP/1.0"),
     ],
 )
 def test_a_connection_with_an_ambiguous_answer_is_not_reused(wire: Wire, first: bytes) -> None:
-    wire.answer(first, answered('{"uuid": "l-2"}'))
+    wire.answer(first, response('{"uuid": "l-2"}'))
     with Client(wire.url, auth="none") as client:
         assert read(client).uuid == "l-1"
         assert client.loans.get("b-1", "l-2").uuid == "l-2"
@@ -306,7 +306,7 @@ def test_a_connection_with_an_ambiguous_answer_is_not_reused(wire: Wire, first: 
 
 
 def test_an_answer_with_the_wrong_uuid_is_rejected(wire: Wire) -> None:
-    wire.answer(answered('{"uuid": "l-2", "first_name": "Other"}'))
+    wire.answer(response('{"uuid": "l-2", "first_name": "Other"}'))
     changes = {"email": "new@example.com"}
     with Client(wire.url, auth="none") as client:
         errors = [
@@ -315,7 +315,7 @@ def test_an_answer_with_the_wrong_uuid_is_rejected(wire: Wire) -> None:
             catch_error(lambda it: it.borrowers.update("b-1", **changes), client),
             catch_error(lambda it: it.borrowers.update_key_person("b-1", "p-1", **changes), client),
         ]
-        wire.answer(answered('{"uuid": "B-1"}'))
+        wire.answer(response('{"uuid": "B-1"}'))
         borrower: Borrower = client.borrowers.update("b-1", email="new@example.com")
 
     assert [type(error) for error in errors] == [
@@ -333,7 +333,7 @@ def test_an_answer_with_the_wrong_uuid_is_rejected(wire: Wire) -> None:
 def test_a_read_with_a_truncated_head_is_retried(wire: Wire, pauses: list[float]) -> None:
     for head in (b"HTTP", HEAD, HEAD + b"Content-Len", HEAD + b"Content-Length: 2\r\n"):
         wire.requests.clear()
-        wire.answer(lambda handler, head=head: handler.wfile.write(head) and None, answered(LOAN))  # type: ignore[misc]
+        wire.answer(lambda handler, head=head: handler.wfile.write(head) and None, response(LOAN))  # type: ignore[misc]
         with Client(wire.url, auth="none", sleep=pauses.append) as client:
             assert read(client).uuid == "l-1"
         assert len(wire.requests) == 2
@@ -341,21 +341,21 @@ def test_a_read_with_a_truncated_head_is_retried(wire: Wire, pauses: list[float]
 
 @pytest.mark.parametrize("status", [408, 425, 499])
 def test_a_read_with_an_ambiguous_status_is_retried(wire: Wire, pauses: list[float], status: int) -> None:
-    wire.answer(answered(status=status), answered(LOAN))
+    wire.answer(response(status=status), response(LOAN))
     with Client(wire.url, auth="none", sleep=pauses.append) as client:
         assert read(client).uuid == "l-1"
 
 
 @pytest.mark.parametrize("status", [408, 425, 499])
 def test_a_write_with_an_ambiguous_status_is_sent_once(wire: Wire, status: int) -> None:
-    wire.answer(answered(status=status))
+    wire.answer(response(status=status))
     with Client(wire.url, auth="none") as client:
         assert isinstance(catch_error(write, client), OutcomeUnknown)
     assert len(wire.requests) == 1
 
 
 def test_an_error_carries_retry_after(wire: Wire) -> None:
-    wire.answer(answered(status=429, headers={"Retry-After": "17"}))
+    wire.answer(response(status=429, headers={"Retry-After": "17"}))
     with Client(wire.url, auth="none") as client:
         assert catch_error(write, client).retry_after == 17
 
@@ -392,7 +392,7 @@ def test_an_interrupted_write_has_an_outcome(wire: Wire) -> None:
 
 
 def test_a_bug_while_parsing_is_an_unknown_outcome(wire: Wire) -> None:
-    wire.answer(answered(APPLICATION))
+    wire.answer(response(APPLICATION))
     watcher = RecordingWatcher()
 
     def raise_bug(value: Any, budget: Any) -> None:
@@ -417,7 +417,7 @@ def test_a_bug_before_sending_raises_not_sent(wire: Wire) -> None:
 
 
 def test_a_timeout_while_parsing_is_an_unknown_outcome(wire: Wire) -> None:
-    wire.answer(answered(APPLICATION))
+    wire.answer(response(APPLICATION))
 
     def time_out(value: Any, budget: Any) -> None:
         raise TimeoutError
@@ -440,7 +440,7 @@ def test_a_write_through_an_unreachable_proxy_is_not_sent() -> None:
 
 
 def gzipped_answer(text: str) -> bytes:
-    return answered(gzip.compress(text.encode()), headers={"Content-Encoding": "gzip"})
+    return response(gzip.compress(text.encode()), headers={"Content-Encoding": "gzip"})
 
 
 @pytest.mark.parametrize(
@@ -473,7 +473,7 @@ def test_commas_in_strings_do_not_count_as_values(wire: Wire) -> None:
 def test_values_are_counted_exactly_near_the_limit(wire: Wire, count: int, fits: bool) -> None:
     """The values are the object, its uuid, the list and the contents of the list."""
     filling = ", ".join(['"a, [b"'] * (count - 3))
-    wire.answer(answered(f'{{"uuid": "l-1", "installments": [{filling}]}}'))
+    wire.answer(response(f'{{"uuid": "l-1", "installments": [{filling}]}}'))
     with Client(wire.url, auth="none", max_values=20) as client:
         if fits:
             assert len(read(client).installments) == count - 3
@@ -483,12 +483,12 @@ def test_values_are_counted_exactly_near_the_limit(wire: Wire, count: int, fits:
 
 def test_an_answer_with_too_many_records_is_rejected(wire: Wire) -> None:
     repayments = ", ".join(f'{{"uuid": "r-{number}"}}' for number in range(51))
-    wire.answer(answered(f"[{repayments}]"))
+    wire.answer(response(f"[{repayments}]"))
     with Client(wire.url, auth="none", max_records=50) as client:
         error = catch_error(lambda it: it.repayments.of_loan("b-1", "l-1"), client)
         assert "more than 50 records" in error.message
 
-        wire.answer(answered('{"uuid": "a-1", "offers": [' + ", ".join(["{}"] * 50) + "]}"))
+        wire.answer(response('{"uuid": "a-1", "offers": [' + ", ".join(["{}"] * 50) + "]}"))
         error = catch_error(lambda it: it.applications.get_for_line("b-1", "a-1"), client)
         assert "more than 50 records" in error.message
 
@@ -496,7 +496,7 @@ def test_an_answer_with_too_many_records_is_rejected(wire: Wire) -> None:
 def test_one_bad_record_does_not_affect_the_others(wire: Wire) -> None:
     texts = [f'{{"uuid": "r-{number}", "amount": 310.25}}' for number in range(200)]
     texts[77] = '{"uuid": "r-77", "amount": "plenty"}'
-    wire.answer(answered(f"[{', '.join(texts)}]"))
+    wire.answer(response(f"[{', '.join(texts)}]"))
     with Client(wire.url, auth="none") as client:
         repayments = client.repayments.of_loan("b-1", "l-1")
 
@@ -515,7 +515,7 @@ def test_a_custom_session_keeps_its_tls_setting_and_headers(tmp_path: Path) -> N
     session.headers["X-Gateway"] = "branch-7"
     session.verify = False
     with Wire(context) as wire:
-        wire.answer(answered(LOAN))
+        wire.answer(response(LOAN))
         with pytest.warns(match="Unverified"), Client(wire.url, auth="none", session=session) as client:
             assert read(client).uuid == "l-1"
 
@@ -524,7 +524,7 @@ def test_a_custom_session_keeps_its_tls_setting_and_headers(tmp_path: Path) -> N
 
 def test_a_forked_process_enforces_time_limits(wire: Wire) -> None:
     """Web servers fork workers from a running process."""
-    wire.answer(answered(LOAN))
+    wire.answer(response(LOAN))
     with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
         read(client)
         wire.answer(ENDLESS["headers"])
@@ -570,10 +570,10 @@ def test_calls_in_threads_have_separate_deadlines(wire: Wire) -> None:
 
 
 def test_a_broken_connection_is_not_reused(wire: Wire) -> None:
-    wire.answer(ENDLESS["body"], answered('{"uuid": "l-2"}'))
+    wire.answer(ENDLESS["body"], response('{"uuid": "l-2"}'))
     with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
         catch_error(read, client)
         assert client.loans.get("b-1", "l-2").uuid == "l-2"
-        wire.answer(cut, answered(LOAN))
+        wire.answer(cut, response(LOAN))
         catch_error(read, client)
         assert read(client).uuid == "l-1"

@@ -28,7 +28,7 @@ from tests.servicing.fetching import (
     resolve_to,
     unavailable_message,
 )
-from tests.servicing.wire import Wire, answered, closing, trickling, unending
+from tests.servicing.wire import Wire, closing, response, trickling, unending
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
@@ -227,7 +227,7 @@ def test_a_hostname_with_an_overlong_label_is_unavailable() -> None:
 
 
 def test_the_next_address_is_tried_after_a_failed_connection(wire: Wire) -> None:
-    wire.answer(answered(PDF))
+    wire.answer(response(PDF))
 
     assert (
         read_document(local_fetcher(wire.url, resolve=resolve_to("::1", "127.0.0.2", "127.0.0.1")), wire.url)
@@ -272,7 +272,7 @@ def tls_server(tmp_path: Path, requested_names: list[str | None]) -> Iterator[tu
     context.load_cert_chain(path)
     context.sni_callback = lambda sock, name, tls_context: requested_names.append(name)
     with Wire(context) as server:
-        server.answer(answered(PDF))
+        server.answer(response(PDF))
         yield server, str(path)
 
 

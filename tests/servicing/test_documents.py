@@ -14,13 +14,13 @@ from servicing import Client, DocumentRefused, ServicingError
 from servicing.auth import BearerAuth, HmacAuth, sign
 from servicing.sandbox import Sandbox
 from tests.servicing.fetching import PDF, local_fetcher, read_document, refusal_message, unavailable_message
-from tests.servicing.wire import Reply, Wire, answered, closing, cut, half, silent, trickling, unending
+from tests.servicing.wire import Reply, Wire, closing, cut, half, response, silent, trickling, unending
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
 def redirect(to: str, status: int = 302, **headers: str) -> bytes:
-    return answered("", status, {"Location": to, **headers})
+    return response("", status, {"Location": to, **headers})
 
 
 def chunked(*pieces: bytes) -> bytes:
@@ -54,14 +54,14 @@ def test_a_statement_is_downloaded_with_its_metadata(sandbox: Sandbox, link: str
 
 
 def test_hash_and_size_are_none_until_the_end(wire: Wire) -> None:
-    wire.answer(answered(PDF))
+    wire.answer(response(PDF))
     with local_fetcher(wire.url).fetch(wire.url) as document:
         next(iter(document))
         assert (document.sha256, document.size) == (None, None)
 
 
 def test_a_document_is_streamed_once_in_chunks(wire: Wire) -> None:
-    wire.answer(answered(PDF))
+    wire.answer(response(PDF))
     with local_fetcher(wire.url).fetch(wire.url) as document:
         pieces = list(document)
 
@@ -73,11 +73,11 @@ def test_a_document_is_streamed_once_in_chunks(wire: Wire) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        answered(PDF),
-        answered(PDF, headers={"Content-Encoding": "identity"}),
-        answered(PDF, headers={"Content-Type": "text/plain"}),
+        response(PDF),
+        response(PDF, headers={"Content-Encoding": "identity"}),
+        response(PDF, headers={"Content-Type": "text/plain"}),
         chunked(PDF[:3], PDF[3:100], PDF[100:]),
-        b"HTTP/1.1 100 Continue\r\n\r\n" + answered(PDF),
+        b"HTTP/1.1 100 Continue\r\n\r\n" + response(PDF),
     ],
 )
 def test_a_pdf_is_accepted_regardless_of_framing_and_headers(wire: Wire, reply: Reply) -> None:
@@ -94,7 +94,7 @@ def test_a_document_without_a_length_ends_when_the_connection_closes(wire: Wire)
 
 
 def test_a_folded_content_type_is_joined_into_one_line(wire: Wire) -> None:
-    wire.answer(answered(PDF, headers={"Content-Type": "application/pdf;\r\n\tname=a"}))
+    wire.answer(response(PDF, headers={"Content-Type": "application/pdf;\r\n\tname=a"}))
     with local_fetcher(wire.url).fetch(wire.url) as document:
         assert document.content_type == "application/pdf; name=a"
 
@@ -147,7 +147,7 @@ def test_a_document_is_unavailable_if_the_connection_is_cut(
     "start", [b"", b"%PD", b" %PDF-1.7", b"\n%PDF-1.7", b"\xef\xbb\xbf%PDF-1.7", b"%pdf-1"]
 )
 def test_a_pdf_must_start_with_its_signature(wire: Wire, start: bytes) -> None:
-    wire.answer(answered(start, headers={"Content-Type": "application/pdf"}))
+    wire.answer(response(start, headers={"Content-Type": "application/pdf"}))
 
     assert refusal_message(local_fetcher(wire.url), wire.url) == "127.0.0.1 sent a file that isn’t a PDF."
 
@@ -155,14 +155,14 @@ def test_a_pdf_must_start_with_its_signature(wire: Wire, start: bytes) -> None:
 @pytest.mark.parametrize("encoding", ["gzip", "br", "x-unknown", "identity, gzip"])
 def test_a_compressed_document_is_refused_without_decompressing(wire: Wire, encoding: str) -> None:
     bomb = gzip.compress(PDF + bytes(8_000_000))
-    wire.answer(answered(bomb, headers={"Content-Encoding": encoding}))
+    wire.answer(response(bomb, headers={"Content-Encoding": encoding}))
 
     assert "compressed" in refusal_message(local_fetcher(wire.url), wire.url)
 
 
 @pytest.mark.parametrize("status", [201, 204, 206, 300, 304, 401, 403, 410, 500])
 def test_only_status_200_returns_a_document(wire: Wire, status: int) -> None:
-    wire.answer(answered(PDF, status))
+    wire.answer(response(PDF, status))
     with pytest.raises(DocumentRefused) as caught:
         local_fetcher(wire.url).fetch(wire.url)
 
@@ -171,7 +171,7 @@ def test_only_status_200_returns_a_document(wire: Wire, status: int) -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_without_a_location_is_not_a_document(wire: Wire, status: int) -> None:
-    wire.answer(answered(PDF, status))
+    wire.answer(response(PDF, status))
 
     assert f"status {status}" in refusal_message(local_fetcher(wire.url), wire.url)
 
@@ -195,7 +195,7 @@ def test_an_endless_document_is_refused_for_any_declared_length(wire: Wire, star
 
 
 def test_bytes_beyond_the_content_length_are_ignored(wire: Wire) -> None:
-    wire.answer(answered(PDF, headers={"Content-Length": "9"}))
+    wire.answer(response(PDF, headers={"Content-Length": "9"}))
 
     assert read_document(local_fetcher(wire.url), wire.url) == PDF[:9]
 
@@ -208,7 +208,7 @@ def test_an_invalid_chunk_length_is_reported_as_a_cut_connection(wire: Wire, len
 
 
 def test_a_document_may_have_exactly_the_maximum_size(wire: Wire) -> None:
-    wire.answer(answered(PDF))
+    wire.answer(response(PDF))
 
     assert read_document(local_fetcher(wire.url, max_bytes=len(PDF)), wire.url) == PDF
     assert "too large" in refusal_message(local_fetcher(wire.url, max_bytes=len(PDF) - 1), wire.url)
@@ -272,7 +272,7 @@ def test_a_timeout_before_connecting_is_reported(wire: Wire) -> None:
 def test_the_request_has_only_necessary_headers(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    wire.answer(answered(PDF))
+    wire.answer(response(PDF))
     read_document(local_fetcher(wire.url), f"{wire.url}/a%20b/c.pdf?key=k%2Fk&x=1#page=2")
 
     assert wire.heads[0].splitlines() == [
@@ -286,7 +286,7 @@ def test_the_request_has_only_necessary_headers(wire: Wire, monkeypatch: pytest.
 
 
 def test_each_redirect_is_signed_for_its_own_url(wire: Wire) -> None:
-    wire.answer(redirect("/second?x=1"), answered(PDF))
+    wire.answer(redirect("/second?x=1"), response(PDF))
     read_document(
         local_fetcher(wire.url, auth=HmacAuth("desk", "secret", clock=lambda: 1.5)), f"{wire.url}/first#top"
     )
@@ -297,7 +297,7 @@ def test_each_redirect_is_signed_for_its_own_url(wire: Wire) -> None:
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_other_hosts_get_no_credentials(wire: Wire, name: str) -> None:
-    wire.answer(answered(PDF))
+    wire.answer(response(PDF))
     with Wire() as service:
         service.answer(redirect(f"http://{name}:{wire.port}/"), redirect(f"http://{name}:{wire.port}/"))
         fetcher = local_fetcher(service.url, auth=BearerAuth("token"))
@@ -310,7 +310,7 @@ def test_other_hosts_get_no_credentials(wire: Wire, name: str) -> None:
 
 
 def test_the_service_gets_credentials_after_a_redirect(wire: Wire) -> None:
-    wire.answer(answered(PDF))
+    wire.answer(response(PDF))
     with Wire() as other_host:
         other_host.answer(redirect(wire.url))
         read_document(local_fetcher(wire.url, auth=BearerAuth("token")), other_host.url)
@@ -321,7 +321,7 @@ def test_the_service_gets_credentials_after_a_redirect(wire: Wire) -> None:
 
 
 def test_cookies_are_not_sent_back(wire: Wire) -> None:
-    wire.answer(redirect("/next", **{"Set-Cookie": "session=1"}), answered(PDF))
+    wire.answer(redirect("/next", **{"Set-Cookie": "session=1"}), response(PDF))
     read_document(local_fetcher(wire.url), wire.url)
 
     assert "cookie" not in wire.heads[1]
@@ -335,7 +335,7 @@ def test_three_redirects_are_followed_but_not_a_fourth(wire: Wire) -> None:
         redirect("/1"),
         redirect("2", 301),
         redirect(f"//127.0.0.1:{wire.port}/x/../3?y#z", 308),
-        answered(PDF),
+        response(PDF),
     )
     assert read_document(local_fetcher(wire.url), wire.url) == PDF
     assert [head.split()[1] for head in wire.heads] == ["/", "/1", "/2", "/3?y"]
@@ -359,7 +359,7 @@ def test_three_redirects_are_followed_but_not_a_fourth(wire: Wire) -> None:
     ],
 )
 def test_redirects_are_checked_like_the_original_link(wire: Wire, onward: str, why: str) -> None:
-    wire.answer(redirect(onward), answered(PDF))
+    wire.answer(redirect(onward), response(PDF))
 
     assert why in refusal_message(local_fetcher(wire.url), wire.url)
     assert len(wire.requests) == 1
@@ -367,7 +367,7 @@ def test_redirects_are_checked_like_the_original_link(wire: Wire, onward: str, w
 
 def test_a_host_is_resolved_again_for_every_redirect(wire: Wire) -> None:
     answers = [["127.0.0.1"], ["127.0.0.1", "10.0.0.1"]]
-    wire.answer(redirect("/again"), answered(PDF))
+    wire.answer(redirect("/again"), response(PDF))
 
     assert "internal" in refusal_message(
         local_fetcher(wire.url, resolve=lambda host: answers.pop(0)), wire.url
@@ -379,7 +379,7 @@ def test_a_host_is_resolved_again_for_every_redirect(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", [cut, half, answered("<html>"), answered("", 403), redirect("https://x?k=hush")]
+    "reply", [cut, half, response("<html>"), response("", 403), redirect("https://x?k=hush")]
 )
 def test_errors_and_logs_hide_the_query_of_a_link(
     wire: Wire, caplog: pytest.LogCaptureFixture, reply: Reply

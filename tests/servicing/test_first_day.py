@@ -11,7 +11,7 @@ import pytest
 
 from servicing import Client, Finding
 from servicing.sandbox import Sandbox
-from tests.servicing.wire import Wire, answered
+from tests.servicing.wire import Wire, response
 
 OpenSandbox = Callable[..., Sandbox]
 
@@ -198,7 +198,7 @@ def test_unexpected_responses_become_findings(wire: Wire) -> None:
         ("", 302),
         ("", 500),
     ):
-        wire.answer(answered(body, status))
+        wire.answer(response(body, status))
         with Client(wire.url, auth="none", max_tries=1, sleep=lambda seconds: None) as client:
             found = list(client.check())
         assert found[0].words

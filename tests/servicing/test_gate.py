@@ -8,7 +8,7 @@ import pytest
 
 from servicing import Application, Client, Loan, NotSent, Unavailable
 from tests.servicing.test_watching import APPLICATION, LOAN, RecordingWatcher
-from tests.servicing.wire import Wire, answered, cut, silent
+from tests.servicing.wire import Wire, cut, response, silent
 
 pytestmark = pytest.mark.core
 
@@ -76,7 +76,7 @@ def test_a_blocked_write_is_recorded_once_without_being_sent(
     assert (outcome.tries, len(watcher.before_calls), wire.requests) == (0, 1, [])
 
 
-@pytest.mark.parametrize("reply", [cut, answered(status=503), answered(status=429)])
+@pytest.mark.parametrize("reply", [cut, response(status=503), response(status=429)])
 def test_a_read_is_not_retried_after_the_gate_closes(
     wire: Wire, client: Client, gate: RecordingGate, reply: bytes
 ) -> None:
@@ -88,7 +88,7 @@ def test_a_read_is_not_retried_after_the_gate_closes(
 
 
 def test_any_final_status_counts_as_an_answer(wire: Wire, client: Client, gate: RecordingGate) -> None:
-    wire.answer(answered(LOAN), answered('{"message": "Broken"}', 500), answered(APPLICATION))
+    wire.answer(response(LOAN), response('{"message": "Broken"}', 500), response(APPLICATION))
     read(client)
     with pytest.raises(Unavailable):
         read(client)
@@ -100,7 +100,7 @@ def test_any_final_status_counts_as_an_answer(wire: Wire, client: Client, gate: 
 def test_a_gate_that_cannot_record_does_not_hide_the_answer(
     wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wire.answer(answered(APPLICATION))
+    wire.answer(response(APPLICATION))
     with Client(wire.url, auth="none", gate=FailingGate()) as client:
         assert write(client).uuid == "a-1"
     assert "could not record whether the service answered" in caplog.text
@@ -119,7 +119,7 @@ def test_a_failing_gate_does_not_block_calls(wire: Wire, caplog: pytest.LogCaptu
         def allows_request(self) -> bool:
             raise OSError("database away")
 
-    wire.answer(answered(APPLICATION))
+    wire.answer(response(APPLICATION))
     with Client(wire.url, auth="none", gate=BrokenGate()) as client:
         assert write(client).uuid == "a-1"
     assert "could not find out whether the service may be called" in caplog.text

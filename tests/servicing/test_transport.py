@@ -32,7 +32,7 @@ from servicing import (
     ServicingError,
     Unavailable,
 )
-from tests.servicing.wire import Reply, Wire, answered, cut, dripping, half, silent
+from tests.servicing.wire import Reply, Wire, cut, dripping, half, response, silent
 
 pytestmark = pytest.mark.core
 
@@ -85,7 +85,7 @@ READS: list[Callable[[Client], object]] = [
 def test_reads_have_a_content_type_only_for_filters_in_a_body(
     wire: Wire, options: dict[str, Any], typed: list[int]
 ) -> None:
-    wire.answer(answered(LOAN), answered(APPLICATION), answered(LOAN), *[answered("[]")] * 3)
+    wire.answer(response(LOAN), response(APPLICATION), response(LOAN), *[response("[]")] * 3)
     with Client(wire.url, auth="none", **options) as client:
         for call_client in READS:
             call_client(client)
@@ -96,7 +96,7 @@ def test_reads_have_a_content_type_only_for_filters_in_a_body(
 
 
 def test_a_write_sends_json_with_its_content_type(wire: Wire, client: Client) -> None:
-    wire.answer(answered(APPLICATION))
+    wire.answer(response(APPLICATION))
     write(client)
 
     assert wire.heads[0].startswith("post /v1/users/b-1/loans/applications http/1.1")
@@ -105,7 +105,7 @@ def test_a_write_sends_json_with_its_content_type(wire: Wire, client: Client) ->
 
 
 def test_message_filters_can_be_sent_in_the_body(wire: Wire) -> None:
-    wire.answer(answered("[]"))
+    wire.answer(response("[]"))
     with Client(wire.url, auth="none", message_filters="body") as client:
         client.messages.list(start_date=date(2026, 5, 1), event="payment.succeeded", limit=5)
         client.messages.list()
@@ -116,7 +116,7 @@ def test_message_filters_can_be_sent_in_the_body(wire: Wire) -> None:
 
 
 def test_requests_include_the_base_url_path(wire: Wire) -> None:
-    wire.answer(answered(LOAN))
+    wire.answer(response(LOAN))
     with Client(f"{wire.url}/lending/", auth="none") as client:
         read(client)
 
@@ -124,7 +124,7 @@ def test_requests_include_the_base_url_path(wire: Wire) -> None:
 
 
 def test_reads_share_a_connection_but_each_write_opens_its_own(wire: Wire, client: Client) -> None:
-    wire.answer(answered(LOAN))
+    wire.answer(response(LOAN))
     for call_client in (read, read, read, write, write):
         call_client(client)
 
@@ -132,7 +132,7 @@ def test_reads_share_a_connection_but_each_write_opens_its_own(wire: Wire, clien
 
 
 def test_threads_may_share_a_client(wire: Wire, client: Client) -> None:
-    wire.answer(answered(LOAN))
+    wire.answer(response(LOAN))
     with ThreadPoolExecutor(8) as pool:
         loans = list(pool.map(lambda _: read(client), range(80)))
 
@@ -141,7 +141,7 @@ def test_threads_may_share_a_client(wire: Wire, client: Client) -> None:
 
 
 def test_cookies_are_not_sent_back(wire: Wire, client: Client) -> None:
-    wire.answer(answered(LOAN, headers={"Set-Cookie": "session=1"}))
+    wire.answer(response(LOAN, headers={"Set-Cookie": "session=1"}))
     read(client)
     read(client)
 
@@ -152,13 +152,13 @@ def test_proxies_from_the_environment_are_not_used(
     wire: Wire, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    wire.answer(answered(LOAN))
+    wire.answer(response(LOAN))
 
     assert read(client).uuid == "l-1"
 
 
 def test_a_compressed_answer_can_be_read(wire: Wire, client: Client) -> None:
-    wire.answer(answered(gzip.compress(LOAN.encode()), headers={"Content-Encoding": "gzip"}))
+    wire.answer(response(gzip.compress(LOAN.encode()), headers={"Content-Encoding": "gzip"}))
 
     assert read(client).amount == Decimal("0.1")
 
@@ -172,7 +172,7 @@ def test_a_chunked_answer_can_be_read(wire: Wire, client: Client) -> None:
 
 
 def test_a_token_is_sent_on_every_try(wire: Wire, pauses: list[float]) -> None:
-    wire.answer(answered(status=503), answered(LOAN))
+    wire.answer(response(status=503), response(LOAN))
     with Client(wire.url, auth="bearer", token="t-1", sleep=pauses.append) as client:
         read(client)
 
@@ -182,18 +182,18 @@ def test_a_token_is_sent_on_every_try(wire: Wire, pauses: list[float]) -> None:
 # Retries
 
 
-@pytest.mark.parametrize("reply", [answered(status=s) for s in (429, 502, 503, 504)] + [cut, half])
+@pytest.mark.parametrize("reply", [response(status=s) for s in (429, 502, 503, 504)] + [cut, half])
 def test_a_read_is_retried_until_it_succeeds(
     wire: Wire, client: Client, pauses: list[float], reply: Reply
 ) -> None:
-    wire.answer(reply, reply, answered(LOAN))
+    wire.answer(reply, reply, response(LOAN))
 
     assert read(client).uuid == "l-1"
     assert len(pauses) == 2
     assert all(0.5 <= pause <= 5 for pause in pauses)
 
 
-@pytest.mark.parametrize("reply", [answered(status=503), answered(status=429), cut, half])
+@pytest.mark.parametrize("reply", [response(status=503), response(status=429), cut, half])
 def test_a_read_fails_after_three_tries(wire: Wire, client: Client, reply: Reply) -> None:
     wire.answer(reply)
 
@@ -203,14 +203,14 @@ def test_a_read_fails_after_three_tries(wire: Wire, client: Client, reply: Reply
 
 @pytest.mark.parametrize("status", [500, 501, 400, 404])
 def test_other_error_statuses_are_not_retried(wire: Wire, client: Client, status: int) -> None:
-    wire.answer(answered(status=status))
+    wire.answer(response(status=status))
     catch_error(read, client)
 
     assert len(wire.requests) == 1
 
 
 def test_every_try_has_a_new_signature(wire: Wire) -> None:
-    wire.answer(answered(status=503), answered(LOAN))
+    wire.answer(response(status=503), response(LOAN))
     with Client(wire.url, client_id="desk", secret=SECRET, sleep=lambda _: time.sleep(0.002)) as client:
         read(client)
 
@@ -221,7 +221,7 @@ def test_every_try_has_a_new_signature(wire: Wire) -> None:
 
 
 def test_a_retry_waits_the_seconds_in_retry_after(wire: Wire, client: Client, pauses: list[float]) -> None:
-    wire.answer(answered(status=503, headers={"Retry-After": "7"}), answered(LOAN))
+    wire.answer(response(status=503, headers={"Retry-After": "7"}), response(LOAN))
     read(client)
 
     assert pauses == [7]
@@ -229,7 +229,7 @@ def test_a_retry_waits_the_seconds_in_retry_after(wire: Wire, client: Client, pa
 
 def test_a_retry_waits_until_the_date_in_retry_after(wire: Wire, client: Client, pauses: list[float]) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=15), usegmt=True)
-    wire.answer(answered(status=503, headers={"Retry-After": date}), answered(LOAN))
+    wire.answer(response(status=503, headers={"Retry-After": date}), response(LOAN))
     read(client)
 
     assert 5 < pauses[0] <= 15
@@ -238,14 +238,14 @@ def test_a_retry_waits_until_the_date_in_retry_after(wire: Wire, client: Client,
 def test_a_retry_after_beyond_the_time_limit_fails_at_once(
     wire: Wire, client: Client, pauses: list[float]
 ) -> None:
-    wire.answer(answered(status=503, headers={"Retry-After": "21600"}))
+    wire.answer(response(status=503, headers={"Retry-After": "21600"}))
 
     assert isinstance(catch_error(read, client), Unavailable)
     assert pauses == []
 
 
 def test_an_invalid_retry_after_is_ignored(wire: Wire, client: Client, pauses: list[float]) -> None:
-    wire.answer(answered(status=503, headers={"Retry-After": "soon"}), answered(LOAN))
+    wire.answer(response(status=503, headers={"Retry-After": "soon"}), response(LOAN))
     read(client)
 
     assert pauses[0] <= 5
@@ -269,14 +269,14 @@ def test_a_read_times_out_at_its_time_limit(wire: Wire, reply: Reply) -> None:
     [
         pytest.param(cut, id="cut"),
         pytest.param(half, id="cut-in-the-middle"),
-        pytest.param(answered(status=500), id="500"),
-        pytest.param(answered(status=503), id="503"),
-        pytest.param(answered("<html>All is well</html>"), id="html"),
-        pytest.param(answered(""), id="empty"),
-        pytest.param(answered('{"uuid": '), id="truncated-json"),
-        pytest.param(answered("{}"), id="no-uuid"),
-        pytest.param(answered("[]"), id="not-an-object"),
-        pytest.param(answered(status=303, headers={"Location": "/v1/elsewhere"}), id="redirect"),
+        pytest.param(response(status=500), id="500"),
+        pytest.param(response(status=503), id="503"),
+        pytest.param(response("<html>All is well</html>"), id="html"),
+        pytest.param(response(""), id="empty"),
+        pytest.param(response('{"uuid": '), id="truncated-json"),
+        pytest.param(response("{}"), id="no-uuid"),
+        pytest.param(response("[]"), id="not-an-object"),
+        pytest.param(response(status=303, headers={"Location": "/v1/elsewhere"}), id="redirect"),
     ],
 )
 def test_a_write_without_a_clear_answer_has_an_unknown_outcome(
@@ -301,7 +301,7 @@ def test_a_write_that_times_out_has_an_unknown_outcome(wire: Wire, reply: Reply)
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 429])
 def test_a_rejected_write_is_sent_once_with_a_known_outcome(wire: Wire, client: Client, status: int) -> None:
-    wire.answer(answered('{"message": "No."}', status))
+    wire.answer(response('{"message": "No."}', status))
     error = catch_error(write, client)
 
     assert not isinstance(error, OutcomeUnknown | Unavailable)
@@ -381,7 +381,7 @@ def write_self_signed_certificate(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("call_client", [read, write])
-@pytest.mark.parametrize("reply", [cut, answered('{"message": "No."}', 400), answered("?")])
+@pytest.mark.parametrize("reply", [cut, response('{"message": "No."}', 400), response("?")])
 def test_errors_name_the_operation_and_hide_the_request_body(
     wire: Wire, client: Client, call_client: Callable[[Client], object], reply: Reply
 ) -> None:
@@ -396,7 +396,7 @@ def test_errors_name_the_operation_and_hide_the_request_body(
 
 
 def test_a_redirect_is_not_followed(wire: Wire, client: Client) -> None:
-    wire.answer(answered(status=302, headers={"Location": f"{wire.url}/v1/elsewhere"}))
+    wire.answer(response(status=302, headers={"Location": f"{wire.url}/v1/elsewhere"}))
 
     assert isinstance(catch_error(read, client), ProtocolError)
     assert len(wire.requests) == 1
@@ -404,20 +404,20 @@ def test_a_redirect_is_not_followed(wire: Wire, client: Client) -> None:
 
 @pytest.mark.parametrize("body", ["<html></html>", "", "[]", "{}", "NaN"])
 def test_an_unreadable_answer_to_a_read_is_a_protocol_error(wire: Wire, client: Client, body: str) -> None:
-    wire.answer(answered(body))
+    wire.answer(response(body))
 
     assert isinstance(catch_error(read, client), ProtocolError)
 
 
 def test_an_oversized_answer_is_a_protocol_error(wire: Wire, client: Client) -> None:
     bomb = gzip.compress(b" " * 33 * 1024 * 1024, compresslevel=1)
-    wire.answer(answered(bomb, headers={"Content-Encoding": "gzip"}))
+    wire.answer(response(bomb, headers={"Content-Encoding": "gzip"}))
 
     assert isinstance(catch_error(read, client), ProtocolError)
 
 
 def test_a_200_with_only_an_error_is_a_rejection(wire: Wire, client: Client) -> None:
-    wire.answer(answered('{"error": "amount is missing"}'))
+    wire.answer(response('{"error": "amount is missing"}'))
     error = catch_error(write, client)
 
     assert isinstance(error, Rejected)
@@ -425,7 +425,7 @@ def test_a_200_with_only_an_error_is_a_rejection(wire: Wire, client: Client) -> 
 
 
 def test_a_202_without_the_record_is_an_unknown_outcome(wire: Wire, client: Client) -> None:
-    wire.answer(answered('{"message": "Accepted for processing"}', 202))
+    wire.answer(response('{"message": "Accepted for processing"}', 202))
     error = catch_error(write, client)
 
     assert isinstance(error, OutcomeUnknown)

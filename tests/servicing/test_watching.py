@@ -16,7 +16,7 @@ from servicing import (
     OutcomeUnknown,
     ServicingError,
 )
-from tests.servicing.wire import Reply, Wire, answered, cut
+from tests.servicing.wire import Reply, Wire, cut, response
 
 pytestmark = pytest.mark.core
 
@@ -81,7 +81,7 @@ def watcher() -> RecordingWatcher:
 def test_a_watcher_runs_before_a_write_and_after_every_call(
     wire: Wire, client: Client, watcher: RecordingWatcher
 ) -> None:
-    wire.answer(answered(APPLICATION), answered(LOAN))
+    wire.answer(response(APPLICATION), response(LOAN))
     watched = client.with_watcher(watcher, request_id="click-7")
     write(watched)
     read(watched)
@@ -96,7 +96,7 @@ def test_a_watcher_runs_before_a_write_and_after_every_call(
 def test_a_watcher_gets_the_answer_and_its_raw_body(
     wire: Wire, client: Client, watcher: RecordingWatcher
 ) -> None:
-    wire.answer(answered(status=503), answered(LOAN))
+    wire.answer(response(status=503), response(LOAN))
     loan = read(client.with_watcher(watcher))
 
     ((call, outcome),) = watcher.outcomes
@@ -109,8 +109,8 @@ def test_a_watcher_gets_the_answer_and_its_raw_body(
 @pytest.mark.parametrize(
     ("reply", "status", "body"),
     [
-        (answered('{"message": "No.", "ssn": "123456789"}', 422), 422, {"message": "No.", "ssn": "[hidden]"}),
-        (answered("<p>SSN 123-45-6789</p>", 500), 500, "<p>SSN [hidden]</p>"),
+        (response('{"message": "No.", "ssn": "123456789"}', 422), 422, {"message": "No.", "ssn": "[hidden]"}),
+        (response("<p>SSN 123-45-6789</p>", 500), 500, "<p>SSN [hidden]</p>"),
         (cut, None, None),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_watcher_gets_the_error_and_the_masked_body(
 def test_calls_of_one_request_share_an_id_prefix(
     wire: Wire, client: Client, watcher: RecordingWatcher
 ) -> None:
-    wire.answer(answered(LOAN))
+    wire.answer(response(LOAN))
     watched = client.with_watcher(watcher, request_id="click-7")
     read(watched)
     read(watched)
@@ -142,7 +142,7 @@ def test_calls_of_one_request_share_an_id_prefix(
 def test_a_failing_watcher_does_not_hide_the_answer(
     wire: Wire, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wire.answer(answered(APPLICATION), cut)
+    wire.answer(response(APPLICATION), cut)
     watched = client.with_watcher(FailingWatcher())
 
     assert write(watched).uuid == "a-1"
@@ -152,7 +152,7 @@ def test_a_failing_watcher_does_not_hide_the_answer(
 
 
 def test_an_unsaved_answer_raises_an_error(wire: Wire, client: Client) -> None:
-    wire.answer(answered(APPLICATION))
+    wire.answer(response(APPLICATION))
     with pytest.raises(AnswerNotSaved, match="disk full"):
         write(client.with_watcher(UnsavedWatcher()))
 
@@ -165,7 +165,7 @@ def test_a_write_that_cannot_be_recorded_is_not_sent(wire: Wire, client: Client)
 
 
 def test_the_original_client_has_no_watcher(wire: Wire, client: Client, watcher: RecordingWatcher) -> None:
-    wire.answer(answered(LOAN))
+    wire.answer(response(LOAN))
     client.with_watcher(watcher)
     read(client)
 

@@ -88,7 +88,7 @@ def _read_head(handler: Handler) -> bytes:
     return b"".join(lines)
 
 
-def answered(body: str | bytes = "{}", status: int = 200, headers: Mapping[str, str] | None = None) -> bytes:
+def response(body: str | bytes = "{}", status: int = 200, headers: Mapping[str, str] | None = None) -> bytes:
     """A complete HTTP answer."""
     content = body.encode() if isinstance(body, str) else body
     fields = {"Content-Length": str(len(content)), **(headers or {})}

@@ -361,9 +361,14 @@ def check_being_sent(approval: Approval, record: Record) -> None:
 
 def check_unknown(approval: Approval, intent: WriteIntent, editor: Editor, supervisor: Browser) -> None:
     """Check that each page shows the unknown outcome, and that sending again needs confirmation."""
-    places = [approval.get_absolute_url(), approval.send_url, editor.url]
-    for page in (html(editor.browser.get(place)) for place in places):
-        assert "nknown" in page or "Unclear whether" in page
+    places = {
+        approval.get_absolute_url(): "Sent, outcome unknown",
+        approval.send_url: "Unclear whether an earlier change went through",
+        editor.url: "Unclear whether the change by",
+    }
+    for place, words in places.items():
+        page = html(editor.browser.get(place))
+        assert words in page
         assert intent.get_absolute_url() in page
         assert "Nothing has been sent yet" not in page
     assert "Outcome unknown" in html(supervisor.get("/approvals/"))

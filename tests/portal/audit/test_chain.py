@@ -290,7 +290,7 @@ TAMPERING = [
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no roles")
 @pytest.mark.django_db(transaction=True)
-class TestRoleOfThePortal:
+class TestDatabaseRole:
     @pytest.fixture(autouse=True)
     def role(self, tmp_path: Path) -> Iterator[None]:
         """Create a role as the containers do, and run each test in it."""

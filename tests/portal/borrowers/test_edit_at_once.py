@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 from django.db import IntegrityError, connections, transaction
 from django.test import Client as Browser
 from django.utils import timezone
@@ -21,11 +20,6 @@ from tests import given
 from tests.portal.borrowers.editor import UPDATE, Editor, fields, html, html_of_error
 
 STALE = timedelta(minutes=5)
-
-
-@pytest.fixture(autouse=True)
-def without_approvals(settings: LazySettings) -> None:
-    settings.APPROVAL_ACTS = []
 
 
 @contextmanager

@@ -14,10 +14,11 @@ from pypdf import PdfReader
 
 from portal.audit.models import Entry
 from portal.documents.models import Batch, Item, Printed, remove_expired
+from portal.jobs.models import Job
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.faults.batches import kill_worker
+from tests.faults.batches import kill_worker, run_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -86,6 +87,28 @@ def test_a_batch_canceled_before_it_starts_prints_nothing(portal_service: Sandbo
     assert Printed.objects.count() == 0
     assert "Canceled" in servicer.get(batch.get_absolute_url()).content.decode()
     assert servicer.get(f"{batch.get_absolute_url()}download/").status_code == 404
+
+
+def test_canceling_keeps_finished_documents(
+    portal_service: Sandbox, servicer: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCUMENT_PROCESSES", "1")
+    for number in range(8):
+        given.borrower(portal_service, first_name=f"Alpine {number}")
+    batch = start_batch(servicer)
+    finished = batch.items.filter(state=Item.State.DONE)
+
+    def is_canceled() -> bool:
+        job = Job.objects.get(pk=batch.job_id)
+        if finished.exists() and not job.cancel_asked_at:
+            servicer.post(f"/jobs/{job.pk}/cancel/")
+        return job.state == Job.State.CANCELLED
+
+    run_worker(is_canceled)
+    ready = finished.count()
+    assert 0 < ready < 8
+    assert f"{ready} of 8 ready" in servicer.get(batch.get_absolute_url()).content.decode()
+    assert len(download_zip(servicer, batch).namelist()) == Printed.objects.count() == ready
 
 
 def test_expiry_removes_documents_but_not_print_records(portal_service: Sandbox, servicer: Browser) -> None:

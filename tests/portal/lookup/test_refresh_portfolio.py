@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
@@ -46,6 +47,9 @@ def test_accounts_and_repayments_are_refreshed(portal_service: Sandbox, owner: R
 def test_recently_refreshed_records_are_skipped(portal_service: Sandbox, owner: Record) -> None:
     refresh()
     assert "0 refreshed" in refresh()
+    long_ago = timezone.now() - timedelta(hours=24, seconds=1)
+    Record.objects.filter(kind=Kind.LOAN).update(asked_at=long_ago, checked_at=long_ago)
+    assert "1 refreshed" in refresh()
 
 
 def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, owner: Record) -> None:
@@ -53,6 +57,7 @@ def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, own
     assert "4 refreshed, 1 failed" in refresh()
     loan = Record.objects.get(kind=Kind.LOAN)
     assert loan.failing_since
+    assert "500" in loan.failure
     Record.objects.update(asked_at=None)
     assert "1 refreshed, 0 failed" in refresh()
     loan.refresh_from_db()

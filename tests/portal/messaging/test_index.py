@@ -479,7 +479,7 @@ def parse_page_link(page: str, rel: str) -> str:
     return foot.partition('"')[0].replace("&amp;", "&")
 
 
-class TestWholeFilesFromTheService:
+class TestLiveExports:
     @pytest.fixture(autouse=True)
     def _messages(self, portal_service: Sandbox) -> None:
         emit(portal_service, 250)
