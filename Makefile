@@ -39,8 +39,9 @@ test-fast: setup-test-fast
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow and not hypothesis" tests
 
 # What is the same on each database ran on SQLite (tests/selection.py). Nothing is kept, so nothing waits for a disk.
+# Four at a time, because each waits for the server now and then.
 test-postgres: setup-test
-	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 3 --dist loadgroup tests/portal
+	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 4 --dist loadgroup tests/portal
 
 check: setup-test
 	$(BIN)/ruff format --check .

@@ -101,22 +101,8 @@ class Client:
         _require_one_of("message_content_type", message_content_type, (True, False))
         _require_zone(time_zone)
         base_url = checked_url(base_url)
-        if auth == "hmac":
-            scheme: Scheme = HmacAuth(client_id, secret, header_names=auth_headers, epoch_unit=epoch_unit)
-        else:
-            _require_one_of("auth", auth, ("hmac", "none", "bearer"))
-            scheme = BearerAuth(token) if auth == "bearer" else NoAuth()
-        if proxies is not None and not isinstance(proxies, Mapping):
-            raise ConfigurationError("proxies must name an http or https address for each scheme.")
-        if session is None:
-            check_certificates(verify, cert)
-            session = new_session(verify=verify, cert=cert, proxies=proxies)
-        elif cert or proxies or verify is not True:
-            raise ConfigurationError(
-                "A session brings its own certificates and proxies; give either, not both."
-            )
-        elif not isinstance(session, Session):
-            raise ConfigurationError(f"session must be a requests.Session, not {session!r}.")
+        scheme = _scheme(auth, client_id, secret, token, header_names=auth_headers, epoch_unit=epoch_unit)
+        session = _session(session, verify=verify, cert=cert, proxies=proxies)
         guard_connections(session, base_url)
         self._service = (base_url, scheme)
         self._ca_bundle = session.verify if isinstance(session.verify, str) else None
@@ -254,6 +240,41 @@ class _PreviewWatcher:
         raise _WriteStopped(call)
 
     def after(self, call: Call, outcome: Outcome) -> None: ...
+
+
+def _scheme(
+    auth: str,
+    client_id: str,
+    secret: str,
+    token: str,
+    *,
+    header_names: Sequence[str],
+    epoch_unit: Literal["ms", "s"],
+) -> Scheme:
+    if auth == "hmac":
+        return HmacAuth(client_id, secret, header_names=header_names, epoch_unit=epoch_unit)
+    _require_one_of("auth", auth, ("hmac", "none", "bearer"))
+    return BearerAuth(token) if auth == "bearer" else NoAuth()
+
+
+def _session(
+    session: Session | None,
+    *,
+    verify: str | Literal[True],
+    cert: str | tuple[str, str] | None,
+    proxies: Mapping[str, str] | None,
+) -> Session:
+    """The given session, or a new one with these certificates and proxies."""
+    if proxies is not None and not isinstance(proxies, Mapping):
+        raise ConfigurationError("proxies must name an http or https address for each scheme.")
+    if session is None:
+        check_certificates(verify, cert)
+        return new_session(verify=verify, cert=cert, proxies=proxies)
+    if cert or proxies or verify is not True:
+        raise ConfigurationError("A session brings its own certificates and proxies; give either, not both.")
+    if not isinstance(session, Session):
+        raise ConfigurationError(f"session must be a requests.Session, not {session!r}.")
+    return session
 
 
 def _require_one_of(name: str, value: object, allowed: Sequence[object]) -> None:

@@ -28,8 +28,10 @@ from servicing import Client, codec, errors
 from servicing.resource import Resource
 from servicing.sandbox import Sandbox
 from servicing.sandbox.endpoints import OPERATIONS
+from tests import given
 from tests.conftest import browser_of, browser_of_superuser
 from tests.counts import MAX_TEMPLATE_COLUMNS
+from tests.portal import pages
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 # Sign-in, sign-out, platform checks and icons need no session; the component page exists only under DEBUG.
@@ -371,6 +373,17 @@ def test_every_test_named_in_security_md_exists() -> None:
         if not re.search(rf"(?:class|def) {name}\b", texts[path])
     ]
     assert missing + [path for path, text in texts.items() if not text] == []
+
+
+def test_every_file_and_helper_named_in_contributing_md_exists() -> None:
+    text = (BASE_DIR / "CONTRIBUTING.md").read_text()
+    files = re.findall(r"`((?:portal|servicing|templates|static|tests|docker)/[\w./*-]+)`", text)
+    helpers = set(re.findall(r"\b(given|pages)\.(\w+)\(", text))
+    assert len(files) > 60
+    assert len(helpers) > 1
+    assert [path for path in files if not any(BASE_DIR.glob(path))] == []
+    modules = {"given": given, "pages": pages}
+    assert [(module, name) for module, name in helpers if not hasattr(modules[module], name)] == []
 
 
 DOCUMENTS = [path for pattern in ("*.md", "*/*.md", "tests/bench/*.md") for path in BASE_DIR.glob(pattern)]
