@@ -226,16 +226,15 @@ ONE_DATABASE = Selection(
 )
 differing = [file for file in ONE_DATABASE.files() if "connection.vendor" in file.read_text()]
 assert not differing, f"These have tests that differ by database: {differing}"
-# Each has tests of half a minute or more, or waits as long, and would run alone at the end.
+# Each has a test of half a minute of work, which would run alone at the end. Tests that mostly wait are not here,
+# because several at once would leave the cores idle.
 LONGEST = Selection(
     "browser/test_bad_input.py",
     "browser/test_collections.py",
     "browser/test_people.py",
-    "portal/audit/test_answers.py",
     "portal/documents/test_long.py",
     "portal/operations/test_demo.py",
     "portal/operations/test_init.py",
-    "portal/test_database_away.py",
     "portal/test_figures.py",
     "portal/test_typed_numbers.py",
 )
