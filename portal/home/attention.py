@@ -3,7 +3,7 @@
 Everything is read from saved records; nothing calls the service.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
@@ -39,6 +39,7 @@ from portal.registry.recalculation import AccountState, account_state
 from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
 from portal.runtime.business_date import business_date
 
+SYSTEM_COUNT = "attention.system"
 CACHE_SECONDS = 10
 COUNT_CACHE_SECONDS = 30
 GROUPS = {
@@ -94,8 +95,9 @@ IN_ORDER: Sequence[Callable[..., Items]] = [
     old_drafts,
 ]
 PERSONAL = {unknown_writes, pending_approvals, old_drafts}
-"""These depend on the viewer."""
-READ_ANEW = PERSONAL | {trail_problem, stopped_worker}
+"""These depend on the viewer; of the unknown writes only the links do, so their number is the same for everyone."""
+SYSTEM: set[Callable[..., Items]] = {trail_problem, stopped_worker, unknown_writes}
+READ_ANEW = PERSONAL | SYSTEM
 SHARED = [source for source in IN_ORDER if source not in READ_ANEW]
 """These are the same for everyone, and cached for a few seconds."""
 
@@ -197,24 +199,22 @@ def attention(user: User, state: AccountState) -> Attention:
         source: _items(source, snoozed, user).load() if source in READ_ANEW else shared[source]
         for source in IN_ORDER
     }
-    totals = {source: group.total for source, group in found.items() if group}
-    approvals = totals.get(pending_approvals, 0)
-    personal = sum(totals.get(source, 0) for source in READ_ANEW)
-    _cache_count(SHARED_COUNT, state, sum(totals.values()) - personal)
-    _cache_count(_personal_count(user), state, personal - approvals)
-    _cache_count(_approval_count(user), state, approvals)
+    for key, sources in _counted(user).items():
+        _cache_count(key, state, sum(group.total for source in sources if (group := found[source])))
     return Attention([group for group in found.values() if group], user.pk, snoozes)
 
 
 def count_waiting_items(user: User, state: AccountState) -> dict[str, int]:
-    """The number of items by area for the navigation, cached for a few seconds while accounts don't change."""
-    parts = {
-        SHARED_COUNT: SHARED,
-        _personal_count(user): READ_ANEW - {pending_approvals},
-        _approval_count(user): {pending_approvals},
+    """The number of items by area for the navigation, cached for a few seconds.
+
+    The number that everyone shares is also counted again when accounts change.
+    """
+    parts = _counted(user)
+    known = {
+        key: number
+        for key, (saved_state, number) in cache.get_many(parts).items()
+        if saved_state == state or key != SHARED_COUNT
     }
-    saved = cache.get_many(parts)
-    known = {key: number for key, (saved_state, number) in saved.items() if saved_state == state}
     if missing := parts.keys() - known.keys():
         snoozed = Snoozed(_snoozes().values_list("key", flat=True))
         for key in missing:
@@ -246,11 +246,17 @@ def _snoozes() -> QuerySet[Snooze]:
 def forget_items(user: User) -> None:
     """Drop this person's cached items after they act."""
     forget_shared_items()
-    cache.delete_many([_personal_count(user), _approval_count(user)])
+    cache.delete_many(_counted(user))
 
 
-def _personal_count(user: User) -> str:
-    return f"attention:{user.pk}"
+def _counted(user: User) -> dict[str, Collection[Callable[..., Items]]]:
+    """The sources that are counted together, by the cache key of their number."""
+    return {
+        SHARED_COUNT: SHARED,
+        SYSTEM_COUNT: SYSTEM,
+        f"attention:{user.pk}": {old_drafts},
+        _approval_count(user): {pending_approvals},
+    }
 
 
 def _approval_count(user: User) -> str:

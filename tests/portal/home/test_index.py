@@ -338,6 +338,17 @@ class TestAttention:
         cache.clear()
         assert "sd-nav-count" not in servicer.get("/borrowers/").content.decode()
 
+    def test_navigation_counts_system_items_once_for_everyone(
+        self, portal_service: Sandbox, servicer: Browser, supervisor: Browser
+    ) -> None:
+        unknown_write(given.borrower(portal_service))
+        servicer.get("/borrowers/")
+        flagged_account(portal_service, Kind.LOAN, "700.00", "Late LLC")
+        with CaptureQueriesContext(connection) as queries:
+            page = supervisor.get("/borrowers/").content.decode()
+        assert '<span class="sd-nav-count">2<' in page
+        assert not any("jobs_worker" in query["sql"] for query in queries.captured_queries)
+
     def test_a_count_is_not_saved_if_someone_acts_while_counting(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
