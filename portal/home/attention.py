@@ -97,6 +97,7 @@ IN_ORDER: Sequence[Callable[..., Items]] = [
 PERSONAL = {unknown_writes, pending_approvals, old_drafts}
 """These depend on the viewer; of the unknown writes only the links do, so their number is the same for everyone."""
 SYSTEM: set[Callable[..., Items]] = {trail_problem, stopped_worker, unknown_writes}
+"""These don't depend on accounts."""
 READ_ANEW = PERSONAL | SYSTEM
 SHARED = [source for source in IN_ORDER if source not in READ_ANEW]
 """These are the same for everyone, and cached for a few seconds."""
