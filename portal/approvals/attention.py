@@ -1,5 +1,7 @@
 """Approvals that need attention."""
 
+from typing import NamedTuple
+
 from django.urls import reverse
 
 from portal.accounts.models import User
@@ -9,23 +11,43 @@ from portal.approvals.models import Approval
 from portal.registry.attention import Item, Items, Snoozed
 
 
+class OpenApproval(NamedTuple):
+    """What decides whose item an approval is."""
+
+    state: str
+    maker_id: int
+
+    def concerns(self, user: User) -> bool:
+        """Whether this person can decide it, or it is their own."""
+        is_pending = self.state == Approval.State.WAITING
+        return self.maker_id == user.pk or (is_pending and can(user, "approvals.decide"))
+
+
 def pending_approvals(snoozed: Snoozed, user: User) -> Items:
     """Changes that this person can decide, and their own that are pending or approved."""
-    may_decide = can(user, "approvals.decide")
-    items = [
-        _item(one, user)
-        for one in open_approvals()
-        if one.is_open and (one.maker_id == user.pk or (may_decide and one.state == Approval.State.WAITING))
-    ]
-    visible = [item for item in items if item.key not in snoozed]
-    return Items(visible, group="approvals", name="approvals", url=reverse("approvals:index"))
+    items = [_item(approval, user) for approval, one in _visible(snoozed) if one.concerns(user)]
+    return Items(items, group="approvals", name="approvals", url=reverse("approvals:index"))
+
+
+def all_open_approvals(snoozed: Snoozed) -> list[OpenApproval]:
+    """Everyone's, to be counted for each person."""
+    return [one for _, one in _visible(snoozed)]
+
+
+def _visible(snoozed: Snoozed) -> list[tuple[Approval, OpenApproval]]:
+    found = [one for one in open_approvals() if one.is_open and _key(one) not in snoozed]
+    return [(one, OpenApproval(one.state, one.maker_id)) for one in found]
+
+
+def _key(approval: Approval) -> str:
+    return f"approval:{approval.pk}:{approval.state}"
 
 
 def _item(approval: Approval, user: User) -> Item:
     is_approved = approval.state == Approval.State.APPROVED
     is_mine = approval.maker_id == user.pk
     return Item(
-        key=f"approval:{approval.pk}:{approval.state}",
+        key=_key(approval),
         state="ok" if is_approved else "waiting",
         icon="check" if is_approved else "users",
         fact="Approved, to be sent:" if is_approved else "Pending approval:",

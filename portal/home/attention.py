@@ -13,9 +13,9 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.approvals.attention import pending_approvals
+from portal.approvals.attention import all_open_approvals, pending_approvals
 from portal.audit.attention import trail_problem, unknown_writes
-from portal.borrowers.attention import incomplete_onboardings, old_drafts
+from portal.borrowers.attention import incomplete_onboardings, old_drafts, owners_of_old_drafts
 from portal.collections.attention import broken_promises, promises_due_today
 from portal.home.models import Snooze
 from portal.jobs.status import jobs_status, live_workers
@@ -39,7 +39,7 @@ from portal.registry.recalculation import AccountState, account_state
 from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
 from portal.runtime.business_date import business_date
 
-SYSTEM_COUNT = "attention.system"
+SYSTEM_COUNT, STAFF_ITEMS = "attention.system", "attention.staff"
 CACHE_SECONDS = 10
 COUNT_CACHE_SECONDS = 30
 GROUPS = {
@@ -216,23 +216,38 @@ def count_waiting_items(user: User, state: AccountState) -> dict[str, int]:
         for key, (saved_state, number) in cache.get_many(parts).items()
         if saved_state == state or key != SHARED_COUNT
     }
-    if missing := parts.keys() - known.keys():
-        snoozed = Snoozed(_snoozes().values_list("key", flat=True))
-        for key in missing:
+    for key in parts.keys() - known.keys():
+        if key in (SHARED_COUNT, SYSTEM_COUNT):
             number = saved_count(state) if key == SHARED_COUNT else None
-            known[key] = _count(parts[key], snoozed, user) if number is None else number
+            known[key] = _count(parts[key], user) if number is None else number
             _cache_count(key, state, known[key])
+        else:
+            known[key] = _personal_counts(user)[key]
     return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
+
+
+def _personal_counts(user: User) -> dict[str, int]:
+    """This person's numbers. They are read at once for all staff, because each page shows them."""
+    approvals, draft_owners = cache.get(STAFF_ITEMS) or ((), None)
+    if draft_owners is None:
+        snoozed = _snoozed()
+        approvals, draft_owners = all_open_approvals(snoozed), owners_of_old_drafts(snoozed)
+        cache.set(STAFF_ITEMS, (approvals, draft_owners), CACHE_SECONDS)
+    return {
+        _approval_count(user): sum(one.concerns(user) for one in approvals),
+        _draft_count(user): draft_owners.count(user.pk),
+    }
 
 
 def renew_shared_count() -> None:
     """Count everyone's items again if the saved number is outdated or soon will be."""
     state = account_state()
     if saved_count(state, COUNT_VALID_FOR / 2) is None:
-        save_count(state, lambda: _count(SHARED, Snoozed(_snoozes().values_list("key", flat=True))))
+        save_count(state, lambda: _count(SHARED))
 
 
-def _count(sources: Iterable[Callable[..., Items]], snoozed: Snoozed, user: User | None = None) -> int:
+def _count(sources: Iterable[Callable[..., Items]], user: User | None = None) -> int:
+    snoozed = _snoozed()
     return sum(_items(source, snoozed, user).total for source in sources)
 
 
@@ -244,10 +259,14 @@ def _snoozes() -> QuerySet[Snooze]:
     return Snooze.objects.filter(until__gt=business_date())
 
 
+def _snoozed() -> Snoozed:
+    return Snoozed(_snoozes().values_list("key", flat=True))
+
+
 def forget_items(user: User) -> None:
     """Drop this person's cached items after they act."""
     forget_shared_items()
-    cache.delete_many(_counted(user))
+    cache.delete_many([*_counted(user), STAFF_ITEMS])
 
 
 def _counted(user: User) -> dict[str, Collection[Callable[..., Items]]]:
@@ -255,13 +274,17 @@ def _counted(user: User) -> dict[str, Collection[Callable[..., Items]]]:
     return {
         SHARED_COUNT: SHARED,
         SYSTEM_COUNT: SYSTEM,
-        f"attention:{user.pk}": {old_drafts},
+        _draft_count(user): {old_drafts},
         _approval_count(user): {pending_approvals},
     }
 
 
 def _approval_count(user: User) -> str:
-    return f"approvals:{user.pk}"
+    return f"attention.approvals:{user.pk}"
+
+
+def _draft_count(user: User) -> str:
+    return f"attention.drafts:{user.pk}"
 
 
 def _items(source: Callable[..., Items], snoozed: Snoozed, user: User | None) -> Items:

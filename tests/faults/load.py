@@ -149,8 +149,10 @@ class Person:
         """The request IDs of whole pages, without those of their panels."""
 
     def work(self, end: float, chance: random.Random) -> None:
-        """Do the steps in turn, with pauses."""
+        """Do the steps in turn, with pauses. Each person is at another point of the day."""
         steps = [self.home, self.borrower, self.account, self.line_of_credit, self.messages, self.apply]
+        first = chance.randrange(len(steps))
+        steps = steps[first:] + steps[:first]
         time.sleep(chance.uniform(0, PAUSE_SECONDS[1]))
         while time.monotonic() < end:
             for step in steps:

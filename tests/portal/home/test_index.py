@@ -349,6 +349,20 @@ class TestAttention:
         assert '<span class="sd-nav-count">2<' in page
         assert not any("jobs_worker" in query["sql"] for query in queries.captured_queries)
 
+    def test_navigation_reads_personal_items_once_for_everyone(
+        self, servicer: Browser, supervisor: Browser
+    ) -> None:
+        for name, drafts in (("servicer", 1), ("supervisor", 2)):
+            for _ in range(drafts):
+                Draft.objects.create(owner=User.objects.get(username=name), data={})
+        Draft.objects.update(updated_at=timezone.now() - timedelta(days=2))
+        assert '<span class="sd-nav-count">1<' in servicer.get("/help/").content.decode()
+        with CaptureQueriesContext(connection) as queries:
+            page = supervisor.get("/help/").content.decode()
+        assert '<span class="sd-nav-count">2<' in page
+        tables = ("borrowers_draft", "approvals_approval", "home_snooze")
+        assert not any(table in query["sql"] for query in queries.captured_queries for table in tables)
+
     def test_a_count_is_not_saved_if_someone_acts_while_counting(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
