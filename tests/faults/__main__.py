@@ -111,7 +111,8 @@ def lost_answers(service: "ProxiedSandbox") -> list[Figures]:
     from django.conf import settings
 
     from portal import gateway
-    from portal.audit.models import Outage, WriteIntent
+    from portal.audit.models import Actor, Outage, WriteIntent
+    from portal.audit.writes import resolve
     from tests.faults.writes import NETWORK_FAULTS, TIMEOUT_SECONDS, WRITES, Verdict, check_write
 
     rows, browser = [], staff()
@@ -122,7 +123,10 @@ def lost_answers(service: "ProxiedSandbox") -> list[Figures]:
         for operation in list(WRITES) * ROUNDS:
             found = check_write(operation, fault, browser, service)
             # Unknown writes block the next one, so release them.
-            WriteIntent.objects.filter(state="unknown").update(state="released")
+            for intent in WriteIntent.objects.filter(state="unknown"):
+                resolve(
+                    intent, Actor.system("faults"), WriteIntent.State.RELEASED, note="released by the drill"
+                )
             Outage.objects.all().delete()
             say(f"{fault.name}, {operation}", found.words)
             total += found
