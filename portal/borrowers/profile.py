@@ -7,8 +7,9 @@ approval.
 
 import json
 import re
+import time
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +60,7 @@ from portal.borrowers.reports import Report
 from portal.gateway import StaffRequest
 from portal.registry import store
 from portal.registry.models import Kind, Record
+from portal.runtime.clocks import is_recent
 from portal.ui.htmx import finish_action, render_page, toast
 from portal.ui.uploads import accepts_files
 from servicing import (
@@ -78,6 +80,7 @@ from servicing.masking import masked_text
 State = WriteIntent.State
 PAGE = "borrowers/edit.html"
 VALID_FOR = timedelta(minutes=15)
+REVIEWED_AT = "reviewed_at"
 SINGLE_FIELDS = {"phone", "email"}
 """Fields that can be edited alone in a dialog; all others use the whole form."""
 PREVIEW_VALUES: dict[str, Any] = {"ssn": "000000000", "credit_report": b"<r/>", "asset_report": b"{}"}
@@ -359,7 +362,9 @@ class ProfileEdit(Flow):
             ],
             "payload": body,
             "payload_text": json.dumps(body, indent=2, ensure_ascii=False),
-            "proposal": signing.dumps(form.typed, salt=self._salt, compress=True),
+            "proposal": signing.dumps(
+                form.typed | {REVIEWED_AT: time.time()}, salt=self._salt, compress=True
+            ),
             "valid_until": timezone.now() + VALID_FOR,
             "approval": self.approval,
             "unknown": self._unknown_write,
@@ -381,14 +386,13 @@ class ProfileEdit(Flow):
 
     def _signed(self) -> tuple[dict[str, str], bool]:
         """The signed text from the form, and whether the review expired; empty if it can't be read."""
-        text, is_late = self.request.POST.get("proposal", ""), False
         try:
-            typed = signing.loads(text, salt=self._salt, max_age=VALID_FOR)
-        except signing.SignatureExpired:
-            typed, is_late = signing.loads(text, salt=self._salt), True
+            typed = signing.loads(self.request.POST.get("proposal", ""), salt=self._salt)
         except signing.BadSignature:
             return {}, False
-        return typed | {"reason": self.request.POST.get("reason", "")}, is_late
+        # Django's own limit has no end for a review from before the clock was set back.
+        reviewed_at = datetime.fromtimestamp(typed.pop(REVIEWED_AT, 0), UTC)
+        return typed | {"reason": self.request.POST.get("reason", "")}, not is_recent(reviewed_at, VALID_FOR)
 
     def _send_or_ask(self) -> HttpResponse:
         """Send what was reviewed or request approval, unless it was already sent, expired, or the record changed."""
