@@ -77,7 +77,7 @@ class EntryFilters:
         self.is_one_request = bool(self.values["request"])
         self.selects: list[tuple[str, str, str, Choices, str]] = [
             ("person", "Person", "Everyone", people(), self.values["person"]),
-            ("group", "Acts", "All actions", GROUPS, self.values["group"]),
+            ("group", "Action", "All actions", GROUPS, self.values["group"]),
             ("kind", "Object", "All objects", KINDS, self.values["kind"]),
             ("result", "Result", "All results", RESULTS, self.values["result"]),
         ]
@@ -86,7 +86,7 @@ class EntryFilters:
         for name, label, _, choices, _ in self.selects:
             self._narrow_choice(name, label, choices)
         self._narrow_borrower()
-        self._narrow("request", "One click", self.values["request"], Q(request_id=self.values["request"]))
+        self._narrow("request", "Request", self.values["request"], Q(request_id=self.values["request"]))
         self.period = "All time" if self.is_one_request else self._narrow_time()
         self.entries = self._entries()
 

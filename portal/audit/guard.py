@@ -77,8 +77,8 @@ def owns_audit_table(connection: BaseDatabaseWrapper) -> bool:
 
 
 OWNER_WARNING = (
-    "This role owns the audit's table and could take its triggers away. "
-    "docker/audit-roles.sql says what another one needs."
+    "This role owns the audit table and could drop its triggers. "
+    "Create a separate role with docker/audit-roles.sql."
 )
 _OWNED = """SELECT FROM pg_class
     LEFT JOIN pg_trigger ON tgrelid = pg_class.oid AND NOT tgisinternal LEFT JOIN pg_proc ON pg_proc.oid = tgfoid

@@ -232,7 +232,7 @@ def _close(stale: QuerySet[WriteIntent]) -> int:
         found = list(stale.select_for_update())
         for intent in found:
             note = {"note": "no outcome was recorded in time"}
-            record_outcome(intent, Actor.system("settle"), State.UNKNOWN, detail=note)
+            record_outcome(intent, Actor.system("stale"), State.UNKNOWN, detail=note)
     return len(found)
 
 
@@ -348,7 +348,7 @@ def _try_to_record(result: WriteResult, items: Sequence[store.Observation], seco
 
 
 def prepare_spool() -> None:
-    """Take the space of both spools and record the answers that wait, as a process starts."""
+    """Allocate both spools, and record the answers that wait in them."""
     for spool in SPOOLS:
         try:
             spool.allocate()

@@ -6,8 +6,8 @@ Each area keeps its tasks in its own ``tasks.py``, where workers find them::
     from portal.jobs.queue import start_job
     from portal.jobs.execution import Progress
 
-    @job("messaging.sync", label="Fetching messages", single=True, every="MESSAGE_SYNC_MINUTES")
-    def sync(progress: Progress, *, since: str = "") -> dict[str, int]:
+    @job("messaging.sync", label="Sync messages", single=True, every="MESSAGE_SYNC_MINUTES")
+    def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
         progress.begin(total=len(pages))             # resume(remaining) where an earlier attempt counts
         for page in pages:
             ...

@@ -132,7 +132,7 @@ class FilterForm(StaffForm):
     order = _choice_field("Order", ("", "Newest first"), ("oldest", "Oldest first"))
     source = _choice_field("Source", ("", "Lending service"), ("copy", "Local copy"))
     limit = forms.TypedChoiceField(
-        label="Messages a page",
+        label="Messages per page",
         required=False,
         choices=[(size, str(size)) for size in SIZES],
         coerce=int,

@@ -89,7 +89,7 @@ class MessageQuery:
 
     @cached_property
     def count(self) -> int:
-        """The number of matches, at most :data:`COUNTED`."""
+        """The number of matches, at most :data:`MAX_COUNTED`."""
         left = MAX_COUNTED
         for part in self._parts_to_count:
             left -= part.order_by()[:left].count() if left > 0 else 0

@@ -63,7 +63,7 @@ def log_uncaught() -> None:
         if issubclass(kind, KeyboardInterrupt):
             sys.__excepthook__(kind, error or kind(), where)
         else:
-            logger.critical("Nobody caught this.", exc_info=(kind, error or kind(), where))
+            logger.critical("Uncaught exception.", exc_info=(kind, error or kind(), where))
 
     sys.excepthook = log
     threading.excepthook = lambda args: log(args.exc_type, args.exc_value, args.exc_traceback)

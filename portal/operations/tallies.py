@@ -75,7 +75,7 @@ def flush() -> None:
             for key in sorted(counts):  # Sorted, so that two processes cannot deadlock.
                 _add(key, counts[key], times[key])
     except DatabaseError:
-        logger.warning("What was counted for the metrics could not be written; it is kept.")
+        logger.warning("Metric counts could not be saved. They will be tried again.")
         with _lock:
             _counts.update(counts)
             _times.update(times)
