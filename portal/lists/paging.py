@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from django.core.cache import cache
 from django.core.exceptions import EmptyResultSet
 from django.core.paginator import Page, Paginator
-from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -19,6 +18,7 @@ from portal.registry.attention import LAST_ACT
 from portal.registry.models import Kind, Record
 from portal.registry.records import last_changes
 from portal.runtime.business_date import business_date
+from portal.runtime.database import fetch_rows
 
 if TYPE_CHECKING:
     from django_stubs_ext import ValuesQuerySet
@@ -65,9 +65,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         if cache.get(key):
             count = MAX_COUNTED
         else:
-            with connection.cursor() as cursor:
-                cursor.execute(f"SELECT COUNT(*) FROM ({sql} LIMIT {MAX_COUNTED}) counted", params)  # noqa: S608 - Django's
-                (count,) = cursor.fetchone()
+            ((count,),) = fetch_rows(f"SELECT COUNT(*) FROM ({sql} LIMIT {MAX_COUNTED}) counted", params)  # noqa: S608 - Django's
             if count == MAX_COUNTED:
                 cache.set(key, True, COUNT_CACHE_SECONDS)
         return cached_count(self.counted, digest) if self.is_exact and count == MAX_COUNTED else count
@@ -126,9 +124,8 @@ def cached_sums(words: str, kinds: Sequence[Kind], compute: Callable[[], T], *, 
 
     The sums of a long list stay for a minute. ``words`` identify the list and its filters.
     """
-    words = (
-        f"{words} {timezone.get_current_timezone_name()}"  # Days of a filter begin at the person's midnight.
-    )
+    # Days of a filter begin at the person's midnight.
+    words = f"{words} {timezone.get_current_timezone_name()}"
     key = f"registry.sums.{hashlib.sha256(words.encode()).hexdigest()}"
     saved = cache.get_many([key, LAST_ACT])
     state = business_date(), *(() if is_long else (saved.get(LAST_ACT), *last_changes(*kinds)))

@@ -6,13 +6,13 @@ from datetime import date, timedelta
 from typing import Any, Final
 
 from django.core.cache import cache
-from django.db import connection
 from django.utils import timezone
 
 from portal.messaging.models import Day, Fingerprint, Message
 from portal.messaging.store import ONE_DAY, save_messages, service_today, storage_uuid
 from portal.messaging.sync import FiltersIgnored
 from portal.runtime.clocks import match_recent
+from portal.runtime.database import fetch_rows
 from servicing import Client
 from servicing.messages import MESSAGES_PER_PAGE
 
@@ -102,10 +102,7 @@ def days_in_view(start: date | None, end: date | None) -> tuple[list[date], bool
 
 def messages_state() -> str:
     """A text that changes when messages are saved or a day is compared: a part of the keys of cached counts."""
-    with connection.cursor() as cursor:
-        cursor.execute(_STATE)
-        times = cursor.fetchall()[0]
-    return "_".join(map(str, times)).replace(" ", "_")
+    return "_".join(map(str, fetch_rows(_STATE)[0])).replace(" ", "_")
 
 
 def coverage(start: date | None, end: date | None, state: str) -> Coverage:

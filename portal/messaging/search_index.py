@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db import connection
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import connections
 from django.db.models import F, Func, Q, TextField, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 
 from portal.registry.query import fold
+from portal.runtime.database import fetch_rows
 from servicing import ProtocolError, codec
 from servicing.values import decimal_or_none
 
@@ -123,9 +123,8 @@ class TextSearch:
     def count(self, keys: Mapping[str, int], limit: int) -> int:
         """On SQLite: how many messages in a range of keys have all words, up to a limit."""
         statement, params = self._statement(keys)
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT count(*) FROM ({statement} LIMIT %s)", [*params, limit])  # noqa: S608 - fixed names
-            return int(cursor.fetchone()[0])
+        counted = f"SELECT count(*) FROM ({statement} LIMIT %s)"  # noqa: S608 - fixed names
+        return int(fetch_rows(counted, [*params, limit])[0][0])
 
     def _statement(self, keys: Mapping[str, int]) -> tuple[str, list[str | int]]:
         index = DIGEST_INDEX if self.is_json else VALUE_INDEX
@@ -175,7 +174,7 @@ def create(apps: Any, schema_editor: Any) -> None:
         run(f"CREATE VIRTUAL TABLE {table} USING fts5(search_text, content='', {options[table]})")
         rows = f"SELECT id, {part} FROM messaging_message ORDER BY id"  # noqa: S608 - fixed names
         run(f"INSERT INTO {table} (rowid, search_text) {rows}")
-    create_missing_triggers(schema_editor.connection)
+    create_missing_triggers(using=schema_editor.connection.alias)
 
 
 def drop(apps: Any, schema_editor: Any) -> None:
@@ -189,8 +188,9 @@ def drop(apps: Any, schema_editor: Any) -> None:
         schema_editor.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def create_missing_triggers(database: BaseDatabaseWrapper) -> None:
+def create_missing_triggers(*, using: str, **_: Any) -> None:
     """On SQLite: create triggers again that a migration dropped by rebuilding the table of messages."""
+    database = connections[using]
     if database.vendor != "sqlite":
         return
     with database.cursor() as cursor:

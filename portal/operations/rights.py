@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from django.db import DatabaseError, connection, transaction
 
+from portal.runtime.database import fetch_rows
+
 NOT_THE_OWNER = "This role can’t change the tables. Set DATABASE_URL to the role that owns them."
 # Tables ("r") and sequences ("S") of this schema only.
 _MAY_CHANGE = """SELECT has_schema_privilege(current_schema(), 'CREATE') AND NOT EXISTS (
@@ -54,8 +56,4 @@ def preserved_grants() -> Iterator[bool]:
 
 
 def _query(question: str, *values: str) -> list[tuple[str, ...]]:
-    if connection.vendor != "postgresql":
-        return []
-    with connection.cursor() as cursor:
-        cursor.execute(question, values)
-        return list(cursor.fetchall())
+    return fetch_rows(question, values) if connection.vendor == "postgresql" else []

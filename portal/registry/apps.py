@@ -1,9 +1,6 @@
 """Keeps the search index in step through migrations."""
 
-from typing import Any
-
 from django.apps import AppConfig
-from django.db import connections
 from django.db.models.signals import post_migrate
 
 
@@ -14,10 +11,6 @@ class RegistryConfig(AppConfig):
 
     def ready(self) -> None:
         """Check the index after every migration."""
-        post_migrate.connect(_keep_in_step, sender=self)
+        from portal.registry.search.index import create_missing_triggers
 
-
-def _keep_in_step(*, using: str, **_: Any) -> None:
-    from portal.registry.search.index import create_missing_triggers
-
-    create_missing_triggers(connections[using])
+        post_migrate.connect(create_missing_triggers, sender=self)

@@ -7,7 +7,7 @@ an earlier version's rules.
 
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from portal.registry import store
 from portal.registry.columns import columns_from
@@ -16,7 +16,7 @@ from portal.registry.models import Kind, Record
 from portal.registry.records import last_changes_of, records_by_key, update_records
 from portal.registry.rollup import roll_up
 from portal.runtime.business_date import business_date
-from portal.runtime.database import write_if_possible
+from portal.runtime.database import fetch_rows, write_if_possible
 from servicing.figures import FOREVER
 
 BATCH_SIZE = 500
@@ -31,17 +31,11 @@ _OF_EARLIER_RULES = tuple(
 )
 
 
-def has_outdated_figures(*, or_earlier_rules: bool = False) -> bool:
-    """Whether any account's figures are outdated, or with ``or_earlier_rules`` follow an earlier version's rules."""
-    return bool(outdated_keys(1, or_earlier_rules=or_earlier_rules))
-
-
 def outdated_keys(limit: int, *, or_earlier_rules: bool) -> list[int]:
-    """The keys of accounts to recalculate."""
+    """The keys of accounts whose figures are outdated, or follow an earlier version's rules if that counts too."""
     statement = " UNION ALL ".join(outdated_accounts(or_earlier_rules=or_earlier_rules))
-    with connection.cursor() as cursor:
-        cursor.execute(f"{statement} LIMIT %s", [str(business_date())] * len(ACCOUNTS) + [limit])
-        return [key for (key,) in cursor.fetchall()]
+    parameters = [str(business_date())] * len(ACCOUNTS) + [limit]
+    return [key for (key,) in fetch_rows(f"{statement} LIMIT %s", parameters)]
 
 
 def outdated_accounts(*, or_earlier_rules: bool) -> list[str]:
@@ -54,10 +48,10 @@ def outdated_accounts(*, or_earlier_rules: bool) -> list[str]:
     ]
 
 
-def recalculate_batch(size: int = BATCH_SIZE, *, or_earlier_rules: bool = False) -> int:
+def recalculate_batch(*, or_earlier_rules: bool = False) -> int:
     """Recalculate some of these accounts and their borrowers' totals; return how many."""
     with transaction.atomic():
-        keys = outdated_keys(size, or_earlier_rules=or_earlier_rules)
+        keys = outdated_keys(BATCH_SIZE, or_earlier_rules=or_earlier_rules)
         records = list(Record.objects.filter(pk__in=keys).order_by("pk").select_for_update())
         lists = records_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
         repayments = {one.uuid: one for one in lists}
@@ -98,10 +92,8 @@ def ensure_current_figures() -> AccountState:
 def _read_state() -> tuple[AccountState, bool]:
     """The state, and whether figures are outdated. Every page calls this, so it is one statement."""
     today, outdated = business_date(), " UNION ALL ".join(outdated_accounts(or_earlier_rules=False))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {last_changes_of(Kind.LOAN, Kind.LINE, Kind.REPAYMENT)}, EXISTS ({outdated})",
-            [str(today)] * len(ACCOUNTS),
-        )
-        *changes, is_outdated = cursor.fetchone()
+    ((*changes, is_outdated),) = fetch_rows(
+        f"SELECT {last_changes_of(Kind.LOAN, Kind.LINE, Kind.REPAYMENT)}, EXISTS ({outdated})",
+        [str(today)] * len(ACCOUNTS),
+    )
     return (today, *changes), bool(is_outdated)

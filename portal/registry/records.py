@@ -12,7 +12,7 @@ from django.db.models.base import ModelState
 from django.utils import timezone
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.runtime.database import index_values
+from portal.runtime.database import fetch_rows, index_values
 
 
 class HasBorrower(Protocol):
@@ -81,9 +81,7 @@ _NEXT = {
 
 def _next_keys(number: int) -> list[int]:
     """Reserve keys, because neither COPY nor executemany returns those that the database chose."""
-    with connection.cursor() as cursor:
-        cursor.execute(_NEXT[connection.vendor], [number])
-        return [key for (key,) in cursor.fetchall()]
+    return [key for (key,) in fetch_rows(_NEXT[connection.vendor], [number])]
 
 
 def update_records(records: Sequence[Record], names: Collection[str]) -> None:
@@ -156,9 +154,7 @@ def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
 
 def last_changes(*kinds: Kind) -> tuple[Any, ...]:
     """When a record of each kind last changed, as written by the database."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {last_changes_of(*kinds)}")
-        return tuple(cursor.fetchone())
+    return tuple(fetch_rows(f"SELECT {last_changes_of(*kinds)}")[0])
 
 
 def last_changes_of(*kinds: Kind) -> str:
@@ -184,14 +180,12 @@ def read_as_text(
         return []
     texts = ", ".join(f"CAST({column} AS text)" for column in columns)
     kind_names = ", ".join(f"'{kind.value}'" for kind in kinds)
-    places = ", ".join(["%s"] * len(parents))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT parent_uuid, kind, status, {texts} FROM registry_record"  # noqa: S608 - closed lists
-            f" WHERE kind IN ({kind_names}) AND parent_uuid IN ({places}) AND archived_at IS NULL",
-            parents,
-        )
-        return list(cursor.fetchall())
+    placeholders = ", ".join(["%s"] * len(parents))
+    return fetch_rows(
+        f"SELECT parent_uuid, kind, status, {texts} FROM registry_record"  # noqa: S608 - closed lists
+        f" WHERE kind IN ({kind_names}) AND parent_uuid IN ({placeholders}) AND archived_at IS NULL",
+        parents,
+    )
 
 
 def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Record]:
@@ -204,14 +198,13 @@ def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Rec
     if not wanted:
         return {}
     kind_names = ", ".join(f"'{Kind(kind)}'" for kind in kinds)
-    places = ", ".join(["%s"] * len(wanted))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {', '.join(LINK_COLUMNS)} FROM registry_record"  # noqa: S608 - closed lists
-            f" WHERE kind IN ({kind_names}) AND uuid IN ({places})",
-            [*wanted],
-        )
-        records = [_record_with(LINK_COLUMNS, values) for values in cursor.fetchall()]
+    placeholders = ", ".join(["%s"] * len(wanted))
+    rows = fetch_rows(
+        f"SELECT {', '.join(LINK_COLUMNS)} FROM registry_record"  # noqa: S608 - closed lists
+        f" WHERE kind IN ({kind_names}) AND uuid IN ({placeholders})",
+        [*wanted],
+    )
+    records = [_record_with(LINK_COLUMNS, values) for values in rows]
     return {record.uuid: record for record in records}
 
 
@@ -227,18 +220,16 @@ def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Record, Record 
         f"{table}.{column}" for table in ("one", "account", "borrower") for column in LINK_COLUMNS
     )
     kind_names = ", ".join(f"'{kind}'" for kind in SEARCHED_KINDS)
-    places = ", ".join(["%s"] * len(wanted))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {columns} FROM registry_record AS one"  # noqa: S608 - closed lists
-            f" LEFT JOIN registry_record AS account ON account.kind IN ({kind_names})"
-            " AND account.uuid = one.parent_uuid"
-            " LEFT JOIN registry_record AS borrower ON borrower.kind = 'borrower'"
-            " AND borrower.uuid = COALESCE(NULLIF(one.borrower_uuid, ''), account.borrower_uuid)"
-            f" WHERE one.kind IN ({kind_names}) AND one.uuid IN ({places}) ORDER BY one.kind, account.kind",
-            [*wanted],
-        )
-        rows = cursor.fetchall()
+    placeholders = ", ".join(["%s"] * len(wanted))
+    rows = fetch_rows(
+        f"SELECT {columns} FROM registry_record AS one"  # noqa: S608 - closed lists
+        f" LEFT JOIN registry_record AS account ON account.kind IN ({kind_names})"
+        " AND account.uuid = one.parent_uuid"
+        " LEFT JOIN registry_record AS borrower ON borrower.kind = 'borrower'"
+        " AND borrower.uuid = COALESCE(NULLIF(one.borrower_uuid, ''), account.borrower_uuid)"
+        f" WHERE one.kind IN ({kind_names}) AND one.uuid IN ({placeholders}) ORDER BY one.kind, account.kind",
+        [*wanted],
+    )
     size, found = len(LINK_COLUMNS), {}
     for values in rows:
         parts = (values[start : start + size] for start in range(0, len(values), size))

@@ -3,7 +3,7 @@
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import chore, job
 from portal.jobs.queue import start_job
-from portal.registry.recalculation import has_outdated_figures, recalculate_batch
+from portal.registry.recalculation import outdated_keys, recalculate_batch
 
 
 @job("registry.recalculate_figures", label="Recalculate figures", single=True, gives_way=True)
@@ -16,5 +16,5 @@ def recalculate_figures(progress: Progress) -> None:
 @chore
 def recalculate_after_midnight() -> None:
     """Start the job once there is something to recalculate."""
-    if has_outdated_figures(or_earlier_rules=True):
+    if outdated_keys(1, or_earlier_rules=True):
         start_job(recalculate_figures)

@@ -10,10 +10,10 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import (
@@ -217,9 +217,14 @@ def index_values(rows: str, column: str, limit: int) -> list[str]:
         f"WITH RECURSIVE present (value) AS ({following} '' UNION ALL SELECT ({following} value) FROM present"  # noqa: S608
         " WHERE value IS NOT NULL) SELECT value FROM present WHERE value IS NOT NULL LIMIT %s"
     )
+    return [value for (value,) in fetch_rows(statement, [limit])]
+
+
+def fetch_rows(statement: str, parameters: Sequence[Any] | None = None) -> list[Any]:
+    """The rows of a statement that Django would take longer to build than the database takes to run."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, [limit])
-        return [value for (value,) in cursor.fetchall()]
+        cursor.execute(statement, parameters)
+        return list(cursor.fetchall())
 
 
 def find_folder_problem() -> str:
@@ -283,13 +288,11 @@ def exclusive_use() -> Iterator[bool]:
 def _is_only_session() -> bool:
     """Whether no other process of the portal is connected. Waits up to a second for ended ones to disconnect."""
     deadline = time.monotonic() + 1
-    with connection.cursor() as cursor:
-        while True:
-            cursor.execute(_OTHER_SESSIONS)
-            (others,) = cursor.fetchone()
-            if not others or time.monotonic() > deadline:
-                return not others
-            time.sleep(0.1)
+    while True:
+        ((others,),) = fetch_rows(_OTHER_SESSIONS)
+        if not others or time.monotonic() > deadline:
+            return not others
+        time.sleep(0.1)
 
 
 def _open_lock_file() -> int:

@@ -607,7 +607,7 @@ class TestIndex:
         with connection.cursor() as cursor:
             on = "" if connection.vendor == "sqlite" else " ON registry_record"
             cursor.execute(f"DROP TRIGGER {index_of(Kind.BORROWER)}_insert{on}")
-        create_missing_triggers(connection)
+        create_missing_triggers(using="default")
         add_record("Acme")
         assert find("acme") == ["Acme"]
 

@@ -6,6 +6,7 @@ statements.
 
 from typing import Any
 
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from portal.registry.models import SEARCHED_KINDS, Kind
@@ -22,7 +23,7 @@ def create(apps: Any, schema_editor: Any) -> None:
     for kind in SEARCHED_KINDS:
         for statement in backend.TABLE:
             schema_editor.execute(_fill(connection, statement, kind))
-    create_missing_triggers(connection)
+    create_missing_triggers(using=connection.alias)
 
 
 def drop(apps: Any, schema_editor: Any) -> None:
@@ -33,8 +34,9 @@ def drop(apps: Any, schema_editor: Any) -> None:
             schema_editor.execute(_fill(schema_editor.connection, statement, kind))
 
 
-def create_missing_triggers(connection: BaseDatabaseWrapper) -> None:
+def create_missing_triggers(*, using: str, **_: Any) -> None:
     """Create triggers again that SQLite dropped when a migration rebuilt the table of records."""
+    connection = connections[using]
     backend = backend_of(connection)
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)

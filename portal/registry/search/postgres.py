@@ -25,6 +25,7 @@ from portal.registry.search.backend import (
     in_statement,
 )
 from portal.registry.search.texts import FORMS, forms_of, index_of, pieces_of
+from portal.runtime.database import fetch_rows
 
 FETCHES_ALL_AT_ONCE: Final = True
 FINDS_PHRASES_SOONER: Final = False
@@ -52,8 +53,6 @@ def containing(kinds: Sequence[Kind], alternatives: Alternatives, limit: int) ->
 
 
 def newest_containing(kind: Kind, alternatives: Alternatives, limit: int) -> Q:
-    if limit >= MAX_BY_KEYS:
-        return containing([kind], alternatives, limit)[1]
     texts, _ = newest_texts([kind], alternatives, limit)
     return Q(pk__in=[key for key, _, _ in texts[kind]])
 
@@ -152,10 +151,8 @@ def _union_select(columns: str, parts: Sequence[_Selection]) -> dict[Kind, list[
         f"(SELECT '{kind.value}', {columns} FROM {source} WHERE {where} LIMIT {limit})"  # noqa: S608 - names of kinds, numbers
         for kind, source, where, _, limit in parts
     )
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [value for part in parts for value in part.parameters])
-        for kind, *row in cursor.fetchall():
-            found[Kind(kind)].append(row)
+    for kind, *row in fetch_rows(statement, [value for part in parts for value in part.parameters]):
+        found[Kind(kind)].append(row)
     return found
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
-from typing import Any, Final
+from typing import Final
 
-from django.db import connection
 from django.db.models import Q
 
 from portal.registry.models import Kind, Record
@@ -20,6 +19,7 @@ from portal.registry.search.backend import (
     in_statement,
 )
 from portal.registry.search.texts import TRIGRAM, forms_of, index_of, pieces_of
+from portal.runtime.database import fetch_rows
 
 FETCHES_ALL_AT_ONCE: Final = False
 FINDS_PHRASES_SOONER: Final = True
@@ -65,7 +65,7 @@ def newest_texts(
         if statement := _select_matches(kind, alternatives, enough):
             keys, parameters = statement
             select = f"SELECT id, search_text FROM registry_record WHERE id IN ({keys}) ORDER BY id DESC"  # noqa: S608
-            rows = _rows(select, parameters)
+            rows = fetch_rows(select, parameters)
         else:
             found = Record.objects.filter(containing([kind], alternatives, enough)[1]).order_by("-id")
             rows = list(found.values_list("pk", "search_text")[:enough])
@@ -77,18 +77,11 @@ def matching_keys(kinds: Sequence[Kind], alternatives: Alternatives, limit: int)
     keys = {}
     for kind in kinds:
         if statement := _select_matches(kind, alternatives, limit):
-            keys[kind] = [key for (key,) in _rows(*statement)]
+            keys[kind] = [key for (key,) in fetch_rows(*statement)]
         else:
             found = Record.objects.filter(containing([kind], alternatives, limit)[1])
             keys[kind] = list(found.values_list("pk", flat=True)[:limit])
     return keys
-
-
-def _rows(statement: str, parameters: Sequence[Any]) -> list[Any]:
-    """The rows of a statement that Django would take longer to build than SQLite takes to run."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return list(cursor.fetchall())
 
 
 def _index_suffices(alternatives: Alternatives) -> bool:
@@ -160,7 +153,7 @@ def _all_pieces(term: str) -> str:
 
 def _few_matches(kinds: Sequence[Kind], expression: str) -> Q | None:
     """All matches, if they are few."""
-    return by_keys([key for (key,) in _rows(*_select_newest(kinds, expression, MAX_BY_KEYS + 1))])
+    return by_keys([key for (key,) in fetch_rows(*_select_newest(kinds, expression, MAX_BY_KEYS + 1))])
 
 
 # --- The tables ---
