@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +13,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import JSONField, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 
 from portal.accounts.admin import AdminFilter, FramedAdmin, choice_filter, site
@@ -24,6 +23,7 @@ from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.audit.reading import EntryPages, entry_lines, stream_lines
 from portal.audit.view_log import log_list, log_page
 from portal.audit.views import COLUMNS, export_row
+from portal.registry.query import midnight
 from portal.ui import wording
 from portal.ui.exports import format_name, list_file
 from portal.ui.templatetags.ui import status_badge
@@ -53,10 +53,7 @@ class DayFilter(AdminFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         try:
             day = date.fromisoformat(self.parsed_value())
-            start, end = (
-                timezone.make_aware(datetime.combine(day + timedelta(days=number), time.min))
-                for number in (0, 1)
-            )
+            start, end = midnight(day), midnight(day + timedelta(days=1))
         except (ValueError, OverflowError):
             return queryset
         column = "created_at" if queryset.model is WriteIntent else "at"

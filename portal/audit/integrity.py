@@ -70,9 +70,8 @@ def check_trail(copy: Path | None = None, *, only_new: bool = False) -> list[str
         if not only_new:
             problems += cross_check_tables()
         if problems:
-            with suppress(
-                DatabaseError
-            ):  # What else is wrong must be said, even if the trail takes no entry.
+            # What else is wrong must be said, even if the trail takes no entry.
+            with suppress(DatabaseError):
                 _record_check(checked, problems)
             hint = ACCEPT_HINT if checked.found and checked.found.may_be_accepted else ""
             raise TrailBroken(f"{' '.join(problems)} {checked.entries:,} entries are intact.{hint}")

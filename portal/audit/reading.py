@@ -15,21 +15,13 @@ from django.db.models import QuerySet
 
 from portal.accounts.roles import ACTS
 from portal.audit.models import Entry, RecordView
+from portal.registry.changes import FieldChange
 from portal.registry.models import Kind, Record
 from portal.registry.records import records_by_uuid
 
 MAX_COUNTED = 10_000
 """Nobody pages further, and counting more would be the slowest part."""
 BATCH = 500
-
-
-@dataclass(frozen=True)
-class FieldChange:
-    """One field before and after."""
-
-    label: str
-    old: str
-    new: str
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.audit.models import Entry
-from portal.audit.reading import EntryLine, FieldChange
+from portal.audit.reading import EntryLine
+from portal.registry.changes import FieldChange
 from portal.ui.markup import format_html, format_html_join
 from portal.ui.templatetags.ui import badge, clock, status_badge
 
@@ -100,7 +101,7 @@ def _cut(text: str) -> str:
 def _reference(entry: Entry, trail: str) -> SafeString | str:
     """The reference, linked to everything from the same request, or to the write."""
     if trail and entry.request_id:
-        link = '<a href="{}?request={}" title="Everything from this click">{}</a>'
+        link = '<a href="{}?request={}" title="Everything from this request">{}</a>'
         return format_html(link, trail, quote(entry.request_id, safe=""), entry.request_id)
     if entry.intent_id:
         address = reverse("audit:write", args=[entry.intent_id])

@@ -40,30 +40,29 @@ class Task:
     """What the link to that page says."""
 
 
-@dataclass(frozen=True)
-class ConfirmedWrites:
-    """The confirmed writes of one borrower, the latest first."""
+Writes = Sequence[WriteIntent]
+"""The confirmed writes of one borrower, the latest first."""
 
-    writes: Sequence[WriteIntent] = ()
 
-    @classmethod
-    def of(cls, borrower_uuids: Iterable[str]) -> "Mapping[str, ConfirmedWrites]":
-        """The confirmed writes of several borrowers, in one query; empty for a borrower without any."""
-        confirmed = WriteIntent.objects.filter(
-            state=WriteIntent.State.CONFIRMED, operation__startswith="borrowers."
-        )
-        found: dict[str, list[WriteIntent]] = {uuid: [] for uuid in borrower_uuids}
-        for write in confirmed.filter(borrower_uuid__in=found).order_by("-finished_at"):
-            found[write.borrower_uuid].append(write)
-        return {uuid: cls(writes) for uuid, writes in found.items()}
+def confirmed_writes(borrower_uuids: Iterable[str]) -> Mapping[str, Writes]:
+    """The confirmed writes of several borrowers, in one query; empty for a borrower without any."""
+    confirmed = WriteIntent.objects.filter(
+        state=WriteIntent.State.CONFIRMED, operation__startswith="borrowers."
+    )
+    found: dict[str, list[WriteIntent]] = {uuid: [] for uuid in borrower_uuids}
+    for write in confirmed.filter(borrower_uuid__in=found).order_by("-finished_at"):
+        found[write.borrower_uuid].append(write)
+    return found
 
-    def latest_with(self, subject: Record, field: str) -> WriteIntent | None:
-        """The latest write that sent this field of the borrower, or of one of its key people."""
-        return next((write for write in self.writes if _body_about(write, subject).get(field)), None)
 
-    def latest_secrets(self, person: Record) -> "dict[str, WriteIntent | None]":
-        """The latest write that sent each secret of a person."""
-        return {field: self.latest_with(person, field) for field in PERSON_SECRETS}
+def latest_secrets(writes: Writes, person: Record) -> dict[str, WriteIntent | None]:
+    """The latest write that sent each secret of a person."""
+    return {field: _latest_with(writes, person, field) for field in PERSON_SECRETS}
+
+
+def _latest_with(writes: Writes, subject: Record, field: str) -> WriteIntent | None:
+    """The latest write that sent this field of the borrower, or of one of its key people."""
+    return next((write for write in writes if _body_about(write, subject).get(field)), None)
 
 
 def _body_about(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
@@ -87,13 +86,13 @@ def _match_score(sent: Mapping[str, Any], person: Record) -> int:
 
 
 def onboarding_checklist(
-    record: Record, people: Sequence[Record], applications: Sequence[Record], writes: ConfirmedWrites
+    record: Record, people: Sequence[Record], applications: Sequence[Record], writes: Writes
 ) -> list[Task]:
     """The tasks: asset report, everyone's SSN and date of birth, the first application and its consent.
 
     Empty unless the borrower was onboarded here, because what was sent about others is unknown.
     """
-    if not any(write.operation == CREATION for write in writes.writes):
+    if not any(write.operation == CREATION for write in writes):
         return []
     persons = people if people or record.category not in INDIVIDUAL_TYPES else [record]
     return [
@@ -119,7 +118,7 @@ def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Record, list[Task]]]
     records = Record.objects.filter(borrower_uuid__in=uuids, kind__in=kinds, archived_at__isnull=True)
     for one in records.order_by("created_at", "id"):
         related[one.borrower_uuid, one.kind].append(one)
-    writes = ConfirmedWrites.of(uuids)
+    writes = confirmed_writes(uuids)
     found = []
     for record in borrowers:
         people, applications = related[record.uuid, Kind.KEY_PERSON], related[record.uuid, Kind.APPLICATION]
@@ -128,27 +127,27 @@ def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Record, list[Task]]]
     return found
 
 
-def _applied_at(record: Record) -> datetime:
+def applied_at(record: Record) -> datetime:
     """When an application was created: by the service's clock if known, else by ours."""
     answer = store.last_answer(record, Application)
     return (answer and answer.created_at and answer.created_at.at) or record.created_at
 
 
-def _report_task(record: Record, writes: ConfirmedWrites) -> Task:
-    if write := writes.latest_with(record, "asset_report_json_gzip"):
+def _report_task(record: Record, writes: Writes) -> Task:
+    if write := _latest_with(writes, record, "asset_report_json_gzip"):
         return Task("Asset report sent", write.finished_at, write.actor_name)
     return Task("No asset report sent from here", url=page_url("borrowers:edit", record.uuid), verb="Send")
 
 
-def _secret_task(record: Record, person: Record, writes: ConfirmedWrites) -> Task:
+def _secret_task(record: Record, person: Record, writes: Writes) -> Task:
     """The task to send a person's secrets, done once all of them were sent."""
-    found = writes.latest_secrets(person)
+    found = latest_secrets(writes, person)
     if missing := [words for field, words in PERSON_SECRETS.items() if not found[field]]:
         title = f"No {' or '.join(missing)} of {person} sent from here"
         if person.kind == Kind.BORROWER:
             return Task(title, url=page_url("borrowers:edit", person.uuid), verb="Send")
         return Task(title, url=page_url("borrowers:edit_person", record.uuid, person.uuid), verb="Send")
-    last = next(write for write in writes.writes if write in found.values())
+    last = next(write for write in writes if write in found.values())
     title = f"{' and '.join(PERSON_SECRETS.values())} of {person} sent"
     return Task(title, last.finished_at, last.actor_name)
 
@@ -156,9 +155,9 @@ def _secret_task(record: Record, person: Record, writes: ConfirmedWrites) -> Tas
 def _application_tasks(record: Record, applications: Sequence[Record]) -> list[Task]:
     if not applications:
         return [Task("No application yet", url=page_url("applications:submit", record.uuid), verb="Start")]
-    first = min(applications, key=_applied_at)
-    submitted = Task("First application sent", _applied_at(first), first.created_by)
-    latest = max(applications, key=_applied_at)
+    first = min(applications, key=applied_at)
+    submitted = Task("First application sent", applied_at(first), first.created_by)
+    latest = max(applications, key=applied_at)
     answer = store.last_answer(latest, Application)
     if answer is None or answer.credit_score_consent is None:
         return [submitted]

@@ -17,7 +17,12 @@ from portal.audit.chain import entry_subject
 from portal.audit.models import Actor, Entry, RecordView, WriteIntent
 from portal.audit.reading import entry_lines, record_entries
 from portal.audit.view_log import log_view
-from portal.borrowers.checklist import INDIVIDUAL_TYPES, ConfirmedWrites, onboarding_checklist
+from portal.borrowers.checklist import (
+    INDIVIDUAL_TYPES,
+    confirmed_writes,
+    latest_secrets,
+    onboarding_checklist,
+)
 from portal.borrowers.position import Position
 from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
 from portal.gateway import StaffRequest
@@ -201,8 +206,10 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
         case "overview":
             context |= overview(request, record, people, accounts[Kind.APPLICATION], copies)
         case "people":
-            writes = ConfirmedWrites.of([record.uuid])[record.uuid]
-            answers = [(one, store.last_answer(one, KeyPerson), writes.latest_secrets(one)) for one in people]
+            writes = confirmed_writes([record.uuid])[record.uuid]
+            answers = [
+                (one, store.last_answer(one, KeyPerson), latest_secrets(writes, one)) for one in people
+            ]
             context["people"] = answers
         case "applications":
             context["applications"] = accounts[Kind.APPLICATION]
@@ -236,10 +243,10 @@ def overview(
     """Profile, timeline, onboarding checklist, follow-ups and recent views."""
     kind, shown = request.GET.get("events", ""), request.GET.get("shown", "")
     is_number = shown.isascii() and shown.isdigit() and len(shown) < 9
-    writes = ConfirmedWrites.of([record.uuid])[record.uuid]
+    writes = confirmed_writes([record.uuid])[record.uuid]
     tasks = onboarding_checklist(record, people, applications, writes)
     return {
-        "secrets": writes.latest_secrets(record),
+        "secrets": latest_secrets(writes, record),
         "timeline": timeline(
             record,
             [*copies["lines"], *copies["lists"]],

@@ -505,10 +505,8 @@ class ProfileEdit(Flow):
     def _results(self, intent: WriteIntent) -> list["FieldResult"]:
         """Compare each field of a confirmed write with the recorded answer."""
         entries = {entry.phase: entry for entry in Entry.objects.filter(intent_id=intent.pk)}
-        answer, changes = (
-            entries[Entry.Phase.OUTCOME].detail.get("answer"),
-            entries[Entry.Phase.ATTEMPT].changes,
-        )
+        answer = entries[Entry.Phase.OUTCOME].detail.get("answer")
+        changes = entries[Entry.Phase.ATTEMPT].changes
         sent, form = intent.request_body or {}, self._form()
         order = [*form.units, *GIVEN_LATER, *sent]
         return [

@@ -9,9 +9,10 @@ from typing import ClassVar, NamedTuple
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.audit.reading import EntryLine, FieldChange, entry_lines
+from portal.audit.reading import EntryLine, entry_lines
 from portal.live.reading import LiveCopy
 from portal.notes.models import Note
+from portal.registry.changes import FieldChange
 from portal.registry.models import Kind, Record
 from portal.repayments.table import account_of_list
 from portal.ui import wording

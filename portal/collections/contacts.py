@@ -1,7 +1,5 @@
 """The contact log of a borrower or an account: people to contact, what was said, what was promised."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -11,7 +9,7 @@ from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.collections.forms import ContactForm
 from portal.collections.models import AccountOwner, Contact, Promise
-from portal.collections.promises import DecidedPromise, decide_promises
+from portal.collections.promises import decide_promises
 from portal.notes.views import plan_follow_up
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
@@ -23,33 +21,15 @@ MAX_SHOWN = 30
 SUBJECTS = (Kind.BORROWER, *ACCOUNTS)
 
 
-@dataclass(frozen=True)
-class LogEntry:
-    """One contact with its decided promise."""
-
-    contact: Contact
-    promise: DecidedPromise | None
-
-
-@dataclass(frozen=True)
-class ContactLog:
-    """The contents of the panel of a borrower or an account."""
-
-    record: Record
-    owner: AccountOwner | None
-    entries: Sequence[LogEntry]
-    total: int
-
-
-def contact_log(record: Record) -> ContactLog:
-    """The newest contacts about a borrower or an account, with their promises."""
+def contact_log(record: Record) -> dict[str, Any]:
+    """The newest contacts about a borrower or an account, each with its decided promise, and their total number."""
     found = _contacts(record)
     newest = list(found[:MAX_SHOWN])
     decided = decide_promises(one.account_uuid for one in newest if one.account_uuid)
     promises = {one.promise.contact_id: one for of_account in decided.values() for one in of_account}
     owner = AccountOwner.objects.filter(account_uuid=record.uuid).select_related("owner").first()
-    entries = [LogEntry(one, promises.get(one.pk)) for one in newest]
-    return ContactLog(record, owner, entries, found.count())
+    entries = [(one, promises.get(one.pk)) for one in newest]
+    return {"owner": owner, "entries": entries, "total": found.count()}
 
 
 def contact_form(record: Record, data: Any = None) -> ContactForm:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -34,13 +34,6 @@ LOOKS = {
 UNDECIDED = (PromiseState.OPEN, PromiseState.PENDING, PromiseState.WAITING)
 
 
-class RepaymentLink(NamedTuple):
-    """A repayment that decides a promise, as a link."""
-
-    words: str
-    url: str
-
-
 @dataclass(frozen=True)
 class DecidedPromise:
     """A promise as decided by the repayments on file."""
@@ -68,15 +61,15 @@ class DecidedPromise:
         return f"paid {paid} of {amount}" if self.decision.paid or self.state == PromiseState.BROKEN else ""
 
     @property
-    def links(self) -> list[RepaymentLink]:
-        """The repayments that decide it, and returned ones that no longer count."""
+    def links(self) -> list[tuple[str, str]]:
+        """Words and address of the repayments that decide it, and of returned ones that no longer count."""
         found = (
             (self.decision.counted, "paid"),
             (self.decision.scheduled, "scheduled"),
             (self.decision.returned, "returned"),
         )
         return [
-            RepaymentLink(
+            (
                 f"{wording.money(one.amount) or 'An unknown amount'} {words} {wording.day(one.effective_date)}",
                 reverse("repayments:detail", args=[one.uuid]),
             )

@@ -3,12 +3,12 @@
 from django.urls import path
 
 from portal.collections import views
+from portal.collections.list_page import WORKLIST
+from portal.lists.addresses import list_addresses
 
 app_name = "collections"
 urlpatterns = [
-    path("", views.index, name="index"),
-    path("export.csv", views.export, name="export"),
-    path("refresh/", views.refresh, name="refresh"),
+    *list_addresses(WORKLIST, "", index=views.index),
     path("print/", views.print_list, name="print_list"),
     path("next/", views.next_in_list, name="next"),
     path("take/", views.take, name="take"),

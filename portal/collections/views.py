@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
-from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -38,7 +38,6 @@ from portal.collections.returns import (
 )
 from portal.gateway import StaffRequest
 from portal.lists.pages import render_cells
-from portal.lists.refresh import refresh_selected
 from portal.notes.views import colleagues
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
@@ -78,20 +77,6 @@ RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
 def index(request: StaffRequest) -> HttpResponse:
     """The list with its aging tabs."""
     return WORKLIST.index(request, tabs=aging_tabs, colleagues=lambda _: colleagues)
-
-
-@require_safe
-@requires("collections.index")
-def export(request: StaffRequest) -> StreamingHttpResponse:
-    """The list as a file."""
-    return WORKLIST.export(request)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@requires("collections.index")
-def refresh(request: StaffRequest) -> HttpResponseBase:
-    """Refresh selected accounts of the list."""
-    return refresh_selected(request, WORKLIST)
 
 
 @require_safe

@@ -5,7 +5,7 @@ left out. Long lists are cut, and the content says how many entries are missing.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from django.db.models import F
@@ -13,6 +13,7 @@ from django.template.defaultfilters import pluralize
 
 from portal.applications.details import details
 from portal.audit.models import WriteIntent
+from portal.borrowers.checklist import applied_at
 from portal.documents.document import Document, Form
 from portal.documents.line_of_credit import billing_days, credit_use
 from portal.documents.options import Options
@@ -284,10 +285,10 @@ def _is_scheduled(repayment: Repayment, today: date) -> bool:
 def _latest_application(record: Record, options: Options) -> Content | None:
     applications = active_records(Kind.APPLICATION).filter(borrower_uuid=record.uuid)
     newest = applications.order_by("-created_at", "-id")[:MAX_ACCOUNTS]
-    pairs = [(one, store.last_answer(one, Application)) for one in newest]
-    if not pairs:
+    if not newest:
         return None
-    latest, application = max(pairs, key=_applied_at)
+    latest = max(newest, key=applied_at)
+    application = store.last_answer(latest, Application)
     status = application.status if application else None
     offers = application.offers if application else ()
     return {
@@ -298,9 +299,3 @@ def _latest_application(record: Record, options: Options) -> Content | None:
         "offers": offers[:MAX_OFFERS],
         "offers_left_out": max(0, len(offers) - MAX_OFFERS),
     }
-
-
-def _applied_at(pair: tuple[Record, Application | None]) -> datetime:
-    record, application = pair
-    created_at = application.created_at if application else None
-    return created_at.at if created_at and created_at.at else record.created_at

@@ -15,6 +15,8 @@ from django.utils import timezone
 from portal.audit.models import Actor, Entry
 from portal.jobs.models import Job
 
+ACTOR_FIELDS = ("id", "name", "role", "ip")
+
 
 class PrintedQuerySet(models.QuerySet["Printed"]):
     """Printed documents, with a filter for those missing in the audit trail."""
@@ -77,24 +79,13 @@ class BackgroundPrint(models.Model):
     @staticmethod
     def columns_of(actor: Actor) -> dict[str, Any]:
         """The columns that identify who requested it."""
-        return {
-            "actor_id": actor.id,
-            "actor_name": actor.name,
-            "actor_role": actor.role,
-            "actor_ip": actor.ip,
-        }
+        return {f"actor_{name}": getattr(actor, name) for name in ACTOR_FIELDS}
 
     @property
     def actor(self) -> Actor:
         """The requester, for the worker's audit entries."""
-        request_id = f"{self._meta.model_name}-{self.pk.hex[:12]}"
-        return Actor(
-            id=self.actor_id,
-            name=self.actor_name,
-            role=self.actor_role,
-            ip=self.actor_ip,
-            request_id=request_id,
-        )
+        known = {name: getattr(self, f"actor_{name}") for name in ACTOR_FIELDS}
+        return Actor(**known, request_id=f"{self._meta.model_name}-{self.pk.hex[:12]}")
 
     @property
     def expires_at(self) -> datetime:

@@ -1,6 +1,7 @@
 """Columns that several lists share."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -26,20 +27,12 @@ def value_column(
 
 
 def money_column(
-    name: str, head: str, path: str, show: Callable[[Any], Any] = ui.known_money, **more: Any
+    name: str, head: str, path: str, show: Callable[[Any], Any] = ui.known_money, css: str = "", **more: Any
 ) -> Column:
     """A column for an amount of the row, in a file with at least two decimals."""
-    read = attrgetter(path)
-    css = f"sd-num {more.pop('css', '')}".strip()
-    return Column(
-        name=name,
-        head=head,
-        value=lambda row: amount(read(row)),
-        cell=lambda row: show(read(row)),
-        css=css,
-        reads=[path.removeprefix("record.")],
-        **more,
-    )
+    value = attrgetter(path)
+    shown = value_column(name, head, path, show, f"sd-num {css}".strip(), **more)
+    return replace(shown, value=lambda row: amount(value(row)))
 
 
 def account_columns(head: str) -> tuple[Column, ...]:

@@ -103,14 +103,6 @@ class Action:
         return f"{page_url(self.url_name)}{self.query}"
 
 
-@dataclass(frozen=True)
-class SortLink:
-    """The link of a column header; ``direction`` is for ``aria-sort``."""
-
-    direction: str
-    query_string: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class ListPage:
     """The declaration of a list. Only columns, filters, sorts and ``load_rows`` differ between lists."""
@@ -263,12 +255,12 @@ class ListPage:
             OrderBy(F("id"), descending),
         ]
 
-    def sort_link(self, name: str, listing: "Listing") -> SortLink:
-        """The link of a column header: first the column's order, then the reverse."""
+    def sort_link(self, name: str, listing: "Listing") -> tuple[str, str]:
+        """The current order for ``aria-sort``, and the link of a column header: first its order, then the reverse."""
         if listing.sort.removeprefix("-") != name:
-            return SortLink("", listing.link(sort=name))
+            return "", listing.link(sort=name)
         direction = "descending" if self._order(listing.sort, listing.state)[1][0].descending else "ascending"
-        return SortLink(direction, listing.link(sort=name if listing.sort.startswith("-") else f"-{name}"))
+        return direction, listing.link(sort=name if listing.sort.startswith("-") else f"-{name}")
 
     def rows(self, records: Iterable[Record]) -> Iterator[Any]:
         """The rows of records, loaded in batches."""
@@ -303,7 +295,7 @@ class ListPage:
             "listing": found,
             "controls": [one.control_for(found.state) for one in self.filters if one.name != self.tab_filter],
             "heads": [
-                (column, self.sort_link(name, found) if name in self.sorts else None)
+                (column, *(self.sort_link(name, found) if name in self.sorts else ("", "")))
                 for column in columns
                 for name in [column.sort or column.name]
             ],

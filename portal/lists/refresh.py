@@ -32,26 +32,19 @@ PROGRESS = "refresh-progress"
 
 
 @dataclass(frozen=True)
-class RefreshItem:
-    """One selected record with its state: ``waiting``, ``asking``, ``read`` or ``failed``."""
-
-    row: Row
-    state: str
-
-
-@dataclass(frozen=True)
 class Progress:
     """The progress of a refresh."""
 
-    items: Sequence[RefreshItem]
+    items: Sequence[tuple[Row, str]]
+    """Each selected record with its state: ``waiting``, ``asking``, ``read`` or ``failed``."""
 
     @property
     def done(self) -> int:
-        return self.failed + sum(item.state == "read" for item in self.items)
+        return self.failed + sum(state == "read" for _, state in self.items)
 
     @property
     def failed(self) -> int:
-        return sum(item.state == "failed" for item in self.items)
+        return sum(state == "failed" for _, state in self.items)
 
     @property
     def is_over(self) -> bool:
@@ -119,7 +112,7 @@ def parse_moment(text: str) -> datetime | None:
 
 
 def _progress(list_page: ListPage, records: Sequence[Record], since: datetime) -> Progress:
-    return Progress([RefreshItem(row, _state(row.record, since)) for row in list_page.rows(records)])
+    return Progress([(row, _state(row.record, since)) for row in list_page.rows(records)])
 
 
 def _state(record: Record, since: datetime) -> str:
@@ -134,7 +127,7 @@ def _state(record: Record, since: datetime) -> str:
 
 def _refresh_next(request: StaffRequest, progress: Progress, *, deadline: float) -> None:
     """Refresh the next record with its repayments, unless another one is still being refreshed."""
-    if any(item.state == "asking" for item in progress.items):
+    if any(state == "asking" for _, state in progress.items):
         return
-    if record := next((item.row.record for item in progress.items if item.state == "waiting"), None):
+    if record := next((row.record for row, state in progress.items if state == "waiting"), None):
         ask_and_wait(Actor.of(request), account_records(record), force=True, deadline=deadline)

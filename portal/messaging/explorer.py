@@ -36,7 +36,7 @@ from portal.messaging.sync import offset_counts
 from portal.runtime.database import index_values, write_if_possible
 from portal.ui import wording
 from portal.ui.keys import row_key
-from portal.ui.query_strings import query_string
+from portal.ui.query_strings import Chip, query_string
 from servicing import Client, ServicingError
 from servicing import Message as RemoteMessage
 from servicing.messages import MESSAGES_PER_PAGE, Filters
@@ -55,16 +55,6 @@ FILE_COLUMNS: Final = (
     *("Message", "Recorded", "Event", "Message status", "Product", "Amount", "Payment status"),
     *("Borrower", "Borrower ID", "Repayment", "Account", "Bank account", "As received"),
 )
-
-
-class Chip(NamedTuple):
-    """An active filter in words, and the list without it."""
-
-    label: str
-    words: str
-    remove: str
-    is_sent: bool
-    """Whether the service applies it; otherwise it is applied here."""
 
 
 class RemoteCount(NamedTuple):

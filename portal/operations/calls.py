@@ -47,11 +47,6 @@ class Calls:
     """The id below which the next page begins."""
 
     @property
-    def is_filtered(self) -> bool:
-        """Whether any filter is set."""
-        return bool(self.chosen)
-
-    @property
     def has_more(self) -> bool:
         """Whether a filter under “More” is set."""
         return not self.chosen.keys().isdisjoint(("method", "status", "slower"))

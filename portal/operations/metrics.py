@@ -7,9 +7,10 @@ metrics.
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import Count, Max
+from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from portal.audit.integrity import find_failed_check, last_check
@@ -107,24 +108,16 @@ def _since(moment: datetime | None) -> float | None:
     return max(0, round((timezone.now() - moment).total_seconds(), 3)) if moment else None
 
 
-def _last_sync() -> datetime | None:
-    whole = Run.objects.filter(failure="", ended_at__isnull=False)
-    return whole.values_list("ended_at", flat=True).first()
-
-
-def _last_answer() -> datetime | None:
-    answered = RemoteCall.objects.filter(outcome__in=["answered", "confirmed"])
-    return answered.values_list("at", flat=True).first()
-
-
-def _last_entry(action: str) -> datetime | None:
-    return Entry.objects.filter(action=action).values_list("at", flat=True).first()
+def _age(rows: QuerySet[Any], column: str = "at") -> float | None:
+    """The seconds since the newest of these rows."""
+    return _since(rows.values_list(column, flat=True).first())
 
 
 def _is_unbroken() -> int | None:
-    if find_failed_check(last_check()):
+    last = last_check()
+    if find_failed_check(last):
         return 0
-    return 1 if _last_entry("audit.verify") else None
+    return 1 if last else None
 
 
 def _process_metrics(has_database: bool) -> Metrics:
@@ -144,10 +137,13 @@ METRICS: Metrics = {
     "desk_jobs": ("Background jobs waiting or running.", _count_jobs),
     "desk_jobs_failed": ("Failed background jobs on file.", _count_failed_jobs),
     "desk_job_wait_seconds": ("Seconds the oldest job has waited.", lambda: _since(jobs_status().oldest)),
-    "desk_sync_age_seconds": ("Seconds since the last full message sync.", lambda: _since(_last_sync())),
+    "desk_sync_age_seconds": (
+        "Seconds since the last full message sync.",
+        lambda: _age(Run.objects.filter(failure="", ended_at__isnull=False), "ended_at"),
+    ),
     "desk_remote_answer_age_seconds": (
         "Seconds since the service last responded.",
-        lambda: _since(_last_answer()),
+        lambda: _age(RemoteCall.objects.filter(outcome__in=["answered", "confirmed"])),
     ),
     "desk_remote_left_alone": (
         "1 while calls are paused because the service isn’t responding, otherwise 0.",
@@ -164,11 +160,11 @@ METRICS: Metrics = {
     ),
     "desk_audit_check_age_seconds": (
         "Seconds since the last full audit check.",
-        lambda: _since(_last_entry("audit.verify")),
+        lambda: _age(Entry.objects.filter(action="audit.verify")),
     ),
     "desk_audit_checkpoint_age_seconds": (
         "Seconds since the audit trail was last signed.",
-        lambda: _since(_last_entry("audit.checkpoint")),
+        lambda: _age(Entry.objects.filter(action="audit.checkpoint")),
     ),
     "desk_writes_open": ("Requests being sent, and those whose outcome is unknown.", _count_open_writes),
 }

@@ -21,7 +21,7 @@ MONEY = frozenset(
 class FieldChange(NamedTuple):
     """One changed field in words; for a list, only the number of entries."""
 
-    field: str
+    label: str
     old: str | None
     new: str | None
 
@@ -56,7 +56,7 @@ def _changes(name: str, old: Any, new: Any) -> list[FieldChange]:
     """The change of a field; for an object, the changes of its fields, under both names."""
     field = name.replace("_", " ").capitalize()
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return [one._replace(field=f"{field}: {one.field.lower()}") for one in differences(old, new)]
+        return [one._replace(label=f"{field}: {one.label.lower()}") for one in differences(old, new)]
     return [_change(field, name, old, new)]
 
 
@@ -66,7 +66,7 @@ def _change(field: str, name: str, old: Any, new: Any) -> FieldChange:
     if len(old) != len(new):
         return FieldChange(field, f"{len(old)} entries", f"{len(new)} entries")
     moved = sum(before != after for before, after in zip(old, new, strict=True))
-    return FieldChange(field, f"{len(old)} entries", f"{moved} of {len(new)} entries say something else")
+    return FieldChange(field, f"{len(old)} entries", f"{moved} of {len(new)} entries changed")
 
 
 def _in_words(name: str, value: Any) -> str | None:

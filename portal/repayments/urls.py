@@ -2,11 +2,12 @@
 
 from django.urls import path
 
+from portal.lists.addresses import list_addresses
 from portal.repayments import views
+from portal.repayments.list_page import REPAYMENTS
 
 app_name = "repayments"
 urlpatterns = [
-    path("", views.index, name="index"),
-    path("export.csv", views.export, name="export"),
+    *list_addresses(REPAYMENTS, "", index=views.index),
     path("<str:repayment_uuid>/", views.detail, name="detail"),
 ]

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import TruncMonth
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
@@ -58,13 +58,6 @@ def index(request: StaffRequest) -> HttpResponse:
     if opened:
         log_repayment_view(request, opened.record)
     return REPAYMENTS.index(request, table=lambda found: list_table(found, opened), tabs=status_tabs)
-
-
-@require_safe
-@requires("repayments.index")
-def export(request: StaffRequest) -> StreamingHttpResponse:
-    """Export the list."""
-    return REPAYMENTS.export(request)
 
 
 @require_safe

@@ -17,6 +17,8 @@ class Chip:
     label: str
     words: str
     remove: str
+    is_sent: bool = False
+    """Whether the service applies it; in the list of messages, the others are applied here."""
 
 
 def query_string(state: QueryDict, transient: Collection[str] = ("page",), /, **changes: str | None) -> str:
