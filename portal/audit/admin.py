@@ -100,7 +100,7 @@ class ReadOnly(FramedAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        row = self._log(request, object_id)
+        row = self._load_and_log(request, object_id)
         context = {} if row is None else self.row_context(row)
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
@@ -122,10 +122,10 @@ class ReadOnly(FramedAdmin):
         }
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
-        self._log(request, object_id)
+        self._load_and_log(request, object_id)
         return super().history_view(request, object_id, extra_context)
 
-    def _log(self, request: HttpRequest, object_id: str) -> Any:
+    def _load_and_log(self, request: HttpRequest, object_id: str) -> Any:
         row = self.get_object(request, unquote(object_id))
         if row is None:
             return None

@@ -146,7 +146,7 @@ class FilterForm(StaffForm):
         return {name: self.data.get(name, "") for name in self.fields}
 
     @cached_property
-    def several(self) -> dict[str, dict[str, Any]]:
+    def multi_value_fields(self) -> dict[str, dict[str, Any]]:
         """The fields that take several values: what was typed, and what of it is valid."""
         data: Any = self.data
         return {
@@ -161,8 +161,8 @@ class FilterForm(StaffForm):
         }
 
     @property
-    def moments(self) -> list[tuple[str, str, str, str, bool]]:
-        """Name, label, type and content of the ends of a stretch of time, and whether that is wrong."""
+    def period_inputs(self) -> list[tuple[str, str, str, str, bool]]:
+        """Name, label, type and value of each end of the period, and whether it has an error."""
         words = {"start_date": "From", "start_time": "at", "end_date": "until", "end_time": "at"}
         return [
             (name, label, name[-4:], self.data.get(name, ""), name in self.errors)

@@ -27,9 +27,9 @@ from portal.registry.models import SEARCHED_KINDS, Record
 
 COLUMNS: Final = {"event": "event", "status": "status", "product": "product", "payment": "payment_status"}
 """The column of each filter that takes several values."""
-FEW: Final = 5_000
-MANY: Final = 50_000
-PROBED: Final = 1_000
+MAX_FETCHED: Final = 5_000
+MAX_COUNTED_AMOUNTS: Final = 50_000
+SAMPLE_SIZE: Final = 1_000
 """The number of a part's newest messages that are sampled for a text."""
 COMMON_FOR_PAGES: Final = 20
 """With this many hits in the sample, a page is found in order of time, as the text's index would return far more."""
@@ -132,10 +132,10 @@ class MessageQuery:
     @cached_property
     def _parts_to_count(self) -> list[QuerySet[Message]]:
         """The same without order, so that the amounts' index is used if it leaves the fewest."""
-        if not self._amounts("amount") or self._number_in_amounts <= FEW:
+        if not self._amounts("amount") or self._number_in_amounts <= MAX_FETCHED:
             return self._with_text(self._split_for_pages, COMMON_FOR_COUNTS)
         messages = Message.objects.filter(self._preselected, **self._amounts("amount"))
-        if self._number_in_amounts > MANY:
+        if self._number_in_amounts > MAX_COUNTED_AMOUNTS:
             split = self._split(messages.filter(**self._between("pk")), is_small=self._is_small)
         else:
             split = self._split(messages.alias(key=F("pk") + 0).filter(**self._between("key")), is_small=True)
@@ -144,7 +144,7 @@ class MessageQuery:
     @cached_property
     def _split_for_pages(self) -> _Split:
         messages = Message.objects.filter(self._preselected, **self._between("pk"))
-        if self._number_in_amounts <= FEW:
+        if self._number_in_amounts <= MAX_FETCHED:
             messages = messages.filter(pk__in=self._in_amounts.values("pk"))
         elif self._amounts("sum"):  # Their index would return many out of order.
             messages = messages.alias(sum=F("amount") + 0).filter(**self._amounts("sum"))
@@ -166,7 +166,7 @@ class MessageQuery:
     def _is_small(self) -> bool:
         """Whether something other than a column leaves few messages, so that columns' indexes would only mislead."""
         is_preselected = self._sqlite_text or self.filters.get("link") or self.filters.get("gone")
-        return bool(is_preselected) or self._number_in_amounts <= FEW
+        return bool(is_preselected) or self._number_in_amounts <= MAX_FETCHED
 
     # --- Text ---
 
@@ -196,7 +196,7 @@ class MessageQuery:
     def _hits(self, part: QuerySet[Message]) -> int:
         """How many of a part's newest messages have the text; the most possible if that decides nothing."""
         if not self._text or self._is_small or self._is_common:
-            return PROBED
+            return SAMPLE_SIZE
         return self._probe(part)
 
     @cached_property
@@ -205,10 +205,10 @@ class MessageQuery:
         return self._probe(Message.objects.filter(**self._between("pk"))) >= COMMON_FOR_COUNTS
 
     def _probe(self, part: QuerySet[Message]) -> int:
-        newest = Message.objects.order_by().filter(pk__in=part.order_by("-pk").values("pk")[:PROBED])
+        newest = Message.objects.order_by().filter(pk__in=part.order_by("-pk").values("pk")[:SAMPLE_SIZE])
         condition = self._text.condition if self._text else None
         found = newest.aggregate(all=Count("pk"), hits=Count("pk", filter=condition))
-        return PROBED if found["all"] < PROBED else int(found["hits"])
+        return SAMPLE_SIZE if found["all"] < SAMPLE_SIZE else int(found["hits"])
 
     # --- Single filters ---
 
@@ -261,7 +261,11 @@ class MessageQuery:
     @cached_property
     def _number_in_amounts(self) -> int:
         """The number of messages with such an amount, counted as far as it matters."""
-        return self._in_amounts[: MANY + 1].count() if self._amounts("amount") else MANY + 1
+        return (
+            self._in_amounts[: MAX_COUNTED_AMOUNTS + 1].count()
+            if self._amounts("amount")
+            else MAX_COUNTED_AMOUNTS + 1
+        )
 
 
 def borrower_conditions(uuid: str) -> list[Q]:
@@ -289,7 +293,7 @@ def _commonness(item: tuple[str, list[str]]) -> int:
     """The key of the thousandth message with one of a column's values. The nearer to now, the more common they are."""
     column, values = item
     keys = Message.objects.order_by("-pk").values_list("pk", flat=True)
-    probed = (keys.filter(**{column: value})[PROBED : PROBED + 1] for value in values)
+    probed = (keys.filter(**{column: value})[SAMPLE_SIZE : SAMPLE_SIZE + 1] for value in values)
     return max(key for found in probed for key in (*found, 0))
 
 
@@ -306,7 +310,7 @@ def _iterate_keys(part: QuerySet[Message], start: int | None, *, descending: boo
         yield from keys
         if len(keys) < size:
             return
-        start, size = keys[-1], FEW
+        start, size = keys[-1], MAX_FETCHED
 
 
 def _in_order(part: QuerySet[Message], start: int | None, *, descending: bool) -> QuerySet[Message]:

@@ -134,11 +134,11 @@ def _newest_sample(kind: Kind) -> str:
 def _order_by_rank(alternatives: Alternatives) -> Statement:
     """The order of matches: best first, newest first among ties."""
     phrases = [" ".join(terms) for terms in alternatives]
-    stands = [
+    rank_conditions = [
         _any_alternative(tuple((form.format(one),) for one in phrases), _contains_form) for form in FORMS
     ]
-    ranks = " ".join(f"WHEN {condition} THEN {rank}" for rank, (condition, _) in enumerate(stands))
-    words = [word for _, values in stands for word in values]
+    ranks = " ".join(f"WHEN {condition} THEN {rank}" for rank, (condition, _) in enumerate(rank_conditions))
+    words = [word for _, values in rank_conditions for word in values]
     return f"CASE {ranks} ELSE {len(FORMS)} END, rowid DESC", words
 
 
@@ -160,12 +160,12 @@ def _any_alternative(alternatives: Alternatives, has: Callable[[str], Statement]
     """The condition that any alternative matches, and its parameters."""
     parameters: list[Any] = []
 
-    def stands(term: str) -> str:
+    def matches_term(term: str) -> str:
         parts = [has(form) for form in forms_of(term)]
         parameters.extend(value for _, values in parts for value in values)
         return f"({' OR '.join(condition for condition, _ in parts)})"
 
-    return " OR ".join(f"({' AND '.join(map(stands, terms))})" for terms in alternatives), parameters
+    return " OR ".join(f"({' AND '.join(map(matches_term, terms))})" for terms in alternatives), parameters
 
 
 def _has_form(form: str) -> Statement:

@@ -27,7 +27,13 @@ PRODUCTS = ["LOAN", "LOC", "BUILD_CREDIT"]
 PAYMENTS = ["SUCCEEDED", "FAILED", "SCHEDULED"]
 NOTES = ["Ångström Bridge", "plain paper", 'a "b" <c> & paper']
 WORDS = {"angstrom": NOTES[:1], "PAPER": NOTES[1:], '"plain paper"': NOTES[1:2], "bridge ström": NOTES[:1]}
-SMALL_LIMITS = {"FEW": 8, "MANY": 30, "PROBED": 10, "COMMON_FOR_PAGES": 3, "COMMON_FOR_COUNTS": 6}
+SMALL_LIMITS = {
+    "MAX_FETCHED": 8,
+    "MAX_COUNTED_AMOUNTS": 30,
+    "SAMPLE_SIZE": 10,
+    "COMMON_FOR_PAGES": 3,
+    "COMMON_FOR_COUNTS": 6,
+}
 """Limits at which eighty messages are searched as a million are."""
 ZONES = ["US/Pacific", "PST", ""]
 

@@ -60,7 +60,7 @@ def run_doctor() -> str:
 def test_a_healthy_deployment_only_has_debug_on(healthy: Sandbox) -> None:
     words = run_doctor()
     # On PostgreSQL, the role of the tests owns its tables.
-    problems = [line for line in words.splitlines() if not line.startswith(("ok ", "look   This role owns"))]
+    problems = [line for line in words.splitlines() if not line.startswith(("ok ", "warn   This role owns"))]
     assert problems == ["WRONG  DEBUG is on: demo staff can sign in and nothing is secured. Turn DEBUG off."]
     for part in (
         "database responds",
@@ -164,7 +164,7 @@ def test_a_missing_worker_and_unsafe_settings_are_reported(
     words = run_doctor()
     assert "WRONG  No worker is running" in words
     assert f"chmod 600 {settings.ENV_FILE}" in words
-    assert "look   Each process throttles sign-ins on its own." in words
+    assert "warn   Each process throttles sign-ins on its own." in words
 
 
 def test_mistaken_settings_are_reported(
@@ -184,7 +184,7 @@ def test_mistaken_settings_are_reported(
     assert f"WRONG  METRICS_TOKEN_FILE points to an empty file: {tmp_path / 'METRICS_TOKEN'}\n" in words
     assert "ok     Metrics are off: METRICS_TOKEN is not set." in words
     assert "WRONG  OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE are both set, and the file wins." in words
-    nothing = "look   Nothing reads {} from " + f"{settings.ENV_FILE}."
+    nothing = "warn   Nothing reads {} from " + f"{settings.ENV_FILE}."
     assert f"{nothing.format('SERVICING_SECRT_FILE')} Did you mean SERVICING_SECRET?\n" in words
     assert f"{nothing.format('COLOUR')}\n" in words
     assert words.count("Nothing reads") == 2
@@ -206,7 +206,7 @@ def test_a_missing_migration_skips_the_other_checks(healthy: Sandbox) -> None:
     words = run_doctor()
     assert "is missing 1 migration. Run manage.py upgrade." in words
     assert (
-        "look   Keys, saved responses, service, worker, cache and audit trail were not checked. Fix the database first."
+        "warn   Keys, saved responses, service, worker, cache and audit trail were not checked. Fix the database first."
         in words
     )
     assert "failed" not in words

@@ -25,9 +25,9 @@ from portal.collections.management.commands.demo_collections import DEMO_DAYS
 from portal.registry.models import Record
 
 HOST = "127.0.0.1"
-PATIENCE = 60
+START_WAIT_SECONDS = 60
 STOP_SECONDS = 10
-PARENT_LOOK_SECONDS = 0.5
+PARENT_POLL_SECONDS = 0.5
 _PR_SET_PDEATHSIG = 1
 
 
@@ -109,7 +109,7 @@ def handle_stop_signals() -> None:
 def stop_with_parent(parent: int) -> None:
     """Stop once the parent is gone or is handling an interrupt or hang-up that only it received, as make does."""
     while os.getppid() == parent and not is_stopping(parent):
-        time.sleep(PARENT_LOOK_SECONDS)
+        time.sleep(PARENT_POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -189,14 +189,14 @@ def portal_environment(sandbox_port: int) -> dict[str, str]:
 
 def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:
     """Wait until the port answers; fail with a message if the server exits or never opens it."""
-    for _ in range(PATIENCE * 20):
+    for _ in range(START_WAIT_SECONDS * 20):
         if server.poll() is not None:
             raise CommandError(f"{name} did not start; its messages are above.")
         with socket.socket() as probe:
             if probe.connect_ex((HOST, port)) == 0:
                 return
         time.sleep(0.05)
-    raise CommandError(f"{name} did not open its port within {PATIENCE} s.")
+    raise CommandError(f"{name} did not open its port within {START_WAIT_SECONDS} s.")
 
 
 def stop(servers: list[subprocess.Popen[bytes]]) -> None:

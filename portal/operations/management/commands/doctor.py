@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from portal.audit import writes
 from portal.operations.doctor import findings
 
-MARKS = {"ok": "ok   ", "warn": "look ", "bad": "WRONG"}
+MARKS = {"ok": "ok   ", "warn": "warn ", "bad": "WRONG"}
 
 
 class Command(BaseCommand):
