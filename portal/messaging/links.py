@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db.models import OuterRef, Subquery
-from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message
 from portal.registry.models import Kind, Record
@@ -23,11 +21,6 @@ class LinkedMessage:
     borrower: Record | None = None
     manual_link: BankAccount | None = None
     """The link that staff made, if nothing else identifies the borrower."""
-
-    @property
-    def local_time(self) -> datetime:
-        """When it was recorded, in the viewer's time zone."""
-        return timezone.localtime(self.message.recorded_at)
 
     @property
     def kind(self) -> tuple[str, str]:

@@ -1,10 +1,12 @@
 """The long parts of the page of messages as HTML: the rows of its list, by day and in bursts, and its days."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from itertools import groupby
+from typing import NamedTuple
 from urllib.parse import urlencode
 
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from portal.gateway import StaffRequest
@@ -18,6 +20,7 @@ from portal.ui.addresses import page_url
 from portal.ui.markup import format_html, format_html_join
 from portal.ui.query_strings import query_string
 from portal.ui.templatetags.ui import badge, event_words, explain_missing, human, icon, money, status_badge
+from servicing.values import calendar_day
 
 MIN_BURST = 4
 """So many of a kind in a row are folded."""
@@ -30,7 +33,15 @@ hx-get="{beside}" hx-target="#message" hx-push-url="{beside}" title="{exact}"{ma
 <small>{owner} <code class="sd-widest">{start}</code>{gone}</small></td>{payment}</tr>"""
 PAYMENT = """<td class="sd-widest sd-nowrap">{}</td><td class="sd-num">{}</td><td class="sd-wide">{}</td>"""
 NO_PAYMENT = SafeString('<td class="sd-widest"></td><td></td><td class="sd-wide"></td>')
-Timed = tuple[LinkedMessage, datetime]
+
+
+class Timed(NamedTuple):
+    """A message with its day and time in the viewer's time zone, or as sent if the zone is uncertain."""
+
+    row: LinkedMessage
+    day: date
+    time: str
+    exact: str
 
 
 class MessageRows:
@@ -44,12 +55,11 @@ class MessageRows:
         self._beside = query_string(request.GET, ("message",), **changes).removeprefix("?")
 
     def __str__(self) -> SafeString:
-        timed = [(row, row.local_time) for row in self._explorer.rows]
         return SafeString(
             "".join(
                 self._body(list(run), first=number == 0)
-                for _, day in groupby(timed, lambda one: one[1].date())
-                for number, (_, run) in enumerate(groupby(day, lambda one: one[0].kind))
+                for _, day in groupby(_with_times(self._explorer.rows), lambda one: one.day)
+                for number, (_, run) in enumerate(groupby(day, lambda one: one.row.kind))
             )
         )
 
@@ -58,25 +68,25 @@ class MessageRows:
     def _body(self, run: Sequence[Timed], *, first: bool) -> str:
         """Messages of one kind in a row; the first of a day begin with the day."""
         is_burst = len(run) >= MIN_BURST
-        head = format_html(DAY, wording.day(run[0][1].date(), weekday=True)) if first else ""
-        rows = "".join(self._row(row, at) for row, at in run)
+        head = format_html(DAY, wording.day(run[0].day, weekday=True)) if first else ""
+        rows = "".join(map(self._row, run))
         burst = self._burst(run) if is_burst else ""
         css = ' class="sd-burst"' if is_burst else ""
         return f"<tbody{css}>{head}{burst}{rows}</tbody>"
 
     def _burst(self, run: Sequence[Timed]) -> str:
-        newest, (first, last) = run[0][0].message, (wording.time_of_day(run[end][1]) for end in (-1, 0))
+        newest, first, last = run[0].row.message, run[-1].time, run[0].time
         return format_html(
             BURST,
-            SafeString(" open" if any(row.message.uuid == self._opened for row, _ in run) else ""),
+            SafeString(" open" if any(one.row.message.uuid == self._opened for one in run) else ""),
             icon("chevron-right"),
             event_words(newest.event, len(run)),
             first if first == last else f"{first} – {last}",
             _undelivered(newest.status),
         )
 
-    def _row(self, row: LinkedMessage, at: datetime) -> str:
-        one = row.message
+    def _row(self, timed: Timed) -> str:
+        row, one = timed.row, timed.row.message
         is_open = one.uuid == self._opened
         return format_html(
             ROW,
@@ -86,8 +96,8 @@ class MessageRows:
             url=f"{page_url('messaging:detail', one.uuid)}{self._state}",
             beside=f"?{self._beside}{'&' if self._beside else ''}{urlencode({'message': one.uuid})}",
             mark=SafeString(' aria-current="true"' if is_open else ""),
-            exact=wording.time_of_day(at, seconds=True),
-            time=wording.time_of_day(at),
+            exact=timed.exact,
+            time=timed.time,
             event=event_words(one.event),
             status=_undelivered(one.status),
             owner=row.borrower or self._unlinked(row),
@@ -100,6 +110,22 @@ class MessageRows:
         if not (row.can_be_linked and self._may_link):
             return "Unlinked"
         return format_html('Unlinked <a href="{}">Link</a>', page_url("messaging:link", row.message.uuid))
+
+
+def _with_times(rows: Iterable[LinkedMessage]) -> Iterator[Timed]:
+    """Each row with its time. One whose time zone is uncertain stays under the day of the row above."""
+    day = None
+    for row in rows:
+        created = row.message.created_at
+        if created and created.at:
+            at = timezone.localtime(created.at)
+            day = at.date()
+            yield Timed(row, day, wording.time_of_day(at), wording.time_of_day(at, seconds=True))
+            continue
+        text = created.text if created else "No time"
+        day = day or (created and calendar_day(text)) or row.message.day
+        short = text.removeprefix(f"{day} ")
+        yield Timed(row, day, short, f"{text}, time zone unknown" if created else text)
 
 
 def _undelivered(status: str) -> str:

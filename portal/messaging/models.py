@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
+import msgspec
 from django.db import models
 from django.utils import timezone
 
@@ -12,7 +13,7 @@ from portal.runtime.clocks import is_recent
 from portal.ui import wording
 from portal.ui.addresses import page_url
 from servicing import Message as RemoteMessage
-from servicing import Repayment, ServicingError, codec
+from servicing import RemoteTime, Repayment, ServicingError, codec
 
 SUFFIX_BITS = 31
 """Bits of a key below its second; they distinguish messages of the same second."""
@@ -88,6 +89,10 @@ class MessageQuerySet(models.QuerySet["Message"]):
         return dict(gone.values_list("day").annotate(models.Count("pk")))
 
 
+class _Created(msgspec.Struct):
+    created_at: Any = None
+
+
 class Message(models.Model):
     """One message as it was received, with the few columns that filters use.
 
@@ -135,8 +140,16 @@ class Message(models.Model):
 
     @property
     def recorded_at(self) -> datetime:
-        """The time when the service recorded it; if uncertain, the best guess within its day."""
+        """Its place in order of time, if uncertain a guess within its day; screens show :attr:`created_at`."""
         return moment_of_key(self.id)
+
+    @cached_property
+    def created_at(self) -> RemoteTime | None:
+        """The time that the service sent. Lists show only this, so it is decoded alone."""
+        try:
+            return RemoteTime.from_wire(msgspec.json.decode(self.body, type=_Created).created_at)
+        except (ValueError, msgspec.MsgspecError):
+            return None
 
     @cached_property
     def received(self) -> RemoteMessage:

@@ -34,11 +34,14 @@ class HistoryEntry:
     meta: str = ""
     is_dated: bool = True
     url: str = ""
+    guessed_at: datetime | None = None
+    """Its place within the day, if its time is uncertain."""
 
     @property
     def order(self) -> tuple[date, bool, float]:
         """The sort key: by day, entries with a time after those without."""
-        return self.day, self.at is not None, self.at.timestamp() if self.at else 0
+        at = self.at or self.guessed_at
+        return self.day, at is not None, at.timestamp() if at else 0
 
 
 class SavedAnswer(NamedTuple):
@@ -91,11 +94,12 @@ def _from_messages(events: Sequence[Message]) -> Iterator[HistoryEntry]:
         if status == RETURNED and "SUCCEEDED" not in statuses:
             yield _missing_moment(event.recorded_at, "Succeeded before; time not on file")
         statuses.add(status)
-        look, created = wording.status(status), event.received.created_at
+        look, created = wording.status(status), event.created_at
+        at = created.at if created else None
         is_undelivered = bool(event.status) and wording.status(event.status).state == "bad"
         yield HistoryEntry(
-            timezone.localdate(event.recorded_at),
-            event.recorded_at,
+            timezone.localdate(at) if at else (created and calendar_day(created.text)) or event.day,
+            at,
             look.state,
             look.icon,
             f"Message: {look.word.lower()}",
@@ -105,6 +109,7 @@ def _from_messages(events: Sequence[Message]) -> Iterator[HistoryEntry]:
                 created.text if created and created.at is None else "",
             ),
             url=event.get_absolute_url(),
+            guessed_at=event.recorded_at,
         )
 
 

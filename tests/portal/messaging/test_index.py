@@ -1,6 +1,7 @@
 """The message list: live from the service, and from the saved copy."""
 
 import json
+import re
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -53,6 +54,22 @@ class TestLive:
         page = viewer.get("/messages/").content.decode()
         for words in ("Payment succeeded", "$310.00", "Succeeded", "1 message", "Live from the service"):
             assert words in page
+
+    def test_a_time_without_a_certain_zone_is_shown_as_sent(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        for hour, zone in ((17, "US/Pacific"), (16, "IST"), (15, "US/Pacific")):
+            emit(portal_service, 1, at=datetime(2026, 11, 2, hour, 9, tzinfo=UTC), zone=zone)
+        expected = ["12:09 PM", "21:39:00 IST", "10:09 AM"]
+        for source in ("", "?source=copy"):
+            page = text(viewer, source)
+            assert page.count('<tr class="sd-group">') == 1
+            times = re.findall(r'title="[^"]*"(?: aria-current="true")?>([^<]*)</a></th>', page)
+            assert sorted(times) == sorted(expected)
+            assert source or times == expected
+            call_command("sync_messages", verbosity=0)
+        uuid = Message.objects.order_by("-id")[0].uuid
+        assert "2026-11-02 21:39:00 IST" in viewer.get(f"/messages/{uuid}/").content.decode()
 
     def test_filters_are_sent_to_the_service(self, viewer: Browser, portal_service: Sandbox) -> None:
         rows(viewer, "?start_date=2026-11-02&end_date=2026-11-05&event=payment.failed&limit=50")
