@@ -124,8 +124,8 @@ def reason_not_to(user: "User | AnonymousUser", act: str, began_by: int | None) 
 
 
 def _needs(roles: frozenset[Role]) -> str:
-    names = [role.label.lower() for role in Role if role in roles]
-    return f"Requires the {' or '.join(names)} role"
+    *most, last = [role.label.lower() for role in Role if role in roles]
+    return f"Requires the {', '.join(most)}{' or ' if most else ''}{last} role"
 
 
 def requires(act: str) -> Callable[[View], View]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.utils import timezone
 
 from portal.lists import cells
-from portal.lists.columns import account_columns, value_column
+from portal.lists.columns import account_columns, money_column, value_column
 from portal.lists.filters import date_filters, value_filter
 from portal.lists.pages import Action, Column, ListPage, Row
 from portal.live.reading import LiveCopy
@@ -77,7 +77,7 @@ APPLICATIONS = ListPage(
     columns=[
         *account_columns("Application"),
         value_column("product", "Product", "record.category", cells.word, "sd-wide"),
-        value_column("amount", "Requested", "record.amount", ui.money, "sd-num"),
+        money_column("amount", "Requested", "record.amount", ui.money),
         Column(name="decision", head="Decision", value=lambda row: row.record.status, cell=decision),
         value_column("offers", "Offers", "offers", css="sd-num sd-wide"),
         value_column("best_apr", "Best APR", "best_apr", ui.rate, "sd-num sd-wide"),

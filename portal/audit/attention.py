@@ -45,12 +45,14 @@ def unknown_writes(snoozed: Snoozed, user: User) -> Items:
 
     def item(intent: WriteIntent) -> Item:
         is_change = intent.method == "PUT"
+        # Whoever sent a change can send the same one again.
+        blocked = "Duplicates from others are blocked" if is_change else "Duplicates are blocked"
         return Item(
             key=f"write:{intent.pk}",
             icon="help-circle",
             fact="Outcome unknown:",
             rest=f"change to {intent.label}" if is_change else intent.label,
-            meta=f"sent by {intent.actor_name}. Duplicates are blocked until this is resolved.",
+            meta=f"sent by {intent.actor_name}. {blocked} until this is resolved.",
             borrower_uuid=intent.borrower_uuid,
             when=intent.created_at,
             url=reverse("audit:resolve", args=[intent.pk]) if may_resolve else intent.get_absolute_url(),

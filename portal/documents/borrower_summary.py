@@ -249,10 +249,11 @@ def _position(part: Content, answer: Loan | Statement | None, today: date, optio
     figures = figures_of(answer)
     is_delinquent = isinstance(answer, Loan) and bool(answer.delinquent) and options.is_internal
     status = _status_word(answer.status) if isinstance(answer, Loan) else ""
+    note = f"{', delinquent' if is_delinquent else ''}{', not in totals' if figures.is_closed else ''}"
     return {
         "record": part["record"],
         "copy": part["copy"],
-        "state": f"{status}{', delinquent' if is_delinquent else ''}" if answer else "Not loaded yet",
+        "state": f"{status}{note}" if answer else "Not loaded yet",
         "is_read": answer is not None,
         "is_closed": figures.is_closed,
         "amount": answer.amount if isinstance(answer, Loan) else figures.limit,

@@ -132,8 +132,9 @@ class Document:
 
     @property
     def file_name(self) -> str:
-        """The file name: kind, owner and date."""
-        return f"{slugify(self.title)[:80] or 'document'}-{business_date()}.pdf"
+        """The file name: kind, owner, date, and whether it is for staff only."""
+        internal = "-internal" if self.options.is_internal else ""
+        return f"{slugify(self.title)[:80] or 'document'}{internal}-{business_date()}.pdf"
 
     def html(self, stamp: Stamp) -> str:
         """Render the document as HTML with few elements, each of which costs time in the PDF."""

@@ -34,7 +34,7 @@ def undelivered_messages(snoozed: Snoozed) -> Items:
             fact=f"{count:,} message{'' if count == 1 else 's'} not delivered.",
             rest=f"Newest: {wording.event(newest.event) or 'no event'}",
             meta=f"since {wording.day(since)}, from the local copy",
-            when=newest.recorded_at,
+            when=newest.created_at.at if newest.created_at else None,
             url=f"{reverse('messaging:index')}?{query}",
             verb="Show messages",
         )

@@ -35,6 +35,7 @@ from portal.messaging.store import message_row, save_messages, service_zone, sto
 from portal.messaging.sync import offset_counts
 from portal.runtime.database import index_values, write_if_possible
 from portal.ui import wording
+from portal.ui.exports import amount
 from portal.ui.keys import row_key
 from portal.ui.query_strings import Chip, query_string
 from servicing import Client, ServicingError
@@ -321,7 +322,7 @@ def _file_line(row: LinkedMessage) -> list[Any]:
     uuid, recorded = message.received.uuid, message.received.created_at
     return [
         *(uuid, recorded.text if recorded else "", message.event, message.status, message.product),
-        *(message.amount, message.payment_status, owner and str(owner), owner and owner.uuid),
+        *(amount(message.amount), message.payment_status, owner and str(owner), owner and owner.uuid),
         *(message.subject_uuid, account and account.uuid, message.bank_account),
         msgspec.Raw(message.body.encode()),
     ]

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import chain
 from typing import Final
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
@@ -18,6 +20,7 @@ from portal.registry.models import SEARCHED_KINDS, Kind
 from portal.registry.records import distinct_values
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from servicing.figures import is_closed_status
 from servicing.rules import US_STATES
 
 MAX_LENGTH: Final = 500
@@ -204,7 +207,9 @@ def _read_words_or_number(text: str, *, phrases: bool) -> Query:
         uuids = uuids[:MAX_UUIDS]
         return Query(uuids=uuids, alternatives=tuple((uuid,) for uuid in uuids), problems=problems)
     if day := typed_day(text):
-        alternatives = _words(text, phrases=phrases).alternatives
+        # Texts have dates as screens show them, so each spelling finds the same.
+        spellings = (_words(one, phrases=phrases).alternatives for one in (text, str(wording.day(day))))
+        alternatives = tuple(dict.fromkeys(chain.from_iterable(spellings)))
         return Query(day=day, alternatives=alternatives, read_as=f"the date {wording.day(day)}, or as words")
     if found := _EMAIL.search(text):
         return _found_in_text(text, found[0], f"the email address {found[0]}")
@@ -363,7 +368,12 @@ def _past_due(value: str) -> tuple[Iterable[Kind], Q]:
     lookup, text = _comparison(value)
     if (amount := _money(text.removeprefix("$"))) is None:
         raise NotUnderstood("Not an amount. Use past_due:>0 or past_due:<=1,500.00.")
-    return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(**{f"past_due{lookup}": amount})
+    # As in the lists, closed accounts don't count; borrowers' totals already leave them out.
+    accounts = [Kind.LOAN, Kind.LINE]
+    on_file = {status for kind in accounts for status in distinct_values(kind, "status")}
+    closed = [one for one in on_file if is_closed_status(one, settings.CLOSED_STATUSES)]
+    is_open = ~Q(kind__in=accounts, status__in=closed) if closed else Q()
+    return [Kind.BORROWER, Kind.LOAN, Kind.LINE], is_open & Q(**{f"past_due{lookup}": amount})
 
 
 def _added(value: str) -> tuple[Iterable[Kind], Q]:

@@ -75,7 +75,7 @@ class TestList:
             "LOAN",
             "APPROVED",
         )
-        assert (line["Requested"], line["Offers"], line["Best APR"]) == ("40000.0000", "2", "13.04")
+        assert (line["Requested"], line["Offers"], line["Best APR"]) == ("40000.00", "2", "13.04")
         assert (line["Created"], line["Added by"]) == ("2026-11-20 10:31:07 PST", "Ana Reyes")
 
     def test_filters_narrow_the_file(self, viewer: Browser, borrower: Record) -> None:

@@ -169,6 +169,15 @@ class TestPdf:
             assert words in inside
             assert words not in outside
         assert record.uuid[:8] in outside
+        names = [servicer.get(f"{address}?mode={mode}").headers["Content-Disposition"] for mode in Mode]
+        assert [mode for mode, name in zip(Mode, names, strict=True) if "-internal-" in name] == ["internal"]
+
+    def test_a_closed_loan_is_marked_as_not_in_totals(self, portal_service: Sandbox, viewer: Browser) -> None:
+        record = given.borrower(portal_service)
+        given.loan(portal_service, record, status="CHARGED_OFF")
+        given.loan(portal_service, record)
+        pdf = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf?mode=borrower").content)
+        assert " ".join(pdf.split()).count("not in totals") == 1
 
     def test_a_borrower_copy_of_three_accounts_fits_on_one_page(
         self, portal_service: Sandbox, viewer: Browser
