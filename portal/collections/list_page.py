@@ -199,8 +199,7 @@ def _promise(row: WorklistRow) -> str:
     if not row.promise:
         return ""
     made = row.promise.promise
-    by = str(wording.day(made.day)).removesuffix(f", {business_date().year}")
-    words = cells.no_wrap(f"{wording.money(made.amount)} by {by}")
+    words = cells.no_wrap(f"{wording.money(made.amount)} by {cells.short_day(made.day)}")
     return cells.with_note(ui.badge(row.promise.look, row.promise.state), words)
 
 

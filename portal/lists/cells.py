@@ -1,5 +1,6 @@
 """Cells that several lists share, as HTML with every value escaped."""
 
+from datetime import date
 from typing import Any
 
 from django.template.defaultfilters import truncatechars
@@ -80,6 +81,11 @@ def past_due_total(row: Any) -> str:
     return with_note(format_html('<span class="{}">{}</span>', look, amount), rest)
 
 
+def short_day(day: date) -> str:
+    """A day, without the year if that is the current one."""
+    return str(wording.day(day)).removesuffix(f", {business_date().year}")
+
+
 def days_past_due(row: Any) -> str:
     """The days past due, if any. A line's are of the day of its copy, which is shown unless that is today."""
     record, days = row.record, days_of(row.record)
@@ -88,7 +94,7 @@ def days_past_due(row: Any) -> str:
     if days <= 0:
         return ""
     day = record.answer_day if record.kind == Kind.LINE else None
-    return with_note(f"{days:,}", f"as of {wording.day(day)}" if day and day < business_date() else "")
+    return with_note(f"{days:,}", f"as of {short_day(day)}" if day and day < business_date() else "")
 
 
 def due_next(row: Any) -> str:

@@ -163,7 +163,10 @@ class Explorer:
 
     @property
     def chip_names(self) -> str:
-        return ", ".join(chip.label.lower() for chip in self.chips)
+        words = (
+            "date" if chip.label.startswith(("From", "Until")) else chip.label.lower() for chip in self.chips
+        )
+        return ", ".join(dict.fromkeys(words))
 
     @property
     def has_rare_filters(self) -> bool:

@@ -115,9 +115,9 @@ class FilterForm(StaffForm):
     guards_text = False  # A search, whose words are never saved, and masked in the audit trail.
 
     start_date = _day_field("From")
-    end_date = _day_field("until")
+    end_date = _day_field("Until")
     start_time = _time_field("From time")
-    end_time = _time_field("until time")
+    end_time = _time_field("Until time")
     event = ValuesField(label="Event", required=False)
     status = ValuesField(label="Message status", required=False)
     product = ValuesField(label="Product", required=False)

@@ -30,12 +30,12 @@ from portal.collections.contacts import contact_form
 from portal.collections.list_page import WORKLIST, cursor_of, next_account
 from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import decide_promises
+from portal.lists.cells import short_day
 from portal.live import reading
 from portal.notes.models import FollowUp
 from portal.registry.models import Kind, PastDueChange, Record
 from portal.repayments.returns import MAX_DATED
 from portal.runtime.business_date import CACHE_KEY, business_date
-from portal.ui import wording
 from servicing.promises import business_day_after
 from servicing.sandbox import Sandbox
 from tests import given
@@ -182,7 +182,7 @@ class TestWorklist:
         assert "as of" not in pages.visible_text(pages.page(servicer, "/collections/"))
         advance(sandbox, 2)
         shown = pages.visible_text(pages.page(servicer, "/collections/"))
-        assert f"$55.50 12 as of {wording.day(in_days(-2))}" in shown
+        assert f"$55.50 12 as of {short_day(in_days(-2))}" in shown
 
     @pytest.mark.parametrize(
         ("query", "number"),
