@@ -12,7 +12,6 @@ from decimal import Decimal
 from itertools import chain
 from typing import Final
 
-from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
@@ -20,7 +19,6 @@ from portal.registry.models import SEARCHED_KINDS, Kind
 from portal.registry.records import distinct_values
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from servicing.figures import is_closed_status
 from servicing.rules import US_STATES
 
 MAX_LENGTH: Final = 500
@@ -368,12 +366,7 @@ def _past_due(value: str) -> tuple[Iterable[Kind], Q]:
     lookup, text = _comparison(value)
     if (amount := _money(text.removeprefix("$"))) is None:
         raise NotUnderstood("Not an amount. Use past_due:>0 or past_due:<=1,500.00.")
-    # As in the lists, closed accounts don't count; borrowers' totals already leave them out.
-    accounts = [Kind.LOAN, Kind.LINE]
-    on_file = {status for kind in accounts for status in distinct_values(kind, "status")}
-    closed = [one for one in on_file if is_closed_status(one, settings.CLOSED_STATUSES)]
-    is_open = ~Q(kind__in=accounts, status__in=closed) if closed else Q()
-    return [Kind.BORROWER, Kind.LOAN, Kind.LINE], is_open & Q(**{f"past_due{lookup}": amount})
+    return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(**{f"past_due{lookup}": amount})
 
 
 def _added(value: str) -> tuple[Iterable[Kind], Q]:

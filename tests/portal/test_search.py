@@ -255,11 +255,6 @@ class TestOperators:
         add_record("c", past_due=Decimal("1000.50"))
         assert sorted(find(f"past_due:{typed}")) == list(names)
 
-    def test_past_due_leaves_closed_loans_out(self) -> None:
-        for status in ("ACTIVE", "charged-off", "CLOSED", ""):
-            add_record(status, kind=Kind.LOAN, status=status, past_due=Decimal(5))
-        assert sorted(find("past_due:>0", Kind.LOAN)) == ["", "ACTIVE"]
-
     def test_a_status_ignores_case_and_separators(self) -> None:
         add_record("Back", kind=Kind.REPAYMENT, status="FAILED_AFTER_SUCCESS")
         assert find("status:failed-after-success", Kind.REPAYMENT) == ["Back"]

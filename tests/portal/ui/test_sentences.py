@@ -30,7 +30,7 @@ def test_pages_do_not_double_the_period(servicer: Browser, oyster: Record) -> No
     sentences = {
         f"{of}people/{person.uuid}/edit/": "Key person of Oyster Inc. Values as of",
         f"{of}applications/open/": "Oyster Inc. The service can’t list applications",
-        "/messages/?borrower=oyster": "borrower Oyster Inc. Messages that aren’t synced",
+        "/messages/?borrower=oyster": "Borrower Oyster Inc. Messages that aren’t synced",
     }
     for address, sentence in sentences.items():
         assert sentence in page_text(servicer.get(address, headers=htmx("messages")))
