@@ -25,18 +25,21 @@ class OpenApproval(NamedTuple):
 
 def pending_approvals(snoozed: Snoozed, user: User) -> Items:
     """Changes that this person can decide, and their own that are pending or approved."""
-    items = [_item(approval, user) for approval, one in _visible(snoozed) if one.concerns(user)]
+    items = [_item(one, user) for one in _visible(snoozed) if _open(one).concerns(user)]
     return Items(items, group="approvals", name="approvals", url=reverse("approvals:index"))
 
 
 def all_open_approvals(snoozed: Snoozed) -> list[OpenApproval]:
-    """Everyone's, to be counted for each person."""
-    return [one for _, one in _visible(snoozed)]
+    """Those of all staff, to be counted for each person."""
+    return [_open(one) for one in _visible(snoozed)]
 
 
-def _visible(snoozed: Snoozed) -> list[tuple[Approval, OpenApproval]]:
-    found = [one for one in open_approvals() if one.is_open and _key(one) not in snoozed]
-    return [(one, OpenApproval(one.state, one.maker_id)) for one in found]
+def _visible(snoozed: Snoozed) -> list[Approval]:
+    return [one for one in open_approvals() if one.is_open and _key(one) not in snoozed]
+
+
+def _open(approval: Approval) -> OpenApproval:
+    return OpenApproval(approval.state, approval.maker_id)
 
 
 def _key(approval: Approval) -> str:

@@ -216,13 +216,13 @@ def count_waiting_items(user: User, state: AccountState) -> dict[str, int]:
         for key, (saved_state, number) in cache.get_many(parts).items()
         if saved_state == state or key != SHARED_COUNT
     }
-    for key in parts.keys() - known.keys():
-        if key in (SHARED_COUNT, SYSTEM_COUNT):
-            number = saved_count(state) if key == SHARED_COUNT else None
-            known[key] = _count(parts[key], user) if number is None else number
-            _cache_count(key, state, known[key])
-        else:
-            known[key] = _personal_counts(user)[key]
+    missing = parts.keys() - known.keys()
+    for key in missing & {SHARED_COUNT, SYSTEM_COUNT}:
+        number = saved_count(state) if key == SHARED_COUNT else None
+        known[key] = _count(parts[key], user) if number is None else number
+        _cache_count(key, state, known[key])
+    if missing - {SHARED_COUNT, SYSTEM_COUNT}:
+        known = _personal_counts(user) | known
     return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
 
 

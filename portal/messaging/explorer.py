@@ -162,13 +162,6 @@ class Explorer:
         ]
 
     @property
-    def chip_names(self) -> str:
-        words = (
-            "date" if chip.label.startswith(("From", "Until")) else chip.label.lower() for chip in self.chips
-        )
-        return ", ".join(dict.fromkeys(words))
-
-    @property
     def has_rare_filters(self) -> bool:
         return any(self.state.get(name) for name in RARE_FILTERS)
 

@@ -20,7 +20,6 @@ from portal.ui.addresses import page_url
 from portal.ui.markup import format_html, format_html_join
 from portal.ui.query_strings import query_string
 from portal.ui.templatetags.ui import badge, event_words, explain_missing, human, icon, money, status_badge
-from servicing.values import calendar_day
 
 MIN_BURST = 4
 """So many of a kind in a row are folded."""
@@ -123,7 +122,7 @@ def _with_times(rows: Iterable[LinkedMessage]) -> Iterator[Timed]:
             yield Timed(row, day, wording.time_of_day(at), wording.time_of_day(at, seconds=True))
             continue
         text = created.text if created else "No time"
-        day = day or (created and calendar_day(text)) or row.message.day
+        day = day or row.message.local_day
         short = text.removeprefix(f"{day} ")
         yield Timed(row, day, short, f"{text}, time zone unknown" if created else text)
 

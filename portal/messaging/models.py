@@ -14,6 +14,7 @@ from portal.ui import wording
 from portal.ui.addresses import page_url
 from servicing import Message as RemoteMessage
 from servicing import RemoteTime, Repayment, ServicingError, codec
+from servicing.values import calendar_day
 
 SUFFIX_BITS = 31
 """Bits of a key below its second; they distinguish messages of the same second."""
@@ -150,6 +151,14 @@ class Message(models.Model):
             return RemoteTime.from_wire(msgspec.json.decode(self.body, type=_Created).created_at)
         except (ValueError, msgspec.MsgspecError):
             return None
+
+    @property
+    def local_day(self) -> date:
+        """Its day in the viewer's time zone, or as sent if the zone is uncertain."""
+        created = self.created_at
+        if created and created.at:
+            return timezone.localdate(created.at)
+        return (created and calendar_day(created.text)) or self.day
 
     @cached_property
     def received(self) -> RemoteMessage:

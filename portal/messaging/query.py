@@ -261,11 +261,8 @@ class MessageQuery:
     @cached_property
     def _number_in_amounts(self) -> int:
         """The number of messages with such an amount, counted as far as it matters."""
-        return (
-            self._in_amounts[: MAX_COUNTED_AMOUNTS + 1].count()
-            if self._amounts("amount")
-            else MAX_COUNTED_AMOUNTS + 1
-        )
+        limit = MAX_COUNTED_AMOUNTS + 1
+        return self._in_amounts[:limit].count() if self._amounts("amount") else limit
 
 
 def borrower_conditions(uuid: str) -> list[Q]:

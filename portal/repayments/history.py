@@ -92,14 +92,13 @@ def _from_messages(events: Sequence[Message]) -> Iterator[HistoryEntry]:
     for event in events:
         status = (event.payment_status or event.event.rpartition(".")[2]).upper()
         if status == RETURNED and "SUCCEEDED" not in statuses:
-            yield _missing_moment(event.recorded_at, "Succeeded before; time not on file")
+            yield _missing_moment(event.local_day, event.recorded_at, "Succeeded before; time not on file")
         statuses.add(status)
         look, created = wording.status(status), event.created_at
-        at = created.at if created else None
         is_undelivered = bool(event.status) and wording.status(event.status).state == "bad"
         yield HistoryEntry(
-            timezone.localdate(at) if at else (created and calendar_day(created.text)) or event.day,
-            at,
+            event.local_day,
+            created.at if created else None,
             look.state,
             look.icon,
             f"Message: {look.word.lower()}",
@@ -120,16 +119,17 @@ def _from_answers(answers: Sequence[SavedAnswer], events: Sequence[Message]) -> 
     statuses = {event.payment_status.upper() for event in events}
     yield _reported(answers[0], "First seen as")
     if answers[0].status == RETURNED and not statuses & {"SUCCEEDED", RETURNED}:
-        yield _missing_moment(answers[0].at, "Succeeded before; time not provided")
+        seen_at = answers[0].at
+        yield _missing_moment(timezone.localdate(seen_at), seen_at, "Succeeded before; time not provided")
     for before, after in pairwise(answers):
         if before.status != after.status:
             gap = f"Changed after {wording.clock(before.at)}; exact time not provided"
             yield _reported(after, "Then seen as", "" if after.status in statuses else gap)
 
 
-def _missing_moment(before: datetime, text: str) -> HistoryEntry:
+def _missing_moment(day: date, before: datetime, text: str) -> HistoryEntry:
     at = before - timedelta(microseconds=1)
-    return HistoryEntry(timezone.localdate(before), at, "warn", "help-circle", text, is_dated=False)
+    return HistoryEntry(day, at, "warn", "help-circle", text, is_dated=False)
 
 
 def _reported(answer: SavedAnswer, words: str, gap: str = "") -> HistoryEntry:

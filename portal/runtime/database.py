@@ -221,7 +221,7 @@ def index_values(rows: str, column: str, limit: int) -> list[str]:
 
 
 def fetch_rows(statement: str, parameters: Sequence[Any] | None = None) -> list[Any]:
-    """The rows of a statement that Django would take longer to build than the database takes to run."""
+    """The rows of a plain SQL statement, which skips the work of building a query."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return list(cursor.fetchall())

@@ -1,8 +1,9 @@
 """The page of one repayment: its details and its history."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.core.management import call_command
 from django.test import Client as Browser
 from django.utils import timezone
 
@@ -91,6 +92,19 @@ def test_the_history_of_a_return_includes_the_missed_success(
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS")
     assert "Succeeded before; time not provided" in read_detail(viewer, loan, payment["uuid"])
+
+
+def test_a_missed_success_comes_before_a_return_whose_time_is_uncertain(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    payment = portal_service.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS")
+    payload = {"uuid": payment["uuid"], "status": "FAILED_AFTER_SUCCESS"}
+    at = datetime(2026, 3, 10, 16, 9, tzinfo=UTC)
+    portal_service.world.message("payment.failed", payload, at=at, zone="IST")
+    call_command("sync_messages", verbosity=0)
+    history = read_detail(viewer, loan, payment["uuid"]).partition("Payment history")[2]
+    steps = ["Succeeded before; time not on file", "2026-03-10 21:39:00 IST"]
+    assert history.index(steps[0]) < history.index(steps[1])
 
 
 def test_the_panel_reads_the_repayments_of_the_loan(
