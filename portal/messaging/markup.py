@@ -15,6 +15,7 @@ from portal.messaging.explorer import Explorer
 from portal.messaging.links import LinkedMessage
 from portal.messaging.models import DELIVERED
 from portal.messaging.panel import Panel
+from portal.messaging.store import ONE_DAY
 from portal.ui import wording
 from portal.ui.addresses import page_url
 from portal.ui.markup import format_html, format_html_join
@@ -112,8 +113,8 @@ class MessageRows:
 
 
 def _with_times(rows: Iterable[LinkedMessage]) -> Iterator[Timed]:
-    """Each row with its time. One whose time zone is uncertain stays under the day of the row above."""
-    day = None
+    """Each row with its time. One whose time zone is uncertain may stay under the day before or after its own."""
+    day = date.min
     for row in rows:
         created = row.message.created_at
         if created and created.at:
@@ -122,7 +123,8 @@ def _with_times(rows: Iterable[LinkedMessage]) -> Iterator[Timed]:
             yield Timed(row, day, wording.time_of_day(at), wording.time_of_day(at, seconds=True))
             continue
         text = created.text if created else "No time"
-        day = day or row.message.local_day
+        own_day = row.message.local_day
+        day = day if abs(day - own_day) <= ONE_DAY else own_day
         short = text.removeprefix(f"{day} ")
         yield Timed(row, day, short, f"{text}, time zone unknown" if created else text)
 

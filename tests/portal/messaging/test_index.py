@@ -71,6 +71,18 @@ class TestLive:
         uuid = Message.objects.order_by("-id")[0].uuid
         assert "2026-11-02 21:39:00 IST" in viewer.get(f"/messages/{uuid}/").content.decode()
 
+    def test_uncertain_times_of_other_days_have_their_own_heading(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        for day in (9, 8, 4):
+            emit(portal_service, 1, at=datetime(2026, 11, day, 10, tzinfo=UTC), zone="IST")
+        page = text(viewer)
+        assert re.findall(r'colspan="5">([^<]*)</th>', page) == [
+            "Monday, Nov 9, 2026",
+            "Wednesday, Nov 4, 2026",
+        ]
+        assert ">2026-11-08 15:30:00 IST<" in page
+
     def test_filters_are_sent_to_the_service(self, viewer: Browser, portal_service: Sandbox) -> None:
         rows(viewer, "?start_date=2026-11-02&end_date=2026-11-05&event=payment.failed&limit=50")
         (call,) = portal_service.calls
