@@ -20,7 +20,11 @@ class ResolveForm(StaffForm):
 
     nothing_happened = "The outcome is still unknown."
 
-    found = ChoiceField(label="What did the service say?", widget=RadioCards)
+    found = ChoiceField(
+        label="What did the service say?",
+        widget=RadioCards,
+        error_messages={"required": "Choose what the service said."},
+    )
     uuid = TextField(
         label="ID (UUID)",
         max_length=300,

@@ -28,7 +28,7 @@ REPLACEMENT = "\ufffd"
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 AMOUNT_PATTERN = re.compile(r"(?:\$ ?(?=[-−]))?([-−]?) ?\$? ?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
 DATE_PATTERN = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})")
-REQUIRED = "This field is required."
+REQUIRED = "Enter the %(field)s."
 
 
 class TextField(forms.CharField):
@@ -146,7 +146,7 @@ class DayField(forms.Field):
 
     widget: Any = DayBoxes
     default_error_messages = {
-        "required": REQUIRED,
+        "required": "Enter a date.",
         "invalid": "Enter month, day and year in digits, such as 4 / 19 / 1987.",
         "no_such_day": "That date doesn’t exist. Check month, day and year.",
     }
@@ -206,7 +206,7 @@ class SecretDigitsField(TextField):
 
     widget = SecretInput
     takes_tax_numbers = True
-    default_error_messages = {"required": "Required. It’s never stored, so enter it each time."}
+    default_error_messages = {"required": f"{REQUIRED} It’s never stored, so enter it each time."}
 
     def __init__(self, *, rule: Callable[[str], list[str]], **kwargs: Any) -> None:
         super().__init__(max_length=40, **kwargs)
@@ -220,7 +220,10 @@ class SecretDigitsField(TextField):
 
 
 class ChoiceField(forms.ChoiceField):
-    default_error_messages = {"required": "Choose one.", "invalid_choice": "Choose an option from the list."}
+    default_error_messages = {
+        "required": "Choose %(a_field)s.",
+        "invalid_choice": "Choose an option from the list.",
+    }
 
 
 class RadioCards(forms.RadioSelect):
@@ -331,6 +334,14 @@ class StaffForm(GuardedForm, forms.Form):
         """Show a warning under a field without rejecting it."""
         self.warnings.setdefault(field, []).append(text)
 
+    def add_error(self, field: str | None, error: Any) -> None:
+        """Add an error. One about a missing value names its field."""
+        if field and getattr(error, "code", None) == "required":
+            label = _label_in_sentence(str(self[field].label))
+            article = "an" if label[:1] in "aeiou" else "a"
+            error.params = {"field": label, "a_field": f"{article} {label}"}
+        super().add_error(field, error)
+
     def add_problems(self, problems: Mapping[str, Iterable[str]]) -> None:
         """Add the problems of an ``InvalidInput`` to the fields they concern, the rest to the form."""
         for name, reasons in problems.items():
@@ -377,12 +388,20 @@ def _summary_title(fields: int, of_whom: str, quotes: list[str]) -> str:
 
 
 def _summary_items(form: StaffForm) -> Iterable[SummaryItem]:
-    several = f"{form.subject}, ".capitalize() if form.subject else ""
     for name in (NON_FIELD_ERRORS, *form.fields):  # In the order of the page, not of validation.
         field = form[name] if name in form.fields and not form[name].is_hidden else None
+        label = str(field.label) if field else ""
         for reason in form.errors.get(name, ()):
-            label = f"{several}{field.label}: " if field else several
-            yield SummaryItem(f"{label}{reason}", field.id_for_label or field.auto_id if field else "")
+            is_named = not label or _label_in_sentence(label) in reason
+            subject = ", ".join(filter(None, [form.subject.capitalize(), "" if is_named else label]))
+            text = f"{subject}: {reason}" if subject else str(reason)
+            yield SummaryItem(text, field.id_for_label or field.auto_id if field else "")
+
+
+def _label_in_sentence(label: str) -> str:
+    """A label as it reads within a sentence: "ZIP code" and "legal business name"."""
+    first, *others = label.partition(" (")[0].split(" ")
+    return " ".join([first if first.isupper() else first.lower(), *others])
 
 
 def _clean_data(data: Any) -> Any:

@@ -65,7 +65,7 @@ def test_another_borrowers_application_is_rejected(
 @pytest.mark.parametrize(
     ("typed", "reason"),
     [
-        ("", "This field is required"),
+        ("", "Enter the line application ID"),
         ("c40e91d7", "No ID found"),
         ("../../users", "No ID found"),
         ("x" * 5000, "Up to 300 characters"),

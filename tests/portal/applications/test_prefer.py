@@ -86,7 +86,7 @@ def test_withdrawing_has_its_own_confirmation(servicer: Browser, record: Record)
 @pytest.mark.parametrize(
     ("offer_uuid", "reason", "words"),
     [
-        (A, "", "This field is required"),
+        (A, "", "Enter the reason."),
         (A, "x" * 201, "Up to 200 characters"),
         (A, "\x00", "unreadable character"),
         ("51aa7f29-0000-4000-8000-000000000009", REASON, "no longer exists"),

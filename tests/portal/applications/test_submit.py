@@ -233,7 +233,7 @@ def test_the_confirmation_says_none_on_file(servicer: Browser, borrower: Record)
 @pytest.mark.parametrize(
     ("amount", "reason"),
     [
-        ("", "This field is required"),
+        ("", "Enter the amount requested"),
         ("0", "greater than zero"),
         ("-5", "greater than zero"),
         ("1.005", "at most two decimal places"),

@@ -80,8 +80,8 @@ class TestApplication:
         [
             (FOUND, "Enter the ID"),
             (FOUND | {"uuid": "a/b"}, "Use up to 64 letters"),
-            (FOUND | {"uuid": "u-1", "reason": ""}, "This field is required"),
-            ({"reason": "So"}, "Choose one."),
+            (FOUND | {"uuid": "u-1", "reason": ""}, "Enter the reason"),
+            ({"reason": "So"}, "Choose what the service said."),
             ({"found": "maybe", "reason": "So"}, "Choose an option from the list."),
         ],
     )

@@ -272,7 +272,7 @@ def test_a_duplicate_borrower_requires_a_reason(wizard: Wizard, sandbox: Sandbox
     known = given.borrower(sandbox, phone="5125550143")
     page = html_of_error(wizard.send())
     assert f'href="{known.get_absolute_url()}">Open existing</a>' in page
-    assert "Reason to create anyway: This field is required" in page
+    assert "Enter the reason to create anyway" in page
     assert wizard.send({"reason": "A second business at the same desk"}).status_code == 303
     attempt = Entry.objects.get(action=CREATE, phase="attempt")
     assert attempt.reason == "A second business at the same desk"
@@ -286,7 +286,7 @@ def test_a_similar_unknown_outcome_requires_a_reason(wizard: Wizard, sandbox: Sa
     page = html_of_error(other.send())
     assert f'href="{lost.get_absolute_url()}">Open request</a>' in page
     assert "outcome unknown. Same: O&#x27;Neil &amp; Daughters, LLC, (512) 555-0143" in page
-    assert "Reason to create anyway: This field is required" in page
+    assert "Enter the reason to create anyway" in page
     assert len(sandbox.world.users()) == 1
     assert other.send({"reason": "The county has two of them"}).status_code == 303
     assert len(sandbox.world.users()) == 2

@@ -104,7 +104,7 @@ def test_empty_fields_of_a_saved_step_show_no_errors(wizard: Wizard) -> None:
     wizard.post("address", {"city": "Austin"}, act="leave")
     page = html(wizard.get("address"))
     assert "In progress" in page
-    assert "This field is required" not in page
+    assert "Enter the " not in page
 
 
 def test_no_step_saves_an_ein_or_ssn(wizard: Wizard) -> None:
@@ -179,7 +179,7 @@ INVALID = {
     "address": (
         {"line_1": "", "line_2": "x" * 101, "city": "\x07", "state": "Ontario", "zip": "K1A"},
         [
-            "This field is required",
+            "Enter the address line 1",
             "101 entered",
             "position 1 of the city",
             "“Ontario” is not",
@@ -190,7 +190,7 @@ INVALID = {
         people(ELENA | {"last_name": "R2"}, PRIYA | {"title": "", "citizenship": "Mars", "dob_year": "2020"}),
         [
             "“2” at position 2",
-            "Person 2, title: Choose one",
+            "Person 2: Choose a title",
             "“Mars” is not a country",
             "requires 18 or older",
         ],

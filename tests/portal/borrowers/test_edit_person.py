@@ -99,7 +99,7 @@ def test_an_unknown_title_on_file_does_not_block_other_changes(
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ({"last_name": ""}, "field is required"),
+        ({"last_name": ""}, "Enter the last name"),
         ({"last_name": "Raman2"}, "“2” at position 6"),
         ({"first_name": "José"}, "write “e”"),
     ],

@@ -83,7 +83,7 @@ def test_an_id_from_search_is_filled_in(servicer: Browser) -> None:
         ({"label": ""}, "Enter the borrower’s name"),
         ({"kind": "loan"}, "Choose the borrower"),
         ({"kind": "repayment"}, "Choose an option from the list."),
-        ({"kind": "", "uuid": ""}, "Choose one."),
+        ({"kind": "", "uuid": ""}, "Choose a type."),
         ({"uuid": "a b"}, "only letters, digits, dashes and underscores"),
         ({"uuid": "../../v1/users"}, "only letters, digits, dashes and underscores"),
         ({"uuid": "x" * 65}, "up to 64"),

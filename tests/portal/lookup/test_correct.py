@@ -73,8 +73,8 @@ def test_a_borrower_cannot_belong_to_another_borrower(servicer: Browser, portal_
     ("typed", "sentence"),
     [
         ({"borrower_uuid": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"}, "Add the borrower first"),
-        ({"borrower_uuid": ""}, "This field is required."),
-        ({"reason": " "}, "This field is required."),
+        ({"borrower_uuid": ""}, "Enter the borrower ID."),
+        ({"reason": " "}, "Enter the reason."),
         ({"label": "x" * 301}, "Up to 300"),
     ],
 )

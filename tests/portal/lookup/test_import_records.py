@@ -290,7 +290,7 @@ def test_a_newer_export_becomes_the_saved_copy(supervisor: Browser, portal_servi
     [
         ({}, "Choose a file of IDs, a file of profiles, or both."),
         ({"ids": ""}, "The submitted file is empty."),
-        ({"ids": IDS, "exported_on": ""}, "This field is required"),
+        ({"ids": IDS, "exported_on": ""}, "Exported on: Enter a date"),
         ({"ids": IDS, "exported_on": "2999-01-01"}, "is in the future"),
     ],
     ids=["nothing", "empty", "no day", "tomorrow"],

@@ -47,7 +47,7 @@ def test_a_pinned_note_is_shown_until_unpinned(servicer: Browser, record: Record
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        ({"text": ""}, "field is required"),
+        ({"text": ""}, "Enter the note"),
         ({"text": "x" * 2001}, "Up to 2,000"),
         ({"text": "x", "pinned_until": "2020-01-01"}, "Choose today or later"),
         ({"text": "x", "pinned_until": "2026-02-30"}, "That date doesn’t exist"),
