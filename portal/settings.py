@@ -178,7 +178,7 @@ if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not 
 SECRET_KEY = text("SECRET_KEY", outside_debug("for-local-use-only-" + "0" * 40))
 #: Previous keys during a key change; see SECURITY.md.
 SECRET_KEY_FALLBACKS = comma_separated("SECRET_KEY_FALLBACKS")
-#: Host names this portal answers to. The first one is printed on documents as the address to verify them.
+#: Host names this portal answers to.
 ALLOWED_HOSTS = comma_separated("ALLOWED_HOSTS", outside_debug("127.0.0.1,localhost"))
 #: Origins that forms may be posted from, such as `https://desk.example.com`.
 CSRF_TRUSTED_ORIGINS = comma_separated("CSRF_TRUSTED_ORIGINS")
@@ -475,7 +475,7 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = "EMAIL_USE_TLS" in mail_server, "EMAIL_USE_SSL" i
 EMAIL_TIMEOUT = 60
 #: Sender of mail, such as `Servicing Desk <desk@example.com>`. Required with `EMAIL_URL`.
 DEFAULT_FROM_EMAIL = text("MAIL_FROM")
-#: Address of the portal in mail. Default: `https://` and the first of `ALLOWED_HOSTS`.
+#: Address of the portal in mail and on documents. Default: `https://` and the first of `ALLOWED_HOSTS`.
 PORTAL_URL = (
     pattern_text(
         "PORTAL_URL", "", rf"https?://{HOST}", "must look like https://desk.example.com, without a path."

@@ -150,7 +150,7 @@ class Document:
             "stamp": stamp,
             "organization": settings.ORGANIZATION,
             "logo": found.data_url if (found := logo()) else "",
-            "host": next((name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"), ""),
+            "host": settings.PORTAL_URL.partition("://")[2].lstrip(".*"),
             "environment": str(settings.SERVICING_ENVIRONMENT).upper(),
         }
 

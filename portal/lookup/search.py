@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Max, Q
-from django.urls import reverse
+from django.urls import ResolverMatch, reverse
 from django.utils.http import urlencode
 
 from portal.messaging.links import LinkedMessage, link_messages
@@ -75,6 +75,16 @@ ACTIONS = (
     ("Import records", "upload", "lookup:import_records", "lookup.import_records"),
     ("Your settings", "settings", "accounts:profile", "accounts.profile"),
 )
+# Actions of the page on which somebody searches. They have the same arguments in their addresses.
+PAGE_ACTIONS = {
+    "borrowers:detail": (
+        ("Print summary", "printer", "documents:borrower", "summaries.borrower"),
+        ("Edit", "pencil", "borrowers:edit", "borrowers.edit"),
+        ("New application", "plus", "applications:submit", "applications.submit"),
+    ),
+    "loans:detail": (("Print schedule", "printer", "documents:loan_schedule", "summaries.document"),),
+    "credit_lines:detail": (("Print summary", "printer", "documents:line", "summaries.document"),),
+}
 
 
 @dataclass(frozen=True)
@@ -207,8 +217,10 @@ def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = N
     return groups
 
 
-def find_destinations(query: Query, may: Callable[[str], bool]) -> list[Destination]:
-    """Find pages and actions whose names have words that begin with the typed ones."""
+def find_destinations(
+    query: Query, may: Callable[[str], bool], page: ResolverMatch | None
+) -> list[Destination]:
+    """Find pages and actions, first those of this page, whose names have words that begin with the typed ones."""
     words = fold(query.text).split()
     areas = ((area.label, area.icon, area.url_name, area.act) for group in AREAS.values() for area in group)
     pages = [
@@ -216,6 +228,12 @@ def find_destinations(query: Query, may: Callable[[str], bool]) -> list[Destinat
         for label, icon, url_name, act in (*areas, *ACTIONS)
         if may(act)
     ]
+    if page:
+        pages[:0] = [
+            Destination(label, icon, reverse(url_name, kwargs=page.kwargs))
+            for label, icon, url_name, act in PAGE_ACTIONS.get(page.view_name, ())
+            if may(act)
+        ]
     pages += [
         Destination(f"Help: {title}", "help-circle", reverse("home:help:page", args=[address]))
         for address, title in HELP_PAGES.items()

@@ -26,7 +26,7 @@ from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import Query, parse_query
 from portal.registry.sources import READS
 from portal.ui.exports import list_file
-from portal.ui.htmx import finish_action, render_page
+from portal.ui.htmx import current_page, finish_action, render_page
 from portal.ui.uploads import accepts_files
 from servicing import Loan, NotFound, NotSent, Unavailable, codec
 
@@ -55,7 +55,7 @@ def results(
         "message_hits": hits,
         "note_hits": notes,
         "similar": () if groups or hits or notes else searches.suggest_names(query),
-        "places": searches.find_destinations(query, request.can),
+        "places": searches.find_destinations(query, request.can, current_page(request)),
         "unknown": searches.find_unknown_ids(query, of, hits=hits, groups=groups),
     }
 

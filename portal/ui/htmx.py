@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect, trigger_client_event
 
@@ -16,6 +18,7 @@ class Htmx(Protocol):
     boosted: bool
     history_restore_request: bool
     target: str | None
+    current_url_abs_path: str | None
 
     def __bool__(self) -> bool: ...
 
@@ -36,6 +39,14 @@ def render_page(
     name = requested_partial(request, names)
     response = render(request, f"{template}#{name}" if name else template, context, status=status)
     return _never_cached(response)
+
+
+def current_page(request: HttpRequest) -> ResolverMatch | None:
+    """The page from which htmx sent this request."""
+    try:
+        return resolve(urlsplit(_htmx(request).current_url_abs_path or "").path)
+    except (ValueError, Resolver404):  # The header holds no valid address, or another program's.
+        return None
 
 
 def finish_action(request: HttpRequest, url: str, *, event: str | None = None) -> HttpResponse:

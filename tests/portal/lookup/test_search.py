@@ -24,8 +24,9 @@ from tests.conftest import htmx
 UNKNOWN = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
-def suggestions(browser: Browser, text: str) -> str:
-    answer = browser.get("/search/", {"q": text}, headers=htmx("suggestions"))
+def suggestions(browser: Browser, text: str, page: str = "/") -> str:
+    headers = htmx("suggestions") | {"HX-Current-URL": f"http://testserver{page}"}
+    answer = browser.get("/search/", {"q": text}, headers=headers)
     assert answer.status_code == 200
     return " ".join(answer.content.decode().split())
 
@@ -123,6 +124,20 @@ class TestSuggestions:
     def test_pages_and_actions_are_suggested(self, viewer: Browser, servicer: Browser) -> None:
         assert 'href="/lines/"' in suggestions(viewer, "lines cred")
         assert 'href="/borrowers/new/"' in suggestions(servicer, "new borr")
+
+    def test_actions_of_this_page_are_suggested(
+        self, viewer: Browser, servicer: Browser, portal_service: Sandbox
+    ) -> None:
+        owner = given.borrower(portal_service, first_name="Acme LLC")
+        page = owner.get_absolute_url()
+        line, loan = (given.account(kind, owner, "a-1").get_absolute_url() for kind in (Kind.LINE, Kind.LOAN))
+        assert f'href="{page}summary/"' in suggestions(viewer, "print summary", f"{page}?tab=notes")
+        assert f'href="{line}summary/"' in suggestions(viewer, "print summary", line)
+        assert f'href="{loan}schedule/"' in suggestions(viewer, "print", loan)
+        assert f'href="{page}edit/"' in suggestions(servicer, "edit", page)
+        assert f'href="{page}edit/"' not in suggestions(viewer, "edit", page)
+        for other in ("/", "/nowhere/", "//[", loan):
+            assert f"{page}summary/" not in suggestions(viewer, "print summary", other)
 
     def test_forbidden_pages_and_actions_are_not_suggested(self, viewer: Browser) -> None:
         assert "/borrowers/new/" not in suggestions(viewer, "new borrower")

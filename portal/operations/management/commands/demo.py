@@ -49,6 +49,7 @@ class Command(BaseCommand):
         port, sandbox_port = port_from("PORT", 8000), port_from("SANDBOX_PORT", 8001)
         if port == sandbox_port:
             raise CommandError(f"PORT and SANDBOX_PORT are both {port}; they must differ.")
+        os.environ.setdefault("PORTAL_URL", f"http://{HOST}:{port}")
         handle_stop_signals()
         if until_parent_stops:
             threading.Thread(target=stop_with_parent, args=[os.getppid()], daemon=True).start()
