@@ -232,6 +232,8 @@ _FIELDS = {
 _MAX_NAMED_FIELDS = 3
 _COMMON_NAMES = ("Application for ", "Loan of ", "Line of ")
 """The beginnings of labels that aren't names, and so are lower case within a sentence."""
+_OF_DOCUMENTS = {"summaries.print", "summaries.download"}
+"""Actions whose subject is the title of a document."""
 _OUTCOME_WORDS = {
     "confirmed": "",
     "rejected": "the service rejected",
@@ -253,7 +255,7 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
         subject = ACTS[subject].words if subject in ACTS else subject
     if entry.action.startswith("saved_views."):
         subject = f"“{subject}”"
-    if subject.startswith(_COMMON_NAMES):
+    if subject.startswith(_COMMON_NAMES) or entry.action in _OF_DOCUMENTS:
         subject = subject[:1].lower() + subject[1:]
     text = f"{verb} {subject}".strip()
     ending = _OUTCOME_WORDS.get(entry.result, entry.result) if entry.phase == Entry.Phase.OUTCOME else ""

@@ -8,7 +8,6 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
-from django.urls import reverse
 from django.utils import timezone
 
 from portal.accounts.models import User
@@ -27,19 +26,22 @@ LISTS = {f"{one.area}:index": one for one in (BORROWERS, APPLICATIONS, LOANS, LI
 
 
 class PinnedView(NamedTuple):
-    """A view with its name, its address, and its number of records."""
+    """A view with its name, its list, its address, and its number of records."""
 
     name: str
+    list_name: str
     url: str
     number: str
 
 
 def pinned(choices: Iterable[tuple[SavedView, bool]]) -> list[PinnedView]:
     """The pinned views; the presets of the list of borrowers until any is pinned."""
-    chosen = [(one.name, one.list, one.query) for one, is_pinned in choices if is_pinned][:MAX_PINS]
-    chosen = chosen or [(name, "borrowers:index", query) for name, query in BORROWERS.presets.items()]
+    chosen = [view for view, is_pinned in choices if is_pinned][:MAX_PINS] or [
+        SavedView(name=name, list="borrowers:index", query=query) for name, query in BORROWERS.presets.items()
+    ]
     return [
-        PinnedView(name, f"{reverse(page)}?{query}", _number(page, query)) for name, page, query in chosen
+        PinnedView(one.name, one.list_name, one.get_absolute_url(), _number(one.list, one.query))
+        for one in chosen
     ]
 
 

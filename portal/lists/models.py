@@ -4,6 +4,15 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
+from portal.ui.frame import AREAS
+
+LIST_NAMES = {
+    area.url_name: area.label
+    for areas in AREAS.values()
+    for area in areas
+    if area.url_name.endswith(":index")
+}
+
 
 class SavedView(models.Model):
     """The saved state of a list, which is its query string."""
@@ -27,3 +36,7 @@ class SavedView(models.Model):
     def get_absolute_url(self) -> str:
         """The address of the list in this state."""
         return f"{reverse(self.list)}?{self.query}"
+
+    @property
+    def list_name(self) -> str:
+        return LIST_NAMES.get(self.list, "")

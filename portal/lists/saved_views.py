@@ -8,17 +8,9 @@ from django import forms
 from django.db.models import Q
 
 from portal.accounts.models import User
-from portal.lists.models import SavedView
+from portal.lists.models import LIST_NAMES, SavedView
 from portal.ui.forms import ChoiceField, StaffForm, TextField
-from portal.ui.frame import AREAS
 from portal.ui.query_strings import canonical_query
-
-LISTS = [
-    (area.url_name, area.label)
-    for areas in AREAS.values()
-    for area in areas
-    if area.url_name.endswith(":index")
-]
 
 
 class QueryField(TextField):
@@ -33,7 +25,7 @@ class SaveForm(StaffForm):
 
     name = TextField(label="Name of the view", max_length=80)
     is_shared = forms.BooleanField(label="Share with everyone", required=False)
-    list = ChoiceField(choices=LISTS, widget=forms.HiddenInput)
+    list = ChoiceField(choices=list(LIST_NAMES.items()), widget=forms.HiddenInput)
     query = QueryField(max_length=2000, required=False, widget=forms.HiddenInput)
 
     def clean_query(self) -> str:
