@@ -614,17 +614,14 @@ SESSION_IDLE_MINUTES = at_least("SESSION_IDLE_MINUTES", 5, 30)
 SESSION_HOURS = at_least("SESSION_HOURS", 1, 12)
 SESSION_COOKIE_AGE = (SESSION_HOURS + 24) * 60 * 60  # To tell an expired session from none.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
-SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = True
 if not DEBUG:  # Browsers accept such names only from this host over TLS.
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
-SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "portal.errors.csrf_failure"
 
 # --- Language, time, files ---
 
-LANGUAGE_CODE = "en-us"
 USE_I18N = False
-USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
@@ -664,7 +661,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-# Browser features that pages may use: the clipboard to copy an ID, passkeys to sign in.
+# Django sets the other headers. Browser features that pages may use: the clipboard to copy an ID, passkeys to sign in.
 NO_PAGE_MAY_USE = """
     accelerometer autoplay camera clipboard-read display-capture encrypted-media geolocation gyroscope hid
     idle-detection magnetometer microphone midi payment picture-in-picture screen-wake-lock serial usb
@@ -675,15 +672,12 @@ PERMISSIONS_POLICY = ", ".join(
     [f"{name}=()" for name in NO_PAGE_MAY_USE.split()]
     + [f"{name}=(self)" for name in OUR_PAGES_MAY_USE.split()]
 )
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
 #: Trust `X-Forwarded-Proto` from a TLS proxy in front.
 BEHIND_TLS_PROXY = flag("BEHIND_TLS_PROXY", False)
 #: Number of proxies in front whose `X-Forwarded-For` is trusted. From 1 on, their `traceparent` is followed too.
 #: Default: `1` with `BEHIND_TLS_PROXY`, otherwise `0`.
 TRUSTED_PROXIES = at_least("TRUSTED_PROXIES", 0, 1 if BEHIND_TLS_PROXY else 0)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS_PROXY else None
-SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 #: Redirect plain HTTP to HTTPS. Default: `on`.
 SECURE_SSL_REDIRECT = flag("SECURE_SSL_REDIRECT", not DEBUG)
 # Platforms check processes directly, over plain HTTP.
@@ -692,7 +686,6 @@ SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 hsts_seconds = at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
 SECURE_HSTS_SECONDS = 0 if DEBUG else hsts_seconds
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
-X_FRAME_OPTIONS = "DENY"
 
 DEFAULT_EXCEPTION_REPORTER = "portal.runtime.redaction.Reporter"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.runtime.redaction.ReporterFilter"
