@@ -4,7 +4,7 @@ Hides how a million entries are walked without loading all of them, and how brea
 removed, inserted, moved, or rewritten together with everything after it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.template.defaultfilters import pluralize
 
 from portal.audit import guard
-from portal.audit.chain import HASHED_FIELDS, append, entry_hash, hash_fields
+from portal.audit.chain import HASHED_FIELDS, append, entry_hash
 from portal.audit.checkpoints import (
     LOST_LINE,
     Checkpoint,
@@ -76,7 +76,7 @@ def check_trail(copy: Path | None = None, *, only_new: bool = False) -> list[str
             hint = ACCEPT_HINT if checked.found and checked.found.may_be_accepted else ""
             raise TrailBroken(f"{' '.join(problems)} {checked.entries:,} entries are intact.{hint}")
         if only_new:
-            return [_sign_end(Entry.objects.get(pk=checked.last.id))]
+            return [_sign_end(checked.last)]
         entry = _record_check(checked, [])
         words = f"{checked.entries:,} entries, one unbroken chain."
         return [words] if copy else [words, _sign_end(entry)]
@@ -132,7 +132,7 @@ def accept_trail(reason: str, actor: Actor) -> str:
 
 def _record_check(checked: "ChainCheck", problems: list[str]) -> Entry:
     """Record the check, so that pages and metrics show when the trail was last checked, and how far."""
-    detail = {"entries": checked.entries, "last": checked.last.id, "hash": checked.last.hash}
+    detail = {"entries": checked.entries, "last": checked.last.pk, "hash": checked.last.hash}
     return append(
         Actor.system("verify"),
         "audit.verify",
@@ -180,20 +180,11 @@ class Break:
 
 
 @dataclass(frozen=True)
-class Link:
-    """The parts of an entry that the chain uses."""
-
-    id: int
-    hash: str
-    previous_hash: str
-
-
-@dataclass(frozen=True)
 class ChainCheck:
     """The number of intact entries, the last of them, and the break that ended the check."""
 
     entries: int
-    last: Link
+    last: Entry
     found: Break | None = None
 
 
@@ -201,21 +192,20 @@ def verify_chain(checkpoints: Checkpoints | None = None, *, since: int = 0) -> C
     """Walk the chain from its beginning or a checkpoint, to its end or the first wrong entry."""
     by_entry = checkpoints.by_entry if checkpoints else {}
     signed = {entry_id: one for entry_id, one in by_entry.items() if entry_id >= since}
-    before, checked = Link(0, GENESIS_HASH, ""), 0
+    before, checked = Entry(pk=0, hash=GENESIS_HASH), 0
     if since and (first := Entry.objects.filter(pk=since).first()):
-        before = Link(since - 1, first.previous_hash, "")
-    for fields in Entry.objects.filter(pk__gte=since).order_by("id").values().iterator(BATCH):
-        link = Link(fields["id"], fields["hash"], fields["previous_hash"])
-        if since and link.id > since and not checked:
+        before = Entry(pk=since - 1, hash=first.previous_hash)
+    for entry in Entry.objects.filter(pk__gte=since).order_by("id").iterator(BATCH):
+        if since and entry.pk > since and not checked:
             break  # The checkpoint's entry is missing, which says more than any entry after it.
         found = (
-            _entry_break(link, before, fields)
-            or _checkpoint_break(link, signed.pop(link.id, None))
-            or _missing_line(link, fields, checkpoints)
+            _entry_break(entry, before)
+            or _checkpoint_break(entry, signed.pop(entry.pk, None))
+            or _missing_line(entry, checkpoints)
         )
         if found:
             return ChainCheck(checked, before, found)
-        before, checked = link, checked + 1
+        before, checked = entry, checked + 1
     if signed:
         gone = min(signed)
         problem = f"was removed: the checkpoint of {_utc(signed[gone].at)} lists it"
@@ -235,44 +225,44 @@ def is_intact(entry: Entry) -> bool:
     )
 
 
-def _entry_break(link: Link, before: Link, fields: Mapping[str, Any]) -> Break | None:
-    if (number := fields["hash_format"]) not in HASHED_FIELDS:
-        return Break(link.id, f"has hash format {number}, which this version doesn’t support")
-    if hash_fields(fields) != link.hash:
-        return Break(link.id, "was altered: its content doesn’t match its hash")
-    return None if link.previous_hash == before.hash else _broken_link(link, before)
+def _entry_break(entry: Entry, before: Entry) -> Break | None:
+    if entry.hash_format not in HASHED_FIELDS:
+        return Break(entry.pk, f"has hash format {entry.hash_format}, which this version doesn’t support")
+    if entry_hash(entry) != entry.hash:
+        return Break(entry.pk, "was altered: its content doesn’t match its hash")
+    return None if entry.previous_hash == before.hash else _broken_link(entry, before)
 
 
-def _broken_link(link: Link, before: Link) -> Break:
+def _broken_link(entry: Entry, before: Entry) -> Break:
     """Decide which of two entries is wrong, and how, if the second is intact but doesn't follow the first."""
-    if link.previous_hash == before.previous_hash:
-        return Break(before.id, "was inserted: the next entry follows the previous one")
-    if Entry.objects.filter(previous_hash=before.hash).exclude(pk=link.id).exists():
-        is_known = Entry.objects.filter(hash=link.previous_hash).exists()
-        return Break(link.id, "was moved here" if is_known else "was inserted: no entry precedes it")
-    if link.id > before.id + 1:
-        return Break(before.id + 1, f"was removed: entry {link.id:,} follows a missing entry")
-    return Break(before.id, f"was rewritten with its hash: entry {link.id:,} has another one")
+    if entry.previous_hash == before.previous_hash:
+        return Break(before.pk, "was inserted: the next entry follows the previous one")
+    if Entry.objects.filter(previous_hash=before.hash).exclude(pk=entry.pk).exists():
+        is_known = Entry.objects.filter(hash=entry.previous_hash).exists()
+        return Break(entry.pk, "was moved here" if is_known else "was inserted: no entry precedes it")
+    if entry.pk > before.pk + 1:
+        return Break(before.pk + 1, f"was removed: entry {entry.pk:,} follows a missing entry")
+    return Break(before.pk, f"was rewritten with its hash: entry {entry.pk:,} has another one")
 
 
-def _missing_line(link: Link, fields: Mapping[str, Any], checkpoints: Checkpoints | None) -> Break | None:
+def _missing_line(entry: Entry, checkpoints: Checkpoints | None) -> Break | None:
     """Find a checkpoint that the trail recorded as signed but that is missing in the file."""
-    if checkpoints is None or fields["action"] != "audit.checkpoint":
+    if checkpoints is None or entry.action != "audit.checkpoint":
         return None
-    if checkpoints.has_line_of(link.id, fields["detail"].get("entry", 0)):
+    if checkpoints.has_line_of(entry.pk, entry.detail.get("entry", 0)):
         return None
-    return Break(link.id, f"was signed, but {LOST_LINE}", True)
+    return Break(entry.pk, f"was signed, but {LOST_LINE}", True)
 
 
 def _utc(at: datetime) -> str:
     return f"{wording.day(at.astimezone(UTC).date())}, {wording.time_of_day(at.astimezone(UTC))} UTC"
 
 
-def _checkpoint_break(link: Link, signed: Checkpoint | None) -> Break | None:
-    if signed is None or signed.hash == link.hash:
+def _checkpoint_break(entry: Entry, signed: Checkpoint | None) -> Break | None:
+    if signed is None or signed.hash == entry.hash:
         return None
     when = _utc(signed.at)
-    return Break(link.id, f"or one before it was rewritten: the checkpoint of {when} has another hash", True)
+    return Break(entry.pk, f"or one before it was rewritten: the checkpoint of {when} has another hash", True)
 
 
 def cross_check_tables() -> Iterator[str]:
