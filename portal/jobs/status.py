@@ -51,24 +51,14 @@ def jobs_status(workers: Iterable[Worker] | None = None) -> JobsStatus:
     )
 
 
-@dataclass(frozen=True)
-class ScheduledJob:
-    """A scheduled kind of job with its latest run."""
+def scheduled_jobs() -> list[tuple[JobKind, Job | None, datetime | None]]:
+    """List every kind that is or could be scheduled with its latest and its next run.
 
-    kind: JobKind
-    latest: Job | None
-    next_at: datetime | None
-    """``None`` if a setting turned it off or it never ran."""
-
-
-def scheduled_jobs() -> list[ScheduledJob]:
-    """List every kind that is or could be scheduled."""
+    There is no next run if a setting turned it off or it never ran.
+    """
     started = dict(Schedule.objects.values_list("name", "begun_at"))
-    return [
-        ScheduledJob(kind, Job.latest(kind.name), _next_run(kind, started.get(kind.name)))
-        for kind in sorted(all_kinds(), key=lambda kind: kind.label)
-        if kind.every
-    ]
+    kinds = sorted((kind for kind in all_kinds() if kind.every), key=lambda kind: kind.label)
+    return [(kind, Job.latest(kind.name), _next_run(kind, started.get(kind.name))) for kind in kinds]
 
 
 def _next_run(kind: JobKind, started_at: datetime | None) -> datetime | None:

@@ -64,7 +64,8 @@ def _groups() -> Iterator[str]:
 def _failures() -> Iterator[str]:
     yield "\nFailures of the last 24 hours"
     for one in calls.failures():
-        yield f"{one.count} x {one.operation} {one.outcome} {one.status or 'no status'}, last {_moment(one.last)}"
+        status = one["status"] or "no status"
+        yield f"{one['count']} x {one['operation']} {one['outcome']} {status}, last {_moment(one['last'])}"
 
 
 def _call(call: RemoteCall) -> Iterator[str]:

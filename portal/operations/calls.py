@@ -6,8 +6,7 @@ page before it, so that no table of millions is counted.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.core.cache import cache
@@ -37,23 +36,8 @@ OUTCOMES = {
 _ID_IN_PATH = re.compile(r"(?<=/)([a-z_]+)/(?=[^/]*\d)[\w-]{8,}(?=/|$)")
 
 
-@dataclass(frozen=True)
-class Calls:
-    """A page of calls, newest first."""
-
-    rows: list[RemoteCall]
-    chosen: dict[str, str]
-    older: int | None
-    """The id below which the next page begins."""
-
-    @property
-    def has_more(self) -> bool:
-        """Whether a filter under “More” is set."""
-        return not self.chosen.keys().isdisjoint(("method", "status", "slower"))
-
-
-def find_calls(state: QueryDict) -> Calls:
-    """Find the calls that match a query string; without filters, the ones that failed."""
+def find_calls(state: QueryDict) -> dict[str, Any]:
+    """Find a page of calls that match a query string, newest first; without filters, the ones that failed."""
     chosen = {name: value for name in FILTERS if (value := _text(state.get(name, "")))}
     if not any(name in state for name in FILTERS):
         chosen = {"outcome": "failed"}
@@ -62,7 +46,13 @@ def find_calls(state: QueryDict) -> Calls:
     if (key := row_key(_text(state.get("before", "")))) is not None:
         calls = calls.filter(pk__lt=key)
     rows = list(calls[: PAGE_SIZE + 1])
-    return Calls(rows[:PAGE_SIZE], chosen, rows[PAGE_SIZE - 1].pk if len(rows) > PAGE_SIZE else None)
+    return {
+        "rows": rows[:PAGE_SIZE],
+        "chosen": chosen,
+        "older": rows[PAGE_SIZE - 1].pk if len(rows) > PAGE_SIZE else None,
+        # Whether a filter under “More” is set.
+        "has_more": not chosen.keys().isdisjoint(("method", "status", "slower")),
+    }
 
 
 def _status(value: str) -> Q:
@@ -93,34 +83,18 @@ FILTERS: dict[str, Callable[[str], Q]] = {
 }
 
 
-@dataclass(frozen=True)
-class Failure:
-    """One way in which an operation failed in the last 24 hours."""
+def failures() -> list[dict[str, Any]]:
+    """Group the failures of the last 24 hours, rejections included, by operation and kind, most frequent first.
 
-    operation: str
-    outcome: str
-    status: int | None
-    count: int
-    last: datetime
-    newest: int
-    words: str
-    """The error of the newest one."""
-
-    @property
-    def query(self) -> str:
-        """The query string that lists these calls."""
-        return f"?call={self.operation}&outcome={self.outcome}&status={self.status or 'none'}#calls"
-
-
-def failures() -> list[Failure]:
-    """Group the failures of the last 24 hours, rejections included, by operation and kind, most frequent first."""
+    Each group has the error of its newest call.
+    """
     failed = RemoteCall.objects.filter(outcome__in=[*FAILED_OUTCOMES, "rejected"])
     recent = failed.filter(at__gte=timezone.now() - timedelta(days=1))
     groups = recent.order_by().values("operation", "outcome", "status")
     counted = groups.annotate(count=Count("pk"), last=Max("at"), newest=Max("pk")).order_by("-count", "-last")
-    rows: list[Any] = list(counted[:20])
+    rows = list(counted[:20])
     words = dict(RemoteCall.objects.filter(pk__in=[row["newest"] for row in rows]).values_list("pk", "error"))
-    return [Failure(**row, words=words.get(row["newest"], "")) for row in rows]
+    return [dict(row, words=words.get(row["newest"], "")) for row in rows]
 
 
 def operation_paths() -> dict[str, str]:

@@ -54,7 +54,7 @@ def status(request: StaffRequest) -> HttpResponse:
         "version": __version__,
     }
     if not request.htmx or request.htmx.target == "call-rows":
-        log_list(request, count=len(context["calls"].rows))
+        log_list(request, count=len(context["calls"]["rows"]))
     return render_page(request, "operations/status.html", context, partial=("groups", "work", "call-rows"))
 
 
