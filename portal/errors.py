@@ -32,82 +32,73 @@ class Failure(NamedTuple):
 
     status: HTTPStatus
     title: str
-    unchanged: str
     advice: str
+    unchanged: str = "Nothing was changed."
 
 
 ALREADY_SENT = Failure(
     HTTPStatus.CONFLICT,
     "Already sent",
-    "Nothing was sent now.",
     "Open the earlier request to see its outcome.",
+    unchanged="Nothing was sent now.",
 )
 RECORD_BUSY = Failure(
     HTTPStatus.CONFLICT,
     "Another change to this record is being sent",
-    "Nothing was sent now.",
     "Open that change to see its outcome, then review and send yours.",
+    unchanged="Nothing was sent now.",
 )
 OUTCOME_UNKNOWN = Failure(
     HTTPStatus.GATEWAY_TIMEOUT,
     "Outcome unknown",
-    "The request was sent, but no clear response came back. It may or may not have gone through.",
     "The request record says whether the request can be sent again and what to ask the lending service.",
+    unchanged="The request was sent, but no clear response came back. It may or may not have gone through.",
 )
 FAILURES: dict[type[servicing.ServicingError], Failure] = {
     servicing.InvalidInput: Failure(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "This can’t be sent",
-        "Nothing was sent.",
         "Fix the fields named and try again.",
+        unchanged="Nothing was sent.",
     ),
     servicing.NotFound: Failure(
         HTTPStatus.NOT_FOUND,
         "Record not found at the service",
-        "Nothing was changed.",
         "Check the ID and whether the record belongs to this borrower.",
     ),
     servicing.Forbidden: Failure(
-        HTTPStatus.FORBIDDEN,
-        "The service denied access",
-        "Nothing was changed.",
-        "Give your administrator the reference.",
+        HTTPStatus.FORBIDDEN, "The service denied access", "Give your administrator the reference."
     ),
     servicing.Conflict: Failure(
         HTTPStatus.CONFLICT,
         "The service has different data now",
-        "Nothing was changed.",
         "Review what the service has now, then try again.",
     ),
     servicing.Rejected: Failure(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         "The service rejected this",
-        "Nothing was changed.",
         "Fix what the service names and send again.",
     ),
     servicing.NotSent: Failure(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "The service can’t be reached",
-        "Nothing was sent.",
         "Try again in a moment.",
+        unchanged="Nothing was sent.",
     ),
     servicing.Unavailable: Failure(
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        "The service isn’t responding",
-        "Nothing was changed.",
-        "Try again in a moment.",
+        HTTPStatus.SERVICE_UNAVAILABLE, "The service isn’t responding", "Try again in a moment."
     ),
     servicing.Unauthenticated: Failure(
         HTTPStatus.BAD_GATEWAY,
         "The service rejects our credentials",
-        "Nothing was changed. Drafts are saved.",
         "The credentials or the clock are wrong. Give your administrator the reference.",
+        unchanged="Nothing was changed. Drafts are saved.",
     ),
     servicing.ServicingError: Failure(
         HTTPStatus.BAD_GATEWAY,
         "The service sent an unreadable response",
-        "No known changes.",
         "Give your administrator the reference.",
+        unchanged="No known changes.",
     ),
 }
 
