@@ -138,9 +138,7 @@ class Watcher:
         """Commit a write's intent before it is sent."""
         write = self.write or Write(submit_id=secrets.token_hex(16), label=call.operation)
         self.result = self.saved_to = None
-        self.intent = writes.open_intent(
-            write, self.actor, operation=call.operation, method=call.method, path=call.path, body=call.body
-        )
+        self.intent = writes.open_intent(write, self.actor, call)
 
     def after(self, call: Call, outcome: Outcome) -> None:
         """Record the call, its answer and a write's outcome in one transaction; spool a write if that fails."""

@@ -35,7 +35,7 @@ from portal.registry.models import Kind, Source
 from portal.registry.sources import operation_named
 from portal.runtime.clocks import match_recent
 from portal.runtime.database import fresh_connection, write_if_possible
-from servicing import codec
+from servicing import Call, codec
 
 State = WriteIntent.State
 BODY_LIMIT = 20_000
@@ -103,16 +103,14 @@ class RecordBusy(Blocked):
 # --- Before the call ---
 
 
-def open_intent(
-    write: Write, actor: Actor, *, operation: str, method: str, path: str, body: Any
-) -> WriteIntent:
+def open_intent(write: Write, actor: Actor, call: Call) -> WriteIntent:
     """Commit the intent and its audit attempt, or raise :class:`AlreadySubmitted` or :class:`Blocked`."""
     close_stale_writes()
     intent = WriteIntent(
         submit_id=write.submit_id,
-        fingerprint=write.fingerprint(operation),
+        fingerprint=write.fingerprint(call.operation),
         record_key=write.record_key,
-        operation=operation,
+        operation=call.operation,
         label=write.label[:300],
         reason=write.reason[:500],
         subject_kind=write.subject_kind,
@@ -121,9 +119,9 @@ def open_intent(
         actor_id=actor.id,
         actor_name=actor.name,
         request_id=actor.request_id,
-        method=method,
-        path=path,
-        request_body=body,
+        method=call.method,
+        path=call.path,
+        request_body=call.body,
     )
     _refuse_repetition(intent)
     if others := [one for one in unanswered_duplicates(intent) if one.actor_id != intent.actor_id]:
@@ -133,7 +131,9 @@ def open_intent(
             with transaction.atomic(durable=True):  # A caller could roll it back after the call.
                 intent.save(force_insert=True)
                 changes = dict(write.changes)
-                _append_entry(intent, actor, Entry.Phase.ATTEMPT, changes=changes, detail={"request": body})
+                _append_entry(
+                    intent, actor, Entry.Phase.ATTEMPT, changes=changes, detail={"request": call.body}
+                )
                 if write.bind:
                     write.bind(intent)
             break

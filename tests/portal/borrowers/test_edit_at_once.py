@@ -15,6 +15,7 @@ from portal import gateway
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import Write, close_stale_writes, open_intent
 from portal.registry.models import Kind, Record
+from servicing import Call
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import UPDATE, Editor, fields, html, html_of_error
@@ -101,7 +102,17 @@ def test_an_unknown_outcome_warns_but_does_not_block_edits(
     else:
         write = Write(submit_id="1", label="Crashed", subject_kind="borrower", subject_uuid=record.uuid)
         actor = Actor(name="Servicer (servicer)")
-        open_intent(write, actor, operation=UPDATE, method="PUT", path="/", body={"email": "lost"})
+        call = Call(
+            request_id="1",
+            operation=UPDATE,
+            kind="write",
+            method="PUT",
+            path="/",
+            ids={},
+            query={},
+            body={"email": "lost"},
+        )
+        open_intent(write, actor, call)
         WriteIntent.objects.update(created_at=timezone.now() - STALE)
     intent, other = WriteIntent.objects.get(), Editor(supervisor, record)
     page = html(supervisor.get(other.url))
