@@ -7,16 +7,17 @@ seconds, and that its answer ends the pause for everyone.
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Count, F, Max, Min, Q, QuerySet
+from django.db.models import Case, Count, F, Max, Min, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from portal.audit.models import Outage, RemoteCall
-from portal.registry.sources import BY_NAME, GROUPS
+from portal.registry.sources import GROUPS, OPERATIONS
 from portal.runtime.clocks import match_future
 from portal.runtime.database import release_connection
 from portal.ui import wording
@@ -87,7 +88,6 @@ class Health:
     """One group of calls over the last day."""
 
     name: str
-    operations: list[str] = field(default_factory=list)
     calls: int = 0
     failures: int = 0
     failures_last_hour: int = 0
@@ -96,22 +96,10 @@ class Health:
     failing_since: datetime | None = None
     """The first failure after the last success."""
 
-    def add(self, operation: str, calls: int, failures: int, last_hour: int, *last: datetime | None) -> None:
-        """Count the calls of an operation; ``last`` are its last success and its last failure."""
-        self.operations.append(operation)
-        self.calls += calls
-        self.failures += failures
-        self.failures_last_hour += last_hour
-        self.last_success, self.last_failure = (
-            max(filter(None, pair), default=None)
-            for pair in zip((self.last_success, self.last_failure), last, strict=True)
-        )
-
     @cached_property
     def durations(self) -> list[int]:
         """How long each call took: read only where that is shown."""
-        calls = _recent_calls().filter(operation__in=self.operations)
-        return sorted(calls.values_list("duration_ms", flat=True))
+        return sorted(_recent_calls().filter(group=self.name).values_list("duration_ms", flat=True))
 
     @property
     def median(self) -> int | None:
@@ -137,34 +125,33 @@ class Health:
 
 def measure_health() -> list[Health]:
     """Measure each group from its calls of the last day, added up by the database."""
-    found = {name: Health(name) for name in [*GROUPS, UNKNOWN_GROUP]}
     has_failed, hour_ago = Q(outcome__in=FAILED_OUTCOMES), timezone.now() - timedelta(hours=1)
     calls = _recent_calls()
-    rows = calls.values_list("operation").annotate(
+    rows = calls.values_list("group").annotate(
         calls=Count("pk"),
         failures=Count("pk", filter=has_failed),
         last_hour=Count("pk", filter=has_failed & Q(at__gte=hour_ago)),
         last_success=Max("at", filter=~has_failed),
         last_failure=Max("at", filter=has_failed),
     )
-    for operation, *counts in rows:
-        group = found.get(BY_NAME[operation].group if operation in BY_NAME else UNKNOWN_GROUP)
-        if group:
-            group.add(operation, *counts)
-    for group in found.values():
+    found = {name: Health(name, *counts) for name, *counts in rows}
+    groups = [found.get(name) or Health(name) for name in GROUPS]
+    if UNKNOWN_GROUP in found:
+        groups.append(found[UNKNOWN_GROUP])
+    for group in groups:
         if group.last_failure and not (group.last_success and group.last_success >= group.last_failure):
-            failures = calls.filter(has_failed, operation__in=group.operations)
+            failures = calls.filter(has_failed, group=group.name)
             later = failures.filter(at__gt=group.last_success) if group.last_success else failures
             group.failing_since = later.aggregate(first=Min("at"))["first"]
-    return [group for name, group in found.items() if group.calls or name != UNKNOWN_GROUP]
+    return groups
 
 
-def _recent_calls() -> QuerySet[RemoteCall]:
-    """The calls of the last day, as far as they are counted: the table holds months."""
+def _recent_calls() -> QuerySet[Any]:
+    """The calls of the last day with their group, as far as they are counted: the table holds months."""
     newest = RemoteCall.objects.aggregate(newest=Max("pk", default=0))["newest"]
-    return RemoteCall.objects.filter(
-        pk__gt=newest - MAX_CALLS, at__gte=timezone.now() - timedelta(days=1)
-    ).order_by()
+    recent = RemoteCall.objects.filter(pk__gt=newest - MAX_CALLS, at__gte=timezone.now() - timedelta(days=1))
+    group_of_each = (When(operation=row.name, then=Value(row.group)) for row in OPERATIONS)
+    return recent.annotate(group=Case(*group_of_each, default=Value(UNKNOWN_GROUP))).order_by()
 
 
 def cached_health() -> list[Health]:
