@@ -87,21 +87,14 @@ class SignInMiddleware(LoginRequiredMiddleware):
 
     def handle_no_permission(self, request: Any, view_func: View) -> Any:
         if request.method == "POST" and expired_forms.save_expired_form(request):
-            return redirect_whole_page(request, self._sign_in(request, view_func, reverse("accounts:resume")))
+            return redirect_whole_page(request, redirect_to_login(reverse("accounts:resume")).url)
         if not request.htmx:
             return super().handle_no_permission(request, view_func)
         try:
             page = request.htmx.current_url_abs_path
         except ValueError:  # The header holds no valid address.
             page = None
-        return redirect_whole_page(
-            request, self._sign_in(request, view_func, page or resolve_url("home:index"))
-        )
-
-    def _sign_in(self, request: HttpRequest, view_func: View, after: str) -> str:
-        return redirect_to_login(
-            after, self.get_login_url(view_func), self.get_redirect_field_name(view_func)
-        ).url
+        return redirect_whole_page(request, redirect_to_login(page or resolve_url("home:index")).url)
 
 
 def redirect_whole_page(request: Any, url: str) -> HttpResponse:
