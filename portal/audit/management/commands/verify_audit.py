@@ -47,32 +47,26 @@ class Command(BaseCommand):
             help="who accepts (default: the operating system user)",
         )
 
-    def handle(
-        self,
-        *args: Any,
-        recent: bool,
-        copy: Path | None,
-        reason: str | None,
-        by: str,
-        new_key: bool,
-        **options: Any,
-    ) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Check, print the result, and fail if something is wrong."""
-        if new_key:
+        if options["new_key"]:
             private, public = checkpoints.new_key()
             self.stdout.write(f"AUDIT_CHECKPOINT_KEY={private}")
             self.stdout.write(
                 f"Its public half, for AUDIT_CHECKPOINT_FORMER_KEYS once it is replaced: {public}"
             )
             return
+        reason = options["reason"]
         if reason is not None and not reason.strip():
             raise CommandError("Give the reason the checkpoints differ from the trail.")
         if guard.owns_audit_table(connection):
             self.stderr.write(self.style.WARNING(guard.OWNER_WARNING))
         try:
             if reason:
-                self.stdout.write(integrity.accept_trail(reason.strip(), Actor.operator("verify", by)))
-            for words in integrity.check_trail(copy, only_new=recent):
+                self.stdout.write(
+                    integrity.accept_trail(reason.strip(), Actor.operator("verify", options["by"]))
+                )
+            for words in integrity.check_trail(options["copy"], only_new=options["recent"]):
                 self.stdout.write(words)
         except (checkpoints.UnusableCheckpoints, integrity.TrailBroken) as problem:
             raise CommandError(str(problem)) from None
