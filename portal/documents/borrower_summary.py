@@ -20,7 +20,7 @@ from portal.documents.options import Options
 from portal.live.reading import LiveCopy, repayment_lists
 from portal.notes.models import Note
 from portal.registry import store
-from portal.registry.figures import figures_of, past_due_of
+from portal.registry.figures import past_due_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
@@ -69,7 +69,7 @@ def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, to
 def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today: date) -> Content:
     loans = [_loan(copy, today, options) for copy in copies if copy.record.kind == Kind.LOAN]
     lines = [_line(copy, options) for copy in copies if copy.record.kind == Kind.LINE]
-    positions = [_position(one, one["loan"] or one["statement"], today, options) for one in [*loans, *lines]]
+    positions = [_position(part["copy"], today, options) for part in [*loans, *lines]]
     past, scheduled = _repayments(copies, today)
     most = MAX_REPAYMENTS if options.is_internal else MAX_BORROWER_REPAYMENTS
     sections: Content = {
@@ -244,15 +244,15 @@ def _overview(positions: Sequence[Content]) -> Content:
     }
 
 
-def _position(part: Content, answer: Loan | Statement | None, today: date, options: Options) -> Content:
+def _position(copy: LiveCopy, today: date, options: Options) -> Content:
     """One account as a row of the overview."""
-    figures = figures_of(answer)
+    answer, figures = copy.answer, copy.figures
     is_delinquent = isinstance(answer, Loan) and bool(answer.delinquent) and options.is_internal
     status = _status_word(answer.status) if isinstance(answer, Loan) else ""
     note = f"{', delinquent' if is_delinquent else ''}{', not in totals' if figures.is_closed else ''}"
     return {
-        "record": part["record"],
-        "copy": part["copy"],
+        "record": copy.record,
+        "copy": copy,
         "state": f"{status}{note}" if answer else "Not loaded yet",
         "is_read": answer is not None,
         "is_closed": figures.is_closed,
