@@ -92,12 +92,12 @@ ACTS: dict[str, Act] = {
     "accounts.profile": Act("open their own settings", _EVERYONE),
     "accounts.staff": Act("manage accounts", frozenset({Role.ADMIN})),
 }
-# Actions on something that a person began. Only these roles may do them to what others began.
-OF_OTHERS: dict[str, frozenset[Role]] = {"operations.cancel": frozenset({Role.SUPERVISOR, Role.ADMIN})}
+# The roles that may cancel a job that someone else started.
+_CANCELS_FOR_OTHERS = frozenset({Role.SUPERVISOR, Role.ADMIN})
 
 
 class RoleMissing(PermissionDenied):
-    """The person's role does not include the act, at all or on what others began."""
+    """The person's role does not include the act, or not for a job that someone else started."""
 
     def __init__(self, act: str, reason: str = "") -> None:
         super().__init__(reason or reason_for(act))
@@ -115,12 +115,10 @@ def reason_for(act: str) -> str:
     return _needs(ACTS[act].roles)
 
 
-def reason_not_to(user: "User | AnonymousUser", act: str, began_by: int | None) -> str:
-    """Why this person may not do an act on what somebody began; empty if they may."""
-    if not can(user, act):
-        return reason_for(act)
-    is_theirs = began_by == user.pk or getattr(user, "role", "") in OF_OTHERS[act]
-    return "" if is_theirs else f"Someone else started this job. {_needs(OF_OTHERS[act])}"
+def reason_not_to_cancel(user: "User | AnonymousUser", started_by: int | None) -> str:
+    """Why this person may not cancel a job; empty if they may."""
+    may_cancel = started_by == user.pk or getattr(user, "role", "") in _CANCELS_FOR_OTHERS
+    return "" if may_cancel else f"Someone else started this job. {_needs(_CANCELS_FOR_OTHERS)}"
 
 
 def _needs(roles: frozenset[Role]) -> str:

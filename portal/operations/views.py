@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from portal.accounts import outbox
-from portal.accounts.roles import RoleMissing, reason_not_to, requires
+from portal.accounts.roles import RoleMissing, reason_not_to_cancel, requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.service_health import current_outage, measure_health
@@ -81,7 +81,7 @@ def job(request: StaffRequest, job_id: UUID) -> HttpResponse:
 def cancel(request: StaffRequest, job_id: UUID) -> HttpResponse:
     """Cancel a job, one's own or by role anyone's: at once if it is waiting, at its next step if it is running."""
     found = get_object_or_404(Job, pk=job_id)
-    if reason := reason_not_to(request.user, "operations.cancel", found.actor_id):
+    if reason := reason_not_to_cancel(request.user, found.actor_id):
         raise RoleMissing("operations.cancel", reason)
     if found.cancel():
         append(Actor.of(request), "operations.cancel", subject_label=found.label)

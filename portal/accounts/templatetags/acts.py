@@ -4,7 +4,7 @@ from django import template
 from django.template import RequestContext
 
 from portal.accounts import password_links
-from portal.accounts.roles import can, reason_for, reason_not_to
+from portal.accounts.roles import can, reason_for, reason_not_to_cancel
 
 register = template.Library()
 register.simple_tag(password_links.are_enabled, name="has_password_links")
@@ -17,6 +17,6 @@ def why_not(context: RequestContext, act: str) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def why_not_this(context: RequestContext, act: str, began_by: int | None) -> str:
-    """Why not for an act on what somebody began: ``{% why_not_this "operations.cancel" job.actor_id as why %}``."""
-    return reason_not_to(context.request.user, act, began_by)
+def why_not_cancel(context: RequestContext, started_by: int | None) -> str:
+    """Why the viewer may not cancel a job: ``{% why_not_cancel job.actor_id as why %}``."""
+    return reason_not_to_cancel(context.request.user, started_by)
