@@ -1,7 +1,6 @@
 """Appends audit entries, each hashed together with its predecessor's hash, so that later changes show."""
 
 import hashlib
-from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
@@ -81,14 +80,9 @@ def _masked_change(name: str, value: Any) -> Any:
 
 
 def entry_hash(entry: Entry) -> str:
-    """The hash of an entry's current contents."""
-    return hash_fields(vars(entry))
-
-
-def hash_fields(fields: Mapping[str, Any]) -> str:
-    """The SHA-256 of the predecessor's hash and the other fields of an entry, in the format that it names."""
-    covered = {name: fields[name] for name in HASHED_FIELDS[fields["hash_format"]]}
-    text = _encode({**covered, "at": fields["at"].astimezone(UTC).isoformat()})
+    """The SHA-256 of the predecessor's hash and the entry's other fields, in the format that it names."""
+    covered = {name: getattr(entry, name) for name in HASHED_FIELDS[entry.hash_format]}
+    text = _encode({**covered, "at": entry.at.astimezone(UTC).isoformat()})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

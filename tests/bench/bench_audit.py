@@ -184,7 +184,7 @@ def insert_entries(count: int) -> None:
     """Insert a valid chain in batches, without the model."""
     from django.db import connection, transaction
 
-    from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, hash_fields
+    from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, entry_hash
     from portal.audit.guard import GENESIS_HASH
     from portal.audit.models import Entry
 
@@ -197,7 +197,7 @@ def insert_entries(count: int) -> None:
         batch = []
         for number in range(start, min(start + BATCH, count)):
             values = entry(number) | {"previous_hash": last, "hash_format": HASH_FORMAT}
-            last = hash_fields(values)
+            last = entry_hash(Entry(**values))
             stored = [field.get_db_prep_save(values[field.attname], connection) for field in fields]
             batch.append([number + 1, *stored, last])
         with transaction.atomic(), connection.cursor() as cursor:
