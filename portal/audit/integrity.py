@@ -283,7 +283,7 @@ def cross_check_tables() -> Iterator[str]:
     }
     for relation in Entry._meta.related_objects:
         model: Any = relation.related_model
-        findings[f"a row of {model._meta.verbose_name} without its entry"] = model.objects.unrecorded()
+        findings[f"a row of {model._meta.verbose_name} without its entry"] = model.unrecorded()
     for words, rows in findings.items():
         if first := rows.order_by("pk").first():
             yield f"There is {words}: {first.pk}."

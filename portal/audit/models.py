@@ -135,17 +135,6 @@ class Entry(models.Model):
         raise TypeError("Audit entries are append-only.")
 
 
-class RecordViewQuerySet(models.QuerySet["RecordView"]):
-    """Views of records."""
-
-    def unrecorded(self) -> "RecordViewQuerySet":
-        """Views whose entry is missing or about something else."""
-        recorded = Entry.objects.filter(
-            pk=models.OuterRef("entry_id"), subject_uuid=models.OuterRef("subject_uuid")
-        )
-        return self.exclude(models.Exists(recorded))
-
-
 class RecordView(models.Model):
     """How often somebody viewed something within ten minutes of the first view, which has an entry."""
 
@@ -158,14 +147,20 @@ class RecordView(models.Model):
     count = models.PositiveIntegerField(default=1)
     shown = models.CharField(max_length=64, blank=True, help_text="The digest of the answer they saw last.")
 
-    objects = RecordViewQuerySet.as_manager()
-
     class Meta:
         db_table = "audit_sighting"
         ordering = ["-last_at"]
 
     def __str__(self) -> str:
         return f"{self.actor_name}, {self.count} times"
+
+    @classmethod
+    def unrecorded(cls) -> models.QuerySet["RecordView"]:
+        """Views whose entry is missing or about something else."""
+        recorded = Entry.objects.filter(
+            pk=models.OuterRef("entry_id"), subject_uuid=models.OuterRef("subject_uuid")
+        )
+        return cls.objects.exclude(models.Exists(recorded))
 
 
 class WriteIntent(models.Model):

@@ -18,24 +18,11 @@ from portal.jobs.models import Job
 ACTOR_FIELDS = ("id", "name", "role", "ip")
 
 
-class PrintedQuerySet(models.QuerySet["Printed"]):
-    """Printed documents, with a filter for those missing in the audit trail."""
-
-    def unrecorded(self) -> "PrintedQuerySet":
-        """Documents whose audit entry is missing or belongs to something else."""
-        recorded = Entry.objects.annotate(code=KT("detail__code")).filter(
-            pk=OuterRef("entry_id"), action="summaries.print", code=OuterRef("code")
-        )
-        return self.exclude(Exists(recorded))
-
-
 class Printed(models.Model):
     """One printed document, by the code on its pages. Its audit entry holds the rest."""
 
     code = models.CharField(max_length=24, primary_key=True)
     entry = models.OneToOneField(Entry, on_delete=models.PROTECT)
-
-    objects = PrintedQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "printed"
@@ -46,6 +33,14 @@ class Printed(models.Model):
     def get_absolute_url(self) -> str:
         """Its verification page."""
         return reverse("documents:verify", args=[self.code])
+
+    @classmethod
+    def unrecorded(cls) -> models.QuerySet["Printed"]:
+        """Documents whose audit entry is missing or belongs to something else."""
+        recorded = Entry.objects.annotate(code=KT("detail__code")).filter(
+            pk=OuterRef("entry_id"), action="summaries.print", code=OuterRef("code")
+        )
+        return cls.objects.exclude(Exists(recorded))
 
 
 class Turn(models.Model):
