@@ -87,6 +87,11 @@ def last_check() -> Entry | None:
     return Entry.objects.filter(action="audit.verify").first()
 
 
+def last_checkpoint() -> Entry | None:
+    """The entry of the last signed checkpoint."""
+    return Entry.objects.filter(action="audit.checkpoint").first()
+
+
 def last_failed_check() -> Entry | None:
     """The entry of the last check, if it failed."""
     last = last_check()

@@ -30,6 +30,7 @@ from portal.accounts import outbox
 from portal.accounts.encryption import CannotDecrypt, decrypt
 from portal.accounts.single_sign_on import PROVIDER_ID, discover
 from portal.audit import checkpoints, guard, writes
+from portal.audit.integrity import last_check, last_checkpoint
 from portal.audit.models import Actor, Entry
 from portal.audit.spool import ANSWERS, SPOOLS
 from portal.documents.pdf import NotRendered, render
@@ -37,7 +38,7 @@ from portal.gateway import build_client, client_for
 from portal.jobs.status import jobs_status
 from portal.operations import rights
 from portal.operations.models import Tally
-from portal.operations.readiness import pending_migrations, trail_status
+from portal.operations.readiness import pending_migrations
 from portal.registry.models import Kind, Record
 from portal.runtime import environment, tracing
 from portal.runtime.clocks import is_recent
@@ -382,24 +383,25 @@ def trail() -> Findings:
     yield from (bad(words) for words in guard.find_differences(connection))
     if guard.owns_audit_table(connection):
         yield warn(guard.OWNER_WARNING)
-    found = trail_status()
-    if found.checked and found.checked.result == "broken":
-        problem = found.checked.detail.get("problem", "")
+    checked, signed = last_check(), last_checkpoint()
+    if checked and checked.result == "broken":
+        problem = checked.detail.get("problem", "")
         yield bad(
             f"The audit trail is broken. {problem} "
             "Compare with an earlier backup and find out who had write access since."
         )
-    elif found.checked is None:
+    elif checked is None:
         yield warn("The audit trail has never been checked. Run manage.py verify_audit.")
-    elif not is_recent(found.checked.at, MAX_CHECK_AGE):
+    elif not is_recent(checked.at, MAX_CHECK_AGE):
         yield warn("The audit trail hasn’t been checked for two days. Run manage.py verify_audit.")
     else:
-        counts = f"{found.checked.detail.get('entries', 0):,} entries; {found.entries:,} now"
+        last = Entry.objects.first() or checked  # Entries are numbered without gaps.
+        counts = f"{checked.detail.get('entries', 0):,} entries; {last.pk:,} now"
         yield ok(f"The audit trail was intact at its last full check ({counts}).")
-    if not (found.signed and is_recent(found.signed.at, MAX_CHECK_AGE)):
+    if not (signed and is_recent(signed.at, MAX_CHECK_AGE)):
         yield warn("The worker hasn’t signed the audit trail for two days. Check CHECKPOINT_MINUTES.")
     if settings.AUDIT_CHECKPOINT_DIR:
-        yield from checkpoint_files(found.signed)
+        yield from checkpoint_files(signed)
 
 
 def checkpoint_files(signed: Entry | None) -> Findings:

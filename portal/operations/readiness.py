@@ -1,14 +1,11 @@
-"""The state of this deployment: database, migrations, worker, audit trail, settings."""
+"""The state of this deployment: database, migrations, worker, settings."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from portal.audit.integrity import last_check
-from portal.audit.models import Entry
 from portal.jobs.status import jobs_status
 from portal.operations.models import Tally
 from portal.operations.rights import is_lack_of_rights
@@ -69,19 +66,3 @@ def configuration() -> list[tuple[str, str]]:
         if name.startswith("SERVICING_")
     }
     return [(name, "set" if is_set(name) else words) for name, words in unset.items()]
-
-
-@dataclass(frozen=True)
-class TrailStatus:
-    """The audit trail: its last entry, its last check and its last checkpoint."""
-
-    entries: int
-    last: Entry | None
-    checked: Entry | None
-    signed: Entry | None
-
-
-def trail_status() -> TrailStatus:
-    """Read the trail's status. Entries are numbered without gaps, so the last number is the count."""
-    last, signed = Entry.objects.first(), Entry.objects.filter(action="audit.checkpoint").first()
-    return TrailStatus(last.pk if last else 0, last, last_check(), signed)
