@@ -47,9 +47,10 @@ def job(name: str, *, label: str, **options: Any) -> Callable[[Work], JobKind]:
     return register
 
 
-def chore(work: Callable[[], Any]) -> None:
+def chore(work: Callable[[], Any]) -> Callable[[], Any]:
     """Register a function that every worker calls in each round of upkeep, for work that isn't a job."""
     _chores.append(work)
+    return work
 
 
 @cache
