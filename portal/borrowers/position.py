@@ -23,11 +23,11 @@ SCHEDULED = "SCHEDULED"
 
 
 class AccountsCard:
-    """All loans, or all lines of credit, together. With several, closed ones don't count."""
+    """All loans, or all lines of credit, together. Closed ones don't count."""
 
     def __init__(self, copies: Sequence[LiveCopy]) -> None:
         self.copies, self.count = copies, len(copies)
-        counted = [one for one in copies if self.count == 1 or not one.figures.is_closed]
+        counted = [one for one in copies if not one.figures.is_closed]
         self.counted, self.closed = len(counted), self.count - len(counted)
         self.answers = [one.answer for one in counted if isinstance(one.answer, (Loan, Statement))]
 

@@ -251,7 +251,7 @@ WORKLIST = ListPage(
     empty="Loans and lines appear here once they’re past due.",
     covered="accounts",
     covered_kinds=ACCOUNTS,
-    actions=[Action("Returned payments", "collections:returns", icon="arrow-back-up")],
+    actions=[Action("Failed and returned", "collections:returns", icon="arrow-back-up")],
     tools=[Action("Print", "collections:print_list", icon="printer", css="sd-btn-sm")],
     can_refresh=True,
     table="collections/worklist.html",

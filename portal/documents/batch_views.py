@@ -3,7 +3,7 @@
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
@@ -54,7 +54,7 @@ def create(request: StaffRequest) -> HttpResponse:
         "max_borrowers": MAX_BORROWERS,
         "too_many": found.total > MAX_BORROWERS or found.has_more,
         "choices": CHOICES,
-        "options": Options(mode=Mode.BORROWER),
+        "options": Options.of(QueryDict(), mode=Mode.BORROWER),
         "forms": Batch.Form.choices,
         "recent": Batch.objects.select_related("job")[:RECENT_BATCHES],
     }

@@ -103,9 +103,10 @@ class RepaymentRow:
 
     @property
     def unusual_type(self) -> str:
-        """Its type, unless it is a single payment."""
+        """Its type, unless it is a single payment or the status says the same."""
         payment_type = self.repayment.payment_type or ""
-        return "" if is_same_word(payment_type, USUAL_TYPE) else payment_type
+        is_said = self.status == RETURNED and is_same_word(payment_type, "RETURNED")
+        return "" if is_said or is_same_word(payment_type, USUAL_TYPE) else payment_type
 
     @property
     def is_of_returned_type(self) -> bool:

@@ -13,7 +13,7 @@ from portal.messaging.links import LinkedMessage
 from portal.messaging.payment_events import messages_of_repayment
 from portal.registry.models import Kind, Record
 from portal.repayments.history import payment_history
-from portal.repayments.table import PART_COLUMNS, PARTS, RETURNED, RepaymentRow, RepaymentTable
+from portal.repayments.table import PART_COLUMNS, PARTS, RepaymentRow, RepaymentTable
 from portal.ui.markup import format_html, format_html_join
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
 from servicing import Repayment
@@ -45,7 +45,7 @@ def repayment_row(
     when = day(one.effective_date) if one.effective_date else "No date"
     name, *meta = ([format_html('<b title="{0}">{0}</b>', row.borrower)] if row.borrower else []) + [
         when,
-        _type(row),
+        human(row.unusual_type) if row.unusual_type else "",
     ]
     words = format_html_join(" · ", "{}", ((part,) for part in meta if part))
     return format_html(
@@ -64,12 +64,6 @@ def repayment_row(
         amounts=explain_missing(_amounts(row, table), lambda: row.why_null),
         account=_account(row, table) if table.has_accounts else "",
     )
-
-
-def _type(row: RepaymentRow) -> str:
-    """Its type, if it is unusual and the status doesn't say it."""
-    is_said = row.status == RETURNED and not row.is_of_returned_type
-    return human(row.unusual_type) if row.unusual_type and not is_said else ""
 
 
 def _account(row: RepaymentRow, table: RepaymentTable) -> SafeString:

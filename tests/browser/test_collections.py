@@ -361,7 +361,7 @@ def check_returns(page: Page, service: Sandbox) -> None:
     ]
     numbers = Counter((one["error_description"] or "No code")[:3] for one in failed)
     page.goto("/collections/")
-    page.get_by_role("link", name="Returned payments").click()
+    page.get_by_role("link", name="Failed and returned").click()
     expect(
         page.get_by_role("heading", name="By code").or_(page.get_by_text("No returned payments"))
     ).to_be_visible()
@@ -425,7 +425,7 @@ def test_collections_work_without_javascript(
     expect(page.get_by_role("link", name="Unassigned")).to_be_visible()
     page.get_by_role("link", name="Unassigned").click()
     expect(page.locator("[data-row]")).to_have_count(2)
-    page.get_by_role("link", name="Returned payments").click()
+    page.get_by_role("link", name="Failed and returned").click()
     page.get_by_role("link", name="R01").click()
     expect(page.get_by_role("heading", name="R01")).to_be_visible()
     page.goto("/collections/")
