@@ -169,9 +169,8 @@ class Reply(NamedTuple):
         return self.status is not None and self.status not in RETRYABLE_STATUSES
 
 
-_BLOCKED: Final = Reply(
-    None, {}, b"", "it did not answer several times in a row and is left alone for a moment", True
-)
+_BLOCKED: Final = Reply(None, {}, b"", "several calls in a row failed", was_not_sent=True)
+"""In place of a reply to a try that the gate doesn't allow."""
 
 
 class Transport:
@@ -422,6 +421,8 @@ def _attach_call(error: ServicingError, call: Call, reply: Reply) -> ServicingEr
 
 def _no_answer_error(call: Call, reply: Reply) -> ServicingError:
     if call.kind == "read":
+        if reply is _BLOCKED:
+            return Unavailable("The service isn’t responding. Retrying shortly.")
         return Unavailable(f"The lending service didn’t respond: {reply.failure}.")
     if reply.was_not_sent:
         return NotSent(f"Nothing was sent. The lending service can’t be reached: {reply.failure}.")

@@ -152,7 +152,7 @@ def test_panels_load_in_one_request_and_failures_show_in_the_header(
     requests: list[str] = []
     page.on("request", lambda request: "panel=" in request.url and requests.append(request.url))
     page.goto(f"{loan.get_absolute_url()}?refresh=1")
-    expect(page.locator("#loan-age")).to_contain_text("Not responding since")
+    expect(page.locator("#loan-age")).to_contain_text("Failing since")
     expect(page.locator("#loan-repayments-age")).to_contain_text("Updated")
     expect(page.locator("[aria-busy]")).to_have_count(0)
     expect(page.locator("#health")).to_contain_text("Loans failing since")

@@ -64,7 +64,7 @@ def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: San
     portal_service.fail_next("credit_lines.statement", status=500, times=None)
     Record.objects.update(asked_at=timezone.now() - timedelta(minutes=5))
     answer = panel(viewer, borrower.get_absolute_url(), "position")
-    assert visible_text(answer).count("Not responding since") == 1
+    assert visible_text(answer).count("Failing since") == 1
     assert "$12,000.00" in answer
 
 
@@ -94,7 +94,7 @@ def test_a_failed_panel_is_reported_in_the_header(
     portal_service.fail_next("loans.get", status=500, delay=0.5)
     answer = load_panels(viewer, page(viewer, loan.get_absolute_url()))
     assert "loan" in region_ids(answer)
-    assert "Not responding since" in visible_text(answer)
+    assert "Failing since" in visible_text(answer)
     assert "Loans failing since" in visible_text(answer.partition('id="health"')[2])
 
 

@@ -240,7 +240,7 @@ class TestRefresh:
         allow_refresh(record)
         shown = panel(viewer, record.get_absolute_url(), "application")
         assert "Purpose Stock" in words(shown)
-        assert "Not responding since" in shown
+        assert "Failing since" in shown
 
     def test_a_failed_first_read_shows_an_error(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
