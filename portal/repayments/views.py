@@ -112,6 +112,7 @@ def list_table(found: Listing, opened: OpenRepayment | None) -> RepaymentTable:
 class StatusTab(NamedTuple):
     """One status with the number and the sum of its repayments; None if too many to count or impossible to add."""
 
+    value: str
     words: str
     number: int | None
     amount: Amount | None
@@ -127,10 +128,12 @@ def status_tabs(listing: Listing) -> list[StatusTab]:
         counts = found.add_up("statuses", lambda: _by_status(found))
     else:
         counts = dict.fromkeys(distinct_values(Kind.REPAYMENT, "status"), (None, None))
-    tabs = [StatusTab("All", found.total, None, listing.link(status=None), not listing.tab)]
+    tabs = [StatusTab("", "All", found.total, None, listing.link(status=None), not listing.tab)]
     for status in sorted(counts, key=lambda status: (status != SCHEDULED, status)):
         value, words = (status, wording.status(status).word) if status else (NONE, "No status")
-        tabs.append(StatusTab(words, *counts[status], listing.link(status=value), value == listing.tab))
+        tabs.append(
+            StatusTab(value, words, *counts[status], listing.link(status=value), value == listing.tab)
+        )
     return tabs
 
 

@@ -201,7 +201,19 @@
       event.detail.target = place;
     }
   });
-  document.addEventListener("htmx:afterSettle", (event) => settle(event.detail.elt));
+
+  // htmx gives the focus back by ID. If what had it is gone, what took its place gets it.
+  let place = "";
+  document.addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
+    place = target?.contains(document.activeElement) ? target.id : "";
+  });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    settle(event.detail.elt);
+    const region = document.activeElement === document.body && document.getElementById(place);
+    if (!region) return;
+    if (region.tabIndex < 0) region.tabIndex = -1;
+    region.focus({ preventScroll: true });
+  });
 
   // What was found of a field is not put over what is being typed into it, or was typed since it was asked: whoever came
   // back and changed nothing is told on leaving.
@@ -458,7 +470,7 @@
 
   let awaited = 0;
 
-  const isTyping = (element) => element.matches("input, select, textarea, [contenteditable]");
+  const isTyping = (element) => element.matches(`${TYPED}, [contenteditable]`);
 
   const moveRow = (step) => {
     const links = all("[data-row]").map((row) => $("a, button, summary", row)).filter((link) => link?.checkVisibility());

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.conf import settings
@@ -169,3 +170,40 @@ def test_pages_pass_axe(page: Page, returned: Record) -> None:
     ):
         page.goto(path)
         assert find_problems(page) == [], path
+
+
+def test_tabs_pills_and_pages_keep_the_focus(page: Page, returned: Record, portal_service: Sandbox) -> None:
+    borrower = Record.objects.get(kind=Kind.BORROWER)
+    line = given.line(portal_service, borrower, past_due_balance=Decimal("5852.92"), days_past_due=103)
+    panel(browser_of(Role.VIEWER), f"{line.get_absolute_url()}?refresh=1", "line")
+    given.create_records(60, kind=Kind.LINE)
+    owner = borrower.get_absolute_url()
+    for address, place, name in (
+        ("/", "Filter the list", "Mine"),
+        ("/collections/", "Aging", "90"),
+        ("/collections/", "Owner", "Unassigned"),
+        ("/repayments/", "Status", "Succeeded"),
+        ("/lines/", "Rows per page", "50"),
+        (owner, "Parts of this borrower", "Loans"),
+        (owner, "Events", "Payments"),
+    ):
+        page.goto(address)
+        link = page.get_by_label(place, exact=True).get_by_role("link", name=name)
+        expect(link).not_to_have_attribute("aria-current", re.compile("."))
+        link.press("Enter")
+        expect(link).to_have_attribute("aria-current", re.compile("."))
+        expect(link).to_be_focused()
+    page.goto("/lines/")
+    page.get_by_role("link", name="Next page").press("Enter")
+    expect(page).to_have_url(re.compile("page=2"))
+    expect(page.get_by_role("link", name="Next page")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("page=3"))
+    expect(page.locator("#line-rows")).to_be_focused()  # The last page has no next one.
+    loan = Record.objects.get(kind=Kind.LOAN).get_absolute_url()
+    portal_service.fail_next("loans.get", status=500)
+    page.goto(f"{loan}?refresh=1")
+    expect(page.locator("#loan-age").get_by_role("link", name="Retry")).to_be_visible()
+    page.get_by_role("link", name="Refresh", exact=True).first.press("Enter")
+    expect(page.locator("#loan-age")).to_contain_text("Updated")
+    expect(page.get_by_role("link", name="Refresh", exact=True).first).to_be_focused()
