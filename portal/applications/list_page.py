@@ -108,7 +108,7 @@ APPLICATIONS = ListPage(
             "status",
             prompt="All decisions",
             empty="not provided",
-            words=lambda value: wording.status(value).word,
+            words=wording.status_word,
         ),
         *date_filters("created_at", labels=("Added from", "Added to"), is_moment=True),
     ],

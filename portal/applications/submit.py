@@ -127,7 +127,7 @@ def describe_possible_repeat(before: LatestApplications, amount: Decimal) -> str
     equal = [pair for pair in before if pair[0].amount == amount]
     for record, application in equal or before[:1]:
         opening = "An application for the same amount" if equal else "The last application"
-        decision = wording.status(record.status).word.lower() if record.status else "decision not known"
+        decision = wording.status_word(record.status).lower() if record.status else "decision not known"
         return f"{opening}: {wording.money(record.amount) or '—'}, {creation_day(record, application)}, {decision}."
     return "No earlier applications on file."
 
@@ -198,7 +198,7 @@ def describe_outcome(application: Application) -> str:
     """The decision and the number of offers."""
     decision = application.status.decision if application.status else None
     offers = len(application.offers)
-    words = wording.status(decision).word.lower() if decision else "no decision"
+    words = wording.status_word(decision).lower() if decision else "no decision"
     return f"{words}, {offers or 'no'} offer{'' if offers == 1 else 's'}"
 
 

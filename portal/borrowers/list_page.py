@@ -206,20 +206,20 @@ BORROWERS: Final = ListPage(
         choice_filter(
             "onboarding",
             "Onboarding",
-            {"incomplete": ("incomplete", lambda: Q(uuid__in=incomplete_borrowers()))},
+            {"incomplete": ("Onboarding incomplete", lambda: Q(uuid__in=incomplete_borrowers()))},
             prompt="Any onboarding status",
         ),
         choice_filter(
             "checked",
             "Last updated",
             {
-                "day": ("within a day", lambda: checked_after(days=1)),
-                "week": ("within a week", lambda: checked_after(days=7)),
+                "day": ("Updated in the last 24 hours", lambda: checked_after(days=1)),
+                "week": ("Updated in the last 7 days", lambda: checked_after(days=7)),
                 "older": (
-                    "more than 30 days ago",
+                    "Updated more than 30 days ago",
                     lambda: Q(checked_at__lt=timezone.now() - timedelta(days=30)),
                 ),
-                "never": ("never", lambda: Q(checked_at__isnull=True)),
+                "never": ("Never updated", lambda: Q(checked_at__isnull=True)),
             },
             prompt="Updated any time",
         ),

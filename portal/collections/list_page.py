@@ -38,11 +38,11 @@ from portal.ui.templatetags import ui
 
 CURED, NEW = "cured", "new"
 PROMISES = {
-    "due": "due today",
-    "open": "not decided",
-    "new": "broken since yesterday",
-    "broken": "broken",
-    "kept": "kept",
+    "due": "Promise due today",
+    "open": "Promise still open",
+    "new": "Promise broken since yesterday",
+    "broken": "Promise broken",
+    "kept": "Promise kept",
 }
 _CURSOR = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,4})?)?~([0-9]{1,19})")
 
@@ -117,10 +117,10 @@ FILTERS = [
     ),
     choice_filter(
         "change",
-        "This week",
+        "Change",
         {
-            NEW: ("newly past due", partial(_changed, is_cured=False)),
-            CURED: ("cured", partial(_changed, is_cured=True)),
+            NEW: ("Newly past due this week", partial(_changed, is_cured=False)),
+            CURED: ("Cured this week", partial(_changed, is_cured=True)),
         },
         prompt="Any change",
     ),
@@ -133,7 +133,7 @@ FILTERS = [
     choice_filter(
         "quiet",
         "No contact",
-        {str(days): (f"in {days} days", partial(_contacted, days)) for days in (3, 7, 14)},
+        {str(days): (f"No contact in {days} days", partial(_contacted, days)) for days in (3, 7, 14)},
         prompt="Any contact",
     ),
 ]

@@ -49,7 +49,7 @@ INSERT_ROWS = 500
 
 def start_batch(kind: JobKind, actor: Actor, found: Listing, *, form: str, options: str, zone: str) -> Batch:
     """Create a batch of the first borrowers in a list, and start its job."""
-    filters = masked_text("; ".join(f"{chip.label}: {chip.words}" for chip in found.chips))
+    filters = masked_text("; ".join(map(str, found.chips)))
     with transaction.atomic():
         chosen, columns = (filters or "all borrowers on file")[:500], Batch.columns_of(actor)
         batch = Batch.objects.create(form=form, chosen=chosen, options=options, zone=zone, **columns)

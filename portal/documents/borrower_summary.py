@@ -125,7 +125,7 @@ def _sums(rows: Iterable[Any], names: Iterable[str]) -> Content:
 
 
 def _status_word(status: str | None) -> str:
-    return wording.status(status).word if status else "—"
+    return wording.status_word(status) if status else "—"
 
 
 # --- Who it is about ---

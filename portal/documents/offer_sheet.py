@@ -28,7 +28,7 @@ def document(copy: LiveCopy, owner: Record | None, options: Options, view: Offer
         decision = application.status.decision if application.status else None
         content |= {
             "facts": facts(application) if options.is_internal else facts(application)[:3],
-            "decision": wording.status(decision).word if decision else None,
+            "decision": wording.status_word(decision) if decision else None,
             "columns": comparison.columns,
             "reported": comparison.reported,
             "calculated": comparison.calculated,

@@ -61,7 +61,7 @@ def _content(records: QuerySet[Record], query: QueryDict, today: date) -> dict[s
     past = [row for row in rows if not row.is_upcoming(today)]
     months = [(title, list(group)) for title, group in groupby(past, key=month_title)]
     return {
-        "chips": [(chip.label, chip.words) for chip in found.chips],
+        "chips": found.chips,
         "problems": found.problems,
         "months": [{"title": title, "rows": group, "sums": _sums(group)} for title, group in months],
         "upcoming": [row for row in rows if row.is_upcoming(today)],

@@ -19,7 +19,7 @@ from portal.registry.records import distinct_values
 from portal.ui import wording
 from portal.ui.forms import MoneyField
 from portal.ui.markup import format_html_join
-from servicing.figures import Aging
+from servicing.figures import AGING_DAYS, Aging
 from servicing.rules import known_spelling
 
 Options = Iterable[tuple[str, str]]
@@ -47,6 +47,8 @@ class Filter:
     """Builds the condition for a value; raises :class:`NotUnderstood`."""
     words: Callable[[str], str] = str
     """Describes a value for its chip."""
+    is_phrase: bool = False
+    """Whether these words say enough without the label."""
     control: str = "select"
     """``select``, ``checkbox``, ``date`` or ``amount``."""
     prompt: str = ""
@@ -107,7 +109,7 @@ def value_filter(
 def choice_filter(
     name: str, label: str, choices: Mapping[str, tuple[str, Callable[[], Q]]], *, prompt: str, **more: Any
 ) -> Filter:
-    """A filter by named conditions: words and condition by value."""
+    """A filter by named conditions: phrase and condition by value."""
 
     def condition(value: str) -> Q:
         if value not in choices:
@@ -120,7 +122,8 @@ def choice_filter(
         condition=condition,
         words=lambda value: choices[value][0],
         prompt=prompt,
-        options=lambda: [(value, f"{label} {words}") for value, (words, _) in choices.items()],
+        is_phrase=True,
+        options=lambda: [(value, words) for value, (words, _) in choices.items()],
         **more,
     )
 
@@ -137,7 +140,8 @@ def flag_filter(name: str, label: str, flagged: Q, *, value: str = "yes", prompt
         name=name,
         label=label,
         condition=condition,
-        words=lambda given: value,
+        words=lambda given: prompt or label,
+        is_phrase=True,
         control="checkbox",
         prompt=prompt or label,
         options=lambda: [(value, value)],
@@ -146,7 +150,11 @@ def flag_filter(name: str, label: str, flagged: Q, *, value: str = "yes", prompt
 
 def aging_filter(*kinds: Kind) -> Filter:
     """A filter by aging bucket."""
-    choices = {one.name.lower(): (str(one), partial(aging_of_kinds, kinds, one)) for one in Aging}
+    phrases = {one: f"{one} past due" for one in AGING_DAYS} | {
+        Aging.CURRENT: "Not past due",
+        Aging.UNKNOWN: "Days past due not known",
+    }
+    choices = {one.name.lower(): (phrases[one], partial(aging_of_kinds, kinds, one)) for one in Aging}
     return choice_filter("aging", "Aging", choices, prompt="Any aging")
 
 

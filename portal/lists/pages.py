@@ -347,7 +347,7 @@ class ListPage:
                 "rows": found.found.order_by().count() if is_whole else len(found.page),
             },
         )
-        words = " ".join([self.area, *(f"{chip.label} {chip.words}" for chip in found.chips)])
+        words = " ".join([self.area, *map(str, found.chips)])
         lines = ([column.value(row) for column in columns if column.value] for row in self.rows(records))
         return list_file(request, slugify(words)[:100], [column.head for column in columns], lines)
 
@@ -412,7 +412,13 @@ class Listing:
     def _chips(self, filters: Iterable[Filter]) -> list[Chip]:
         text = [Chip("Text", f"“{self.query}”", self.link(q=None))] if self.query else []
         return text + [
-            Chip(one.label, one.words(self.chosen[one]), self.link(**{one.name: None})) for one in filters
+            Chip(
+                one.label,
+                one.words(self.chosen[one]),
+                self.link(**{one.name: None}),
+                is_phrase=one.is_phrase,
+            )
+            for one in filters
         ]
 
     @property

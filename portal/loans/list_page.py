@@ -9,6 +9,7 @@ from portal.lists.columns import CHECKED, account_columns, money_column, past_du
 from portal.lists.filters import aging_filter, flag_filter, value_filter
 from portal.lists.pages import Action, Column, ListPage, Row
 from portal.registry.models import Kind
+from portal.ui import wording
 from portal.ui.templatetags import ui
 
 
@@ -69,7 +70,9 @@ LOANS = ListPage(
     },
     filters=[
         value_filter(Kind.LOAN, "product", "Product", "category", prompt="All products"),
-        value_filter(Kind.LOAN, "status", "Status", "status", prompt="All statuses"),
+        value_filter(
+            Kind.LOAN, "status", "Status", "status", prompt="All statuses", words=wording.status_word
+        ),
         flag_filter("delinquent", "Past due", Q(flagged__in=[True])),
         aging_filter(Kind.LOAN),
         flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),

@@ -96,7 +96,7 @@ REPAYMENTS = ListPage(
             "status",
             prompt="All statuses",
             empty="not provided",
-            words=lambda value: wording.status(value).word,
+            words=wording.status_word,
         ),
         value_filter(Kind.REPAYMENT, "type", "Type", "subtype", prompt="All types"),
         *date_filters("key_date", labels=("From", "Until")),

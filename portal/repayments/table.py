@@ -77,7 +77,7 @@ class RepaymentRow:
     @property
     def words(self) -> str:
         """The status in words."""
-        return wording.status(self.status).word if self.status else "No status"
+        return wording.status_word(self.status) if self.status else "No status"
 
     @property
     def reason(self) -> str:

@@ -130,7 +130,7 @@ def status_tabs(listing: Listing) -> list[StatusTab]:
         counts = dict.fromkeys(distinct_values(Kind.REPAYMENT, "status"), (None, None))
     tabs = [StatusTab("", "All", found.total, None, listing.link(status=None), not listing.tab)]
     for status in sorted(counts, key=lambda status: (status != SCHEDULED, status)):
-        value, words = (status, wording.status(status).word) if status else (NONE, "No status")
+        value, words = (status, wording.status_word(status)) if status else (NONE, "No status")
         tabs.append(
             StatusTab(value, words, *counts[status], listing.link(status=value), value == listing.tab)
         )

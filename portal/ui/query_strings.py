@@ -19,6 +19,11 @@ class Chip:
     remove: str
     is_sent: bool = False
     """Whether the service applies it; in the list of messages, the others are applied here."""
+    is_phrase: bool = False
+    """Whether its words say enough without the label."""
+
+    def __str__(self) -> str:
+        return self.words if self.is_phrase else f"{self.label}: {self.words}"
 
 
 def query_string(state: QueryDict, transient: Collection[str] = ("page",), /, **changes: str | None) -> str:

@@ -172,8 +172,13 @@ def event(value: str | None) -> str | None:
 
 
 def status(value: str) -> Status:
-    """Look up a status; an unknown one is neutral and raw."""
-    return STATUSES.get(value.upper(), Status("neutral", value, "circle-dot"))
+    """Look up a status; an unknown one is neutral."""
+    return STATUSES.get(value.upper(), Status("neutral", _spell_out(value), "circle-dot"))
+
+
+def status_word(value: str) -> str:
+    """A status in words."""
+    return status(value).word
 
 
 def whole_percent(share: Decimal | None) -> int | None:
@@ -214,6 +219,11 @@ def differences(old: str, new: str) -> list[tuple[str, bool]]:
     before, after = _words(old), _words(new)
     blocks = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return [("".join(after[start:end]), tag != "equal") for tag, _, _, start, end in blocks if end > start]
+
+
+def _spell_out(value: str) -> str:
+    """An enumeration value as words; other text unchanged."""
+    return value.replace("_", " ").capitalize() if value.isupper() else value
 
 
 def _words(text: str) -> list[str]:

@@ -302,7 +302,7 @@ def badge(state: str, words: str, icon_name: str = "") -> SafeString:
 
 @register.filter
 def status_badge(value: str | None) -> SafeString:
-    """A status of the service as a badge; an unknown one is neutral and raw."""
+    """A status of the service as a badge; an unknown one is neutral."""
     if not value:
         return NOT_PROVIDED
     look = wording.status(value)
@@ -325,7 +325,7 @@ def with_commas(number: int) -> str:
 @register.filter
 def status_word(value: str) -> str:
     """A status in words alone, for paper."""
-    return wording.status(value).word
+    return wording.status_word(value)
 
 
 @register.filter

@@ -101,7 +101,7 @@ class TestList(AccountList):
     def test_filters_offer_every_value_on_file(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.add_record(portal_service, status="COUNTER_OFFERED", category="MICRO_LEASE")
         page = viewer.get(self.address).content.decode()
-        assert '<option value="COUNTER_OFFERED">COUNTER_OFFERED</option>' in page
+        assert '<option value="COUNTER_OFFERED">Counter offered</option>' in page
         assert '<option value="MICRO_LEASE">MICRO_LEASE</option>' in page
 
     @pytest.mark.parametrize(

@@ -202,6 +202,22 @@ class TestWorklist:
         refresh(line)
         assert len(export_rows(servicer, f"?{query}")) == number
 
+    @pytest.mark.parametrize(
+        ("query", "phrase"),
+        [
+            ("change=new", "Newly past due this week"),
+            ("promise=kept", "Promise kept"),
+            ("quiet=7", "No contact in 7 days"),
+        ],
+    )
+    def test_a_choice_reads_the_same_in_its_control_and_as_a_chip(
+        self, sandbox: Sandbox, servicer: Browser, query: str, phrase: str
+    ) -> None:
+        late_loan(sandbox)
+        shown = pages.page(servicer, f"/collections/?{query}")
+        assert f" selected>{phrase}</option>" in shown
+        assert re.search(rf'sd-chip-here">\s*{phrase}\s*<a', shown)
+
     def test_newly_past_due_and_cured_accounts_are_marked(self, sandbox: Sandbox, servicer: Browser) -> None:
         today = sandbox.world.clock.today()
         paid, falls_due = late_loan(sandbox), late_loan(sandbox, opened=today - timedelta(days=25))

@@ -161,7 +161,7 @@ def test_a_statement_uses_the_filters_of_the_list(portal_service: Sandbox, viewe
     page = viewer.get(f"{address}/?error=yes").content.decode()
     assert "$310.00" in page
     assert "$765.43" not in page
-    assert "Failed or with an error yes" in page
+    assert "Only: Failed or with an error." in page
     assert "the service doesn’t provide the draws on a line of credit" in page
     other = given.loan(portal_service, given.borrower(portal_service)).borrower_uuid
     loan_only = viewer.get(f"/borrowers/{other}/statement-of-account/").content.decode()

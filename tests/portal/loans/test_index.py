@@ -70,7 +70,8 @@ class TestList(PortfolioList):
         found = self.fragment(viewer, "?status=CHARGED_OFF")
         assert charged_off.get_absolute_url() in found
         assert active.get_absolute_url() not in found
+        assert "Status: Charged off" in found
         assert (
-            '<option value="CHARGED_OFF" selected>'
+            '<option value="CHARGED_OFF" selected>Charged off</option>'
             in viewer.get("/loans/?status=CHARGED_OFF").content.decode()
         )

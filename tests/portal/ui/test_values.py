@@ -172,7 +172,7 @@ def test_a_country_is_named_and_an_unknown_code_stays_raw() -> None:
         ("ACTIVE", "sd-ok", "Active"),
         ("scheduled", "sd-waiting", "Scheduled"),
         ("FAILED_AFTER_SUCCESS", "sd-bad", "Returned after posting"),
-        ("QUEUED_RETRY", "sd-neutral", "QUEUED_RETRY"),
+        ("QUEUED_RETRY", "sd-neutral", "Queued retry"),
     ],
 )
 def test_a_status_badge_has_an_icon_a_word_and_a_color(value: str, state: str, word: str) -> None:
