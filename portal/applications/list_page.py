@@ -69,6 +69,7 @@ APPLICATIONS = ListPage(
     noun="application",
     intro="All applications on file. Start a new one from the borrower’s page.",
     search_hint="Borrower, ID, product, decision",
+    search_scope="Search by borrower, start of the ID, product or decision.",
     empty="Applications appear here once they’re sent, opened by ID or imported.",
     empty_actions=[Action("Find a borrower", "borrowers:index", icon="building-store")],
     covered="applications for lines",

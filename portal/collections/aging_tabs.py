@@ -30,14 +30,16 @@ Bucket = tuple[str, int, Decimal | None, int]
 
 
 def aging_tabs(listing: Listing) -> list[AgingTab]:
-    """Build the tabs of the accounts that match the other filters; with very many accounts, cached for a minute."""
+    """Build the tabs of the accounts that match the other filters, and the chosen tab; of very many, cached."""
     found = listing.without_tab()
     if not found.page.has_other_pages():
         tabs = _tabs(_bucket_of(record) for record in found.page)
     else:
         tabs = found.add_up("aging", lambda: _tabs(_buckets(found.found)))
     return [
-        one._replace(link=listing.link(aging=one.value), is_chosen=one.value == listing.tab) for one in tabs
+        one._replace(link=listing.link(aging=one.value), is_chosen=one.value == listing.tab)
+        for one in tabs
+        if one.number or one.value in ("", listing.tab)
     ]
 
 
@@ -67,9 +69,5 @@ def _tabs(buckets: Iterable[Bucket]) -> list[AgingTab]:
     for name, number, known, unknown in buckets:
         numbers[name] += number
         amounts[name] += Amount(known or Decimal(0), unknown)
-    tabs = [
-        AgingTab(one.name.lower(), str(one), numbers[one.name], amounts[one.name])
-        for one in Aging
-        if one.name in numbers
-    ]
+    tabs = [AgingTab(one.name.lower(), str(one), numbers[one.name], amounts[one.name]) for one in Aging]
     return [AgingTab("", "All", numbers.total(), sum(amounts.values(), Amount())), *tabs]

@@ -247,6 +247,7 @@ WORKLIST = ListPage(
     noun="account",
     intro="Loans and lines that are past due, worst first.",
     search_hint="Borrower or ID",
+    search_scope="Search by borrower or start of the ID.",
     empty_title="Nothing past due",
     empty="Loans and lines appear here once they’re past due.",
     covered="accounts",

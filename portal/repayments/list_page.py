@@ -76,6 +76,7 @@ REPAYMENTS = ListPage(
     noun="repayment",
     intro="All repayments on file.",
     search_hint="Borrower, ID, ACH ID, amount",
+    search_scope="Search by borrower, start of the ID, ACH ID or amount.",
     empty="Repayments appear here once their loan or line is loaded.",
     covered="lists of repayments",
     covered_kinds=list(REPAYMENTS_OF.values()),

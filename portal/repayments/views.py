@@ -121,13 +121,15 @@ class StatusTab(NamedTuple):
 
 
 def status_tabs(listing: Listing) -> list[StatusTab]:
-    """Build the tabs: all that match the other filters, the scheduled ones, and each other status."""
+    """Build the tabs: all that match the other filters, the scheduled ones, each other status, and the chosen one."""
     found = listing.without_tab()
     counts: StatusCounts
     if found.total < MAX_COUNTED:
         counts = found.add_up("statuses", lambda: _by_status(found))
     else:
         counts = dict.fromkeys(distinct_values(Kind.REPAYMENT, "status"), (None, None))
+    if listing.tab:
+        counts = {"" if listing.tab == NONE else listing.tab: (0, None)} | counts
     tabs = [StatusTab("", "All", found.total, None, listing.link(status=None), not listing.tab)]
     for status in sorted(counts, key=lambda status: (status != SCHEDULED, status)):
         value, words = (status, wording.status_word(status)) if status else (NONE, "No status")

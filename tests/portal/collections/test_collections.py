@@ -247,6 +247,14 @@ class TestWorklist:
         assert "Nothing matches The filters hide 1 account." in shown
         assert "Nothing is past due" not in shown
 
+    def test_the_chosen_tab_stays_if_nothing_matches(self, sandbox: Sandbox, servicer: Browser) -> None:
+        late_loan(sandbox)
+        page = pages.page(servicer, "/collections/?aging=days_90&q=zzzz")
+        (tabs,) = re.findall(r'<nav class="sd-tabs" aria-label="Aging".*?</nav>', page, re.S)
+        assert pages.visible_text(tabs) == "All 0 90+ days 0"
+        assert 'aria-current="page"' in tabs
+        assert "Search by borrower" in page
+
     def test_next_account_walks_the_worklist_to_its_end(self, sandbox: Sandbox, servicer: Browser) -> None:
         loans = [late_loan(sandbox) for _ in range(3)]
         address, walked = "/collections/next/?kind=loan", []

@@ -164,6 +164,13 @@ class TestList(AccountList):
         assert "Remove the filter Text" in page
         assert self.fragment(viewer, "?status=none").count("data-row") == 1
 
+    def test_the_chosen_tab_stays_if_nothing_matches(self, viewer: Browser, portal_service: Sandbox) -> None:
+        self.add_record(portal_service, status="FAILED")
+        page = viewer.get("/repayments/?status=FAILED&q=zzzz").content.decode()
+        assert self.read_tabs(page) == {"All": ("0", ""), "Failed": ("0", "")}
+        assert re.search(r'status=FAILED"\s+aria-current="page"', page)
+        assert "The filters hide 1 repayment. Search by borrower" in page
+
     def test_a_status_tab_has_no_status_column(self, viewer: Browser, portal_service: Sandbox) -> None:
         for status in ("SUCCEEDED", "SCHEDULED"):
             self.add_record(portal_service, status=status, amount=Decimal(5))
