@@ -52,6 +52,16 @@ class RemoteTime:
             raise ValueError("is not a timestamp")
         return cls(value)
 
+    def guess(self, zone: tzinfo) -> datetime | None:
+        """`at`, else its clock time in `zone`, to be put in order; None if the text isn't a time."""
+        if self.at:
+            return self.at
+        try:
+            moment = datetime.fromisoformat(self.text[:19]).replace(tzinfo=zone)
+        except ValueError:
+            return None
+        return moment if moment.year in _CONVERTIBLE_YEARS else None
+
     def __str__(self) -> str:
         return self.text
 

@@ -57,6 +57,10 @@ def added(row: ApplicationRow) -> str:
     return cells.with_note(ui.ago(row.record.created_at), "" if by == "system" else by)
 
 
+def submitted(row: ApplicationRow) -> str:
+    return ui.remote_time(row.answer and row.answer.created_at)
+
+
 def added_on(row: ApplicationRow) -> str:
     """The day it was added. An import adds all of them on the same day."""
     return wording.day(timezone.localdate(row.record.created_at)) or ""
@@ -86,8 +90,9 @@ APPLICATIONS = ListPage(
             name="submitted",
             head="Created",
             value=lambda row: row.answer and row.answer.created_at and row.answer.created_at.text,
-            cell=lambda row: ui.remote_time(row.answer and row.answer.created_at),
+            cell=submitted,
             css="sd-wide",
+            shared=submitted,
         ),
         Column(name="added", head="Added", cell=added, sort="created", css="sd-widest", shared=added_on),
         Column(
@@ -97,7 +102,13 @@ APPLICATIONS = ListPage(
         ),
         Column(name="added_by", head="Added by", value=lambda row: row.record.created_by),
     ],
-    sorts={"created": "-created_at", "amount": "-amount", "decision": "status", "product": "category"},
+    sorts={
+        "submitted": "-submitted_at",
+        "created": "-created_at",
+        "amount": "-amount",
+        "decision": "status",
+        "product": "category",
+    },
     filters=[
         value_filter(
             Kind.APPLICATION, "product", "Product", "category", prompt="All products", empty="not provided"

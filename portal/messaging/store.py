@@ -85,17 +85,10 @@ def service_today() -> date:
 def _recorded_at(message: RemoteMessage, day: date | None) -> datetime:
     """The certain time, else the clock time taken in the service's zone; never outside the service's day."""
     sent = message.created_at
-    at = (sent and sent.at) or _clock_time(sent.text if sent else "") or _end_of(day) or timezone.now()
+    at = (sent and sent.guess(service_zone())) or _end_of(day) or timezone.now()
     if day and at.astimezone(service_zone()).date() != day:
         return _end_of(day) or at
     return at
-
-
-def _clock_time(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text[:19]).replace(tzinfo=service_zone())
-    except ValueError:
-        return None
 
 
 def _end_of(day: date | None) -> datetime | None:

@@ -3,6 +3,9 @@
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
 
 from portal.registry.figures import figure_columns, figures_of, stored_amount
 from portal.registry.models import Record
@@ -72,6 +75,8 @@ def _application_columns(application: Application) -> dict[str, Any]:
     return {
         **_product_columns(application, decision, *offers),
         "amount": application.amount,
+        "submitted_at": application.created_at
+        and application.created_at.guess(ZoneInfo(settings.SERVICING_TIME_ZONE)),
     }
 
 

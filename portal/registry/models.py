@@ -48,7 +48,7 @@ def _list_indexes() -> list[models.Index]:
     in the column of their condition, so that counting doesn't read rows. The index of a filter of borrowers has the
     other filters' columns too, so that combined filters don't read rows either. Of two suitable indexes SQLite takes
     the later one, so filters that usually leave fewer rows come later. PostgreSQL has a second index for each nullable
-    column, for the descending order with nulls last (migrations ``0001_initial`` and ``0008_indexes_of_kinds``).
+    column, for the descending order with nulls last (migrations ``0001_initial``, ``0008_…`` and ``0013_…``).
     """
     usual = ["-updated_at", "-id"]
     created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]
@@ -69,7 +69,14 @@ def _list_indexes() -> list[models.Index]:
         ],
         Kind.KEY_PERSON: [usual, created, ["state", *usual]],
         # The category says which applications can be read again.
-        Kind.APPLICATION: [usual, created, amount, ["checked_at", "id", "category"], status],
+        Kind.APPLICATION: [
+            usual,
+            created,
+            ["submitted_at", "id"],
+            amount,
+            ["checked_at", "id", "category"],
+            status,
+        ],
         Kind.LOAN: [usual, created, *days, ["state", *usual], status],
         Kind.LINE: [usual, created, *days],
         Kind.REPAYMENT: [usual, created, amount, ["subtype", *usual], status],
@@ -213,6 +220,9 @@ class Record(models.Model):
         null=True, help_text="The time of the answer that they were made from."
     )
     opened_on = models.DateField(null=True, help_text="Of a loan.")
+    submitted_at = models.DateTimeField(
+        null=True, help_text="When the service created an application; a guess if the time zone is uncertain."
+    )
     remaining = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     principal = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     available = models.DecimalField(max_digits=20, decimal_places=4, null=True)

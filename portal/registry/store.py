@@ -349,7 +349,8 @@ _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
     "answer_day",
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
-    *("rate", "flagged", "failing_since", "failure", "opened_on", *FIGURE_COLUMNS),
+    *("rate", "flagged", "failing_since", "failure", "opened_on", "submitted_at"),
+    *FIGURE_COLUMNS,
 ]
 
 

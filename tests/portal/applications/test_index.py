@@ -1,12 +1,14 @@
 """The list of applications on file, of all borrowers."""
 
 from datetime import UTC, datetime
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Kind
+from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.applications.answers import offer, saved_application
@@ -45,6 +47,32 @@ class TestList(AccountList):
         found = self.fragment(viewer)
         assert record.get_absolute_url() in found
         assert "14.92%" not in found
+
+    def test_the_newest_application_is_first(self, viewer: Browser, portal_service: Sandbox) -> None:
+        owner = given.borrower(portal_service)
+        times = [
+            "2026-11-19 23:00:00 PST",
+            "2026-11-20 10:31:07 PST",
+            "2026-11-20 10:00:00 IST",
+            "soon",
+            None,
+        ]
+        paths = [
+            saved_application(owner, n=number, created_at=at).get_absolute_url()
+            for number, at in enumerate(times)
+        ]
+
+        def order(query: str) -> list[int]:
+            page = self.fragment(viewer, query)
+            return sorted(range(len(paths)), key=lambda number: page.index(f'"{paths[number]}"'))
+
+        newest = [1, 2, 0, 4, 3]  # Without a time last; a clock time in an uncertain zone is put in order.
+        assert order("") == order("?sort=submitted") == newest
+        assert order("?sort=-submitted") == [0, 2, 1, 3, 4]
+        Record.objects.update(submitted_at=None)
+        upgrade = import_module("portal.registry.migrations.0013_applications_in_order")
+        upgrade.set_submitted_at(apps, None)
+        assert order("") == newest
 
     def test_values_shared_by_all_rows_are_shown_once(self, viewer: Browser, portal_service: Sandbox) -> None:
         for hour, status in enumerate(("APPROVED", "REJECTED", "APPROVED"), 15):
