@@ -39,7 +39,7 @@ class AccountsCard:
         """Why a sum is missing: what it waits for, or the call that didn't provide a part of it, and when."""
         unread = self.counted - len(self.answers)
         if not self.counted:
-            return "all are closed"
+            return "closed" if self.count == 1 else "all are closed"
         if unread and self.answers:
             return f"unknown until {unread} more {'is' if unread == 1 else 'are'} loaded"
         if unread:

@@ -48,7 +48,7 @@ def _list_indexes() -> list[models.Index]:
     in the column of their condition, so that counting doesn't read rows. The index of a filter of borrowers has the
     other filters' columns too, so that combined filters don't read rows either. Of two suitable indexes SQLite takes
     the later one, so filters that usually leave fewer rows come later. PostgreSQL has a second index for each nullable
-    column, for the descending order with nulls last (migrations ``0001_initial``, ``0008_…`` and ``0013_…``).
+    column, for the descending order with nulls last (migrations ``0001_initial``, ``0008_…`` and ``0014_…``).
     """
     usual = ["-updated_at", "-id"]
     created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]

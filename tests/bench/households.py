@@ -60,7 +60,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "failure": "",
     "created_by": "",
     **dict.fromkeys(["category", "status", "subtype", "state", "city", "phone", "email"], ""),
-    **dict.fromkeys(["amount", "rate", *FIGURE_COLUMNS]),
+    **dict.fromkeys(["amount", "rate", "submitted_at", *FIGURE_COLUMNS]),
     "flagged": False,
     "needs_check": False,
 }
@@ -101,7 +101,7 @@ class Households:
         if number % 5 == 0:
             accounts.append(self._repayment(number, loan))
         if number % 10 == 0:
-            accounts.append(application := self._application(number))
+            accounts.append(application := self._application(number, at))
             position["status"] = application["status"] if application["status"] in DECIDED else OPEN
         borrower = self._borrower(number, owner, people) | position
         common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
@@ -221,7 +221,7 @@ class Households:
             f'"product":"LOAN","status":"{status}","uuid":"{uuid}"}}',
         }
 
-    def _application(self, number: int) -> Row:
+    def _application(self, number: int, at: str) -> Row:
         decision = "APPROVED" if number % 50 else "PENDING"
         product, amount, uuid = self._choose(PRODUCTS), self._amount(), self._uuid()
         return {
@@ -230,9 +230,10 @@ class Households:
             "category": product,
             "status": decision,
             "amount": amount,
+            "submitted_at": at,
             "search_text": _WORDS[product, decision],
-            "answer": f'{{"amount":{amount},"product":"{product}","status":{{"decision":"{decision}"}},'
-            f'"uuid":"{uuid}"}}',
+            "answer": f'{{"amount":{amount},"created_at":"{at} UTC","product":"{product}",'
+            f'"status":{{"decision":"{decision}"}},"uuid":"{uuid}"}}',
         }
 
     def _choose(self, values: list[Any]) -> Any:

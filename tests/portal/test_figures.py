@@ -337,6 +337,9 @@ def test_closed_accounts_are_reported_but_not_counted(cached_portal: Sandbox, vi
     assert read_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "12.50"
     page = visible_text(viewer.get(owner.get_absolute_url()).content.decode())
     assert "Past due $12.50 3 days · 1 closed account not counted" in page
+    assert "— Original amount, 1 closed loan not counted Closed" in page
+    page = visible_text(viewer.get("/borrowers/b-1/loans/loan-1/").content.decode())
+    assert "days, closed and not in totals" in page
     for number, status in enumerate(("ACTIVE", "ACTIVE", "PAID_OFF"), 2):
         answer = {"amount": Decimal("100.10"), "status": status, "installments": []}
         save_account(Loan, "b-1", f"loan-{number}", answer)

@@ -70,7 +70,7 @@ class TestList(AccountList):
         assert order("") == order("?sort=submitted") == newest
         assert order("?sort=-submitted") == [0, 2, 1, 3, 4]
         Record.objects.update(submitted_at=None)
-        upgrade = import_module("portal.registry.migrations.0013_applications_in_order")
+        upgrade = import_module("portal.registry.migrations.0014_applications_in_order")
         upgrade.set_submitted_at(apps, None)
         assert order("") == newest
 

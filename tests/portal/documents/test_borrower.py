@@ -81,6 +81,7 @@ class TestPage:
         assert "Principal is 38% of the limit" in page
         assert "8 of 36 installments are paid, per the schedule" in page
         assert "Returned after posting" in page
+        assert "Returned after posting, Returned" not in page
         assert "$25,000.00" in page
 
     @pytest.mark.django_db(transaction=True)

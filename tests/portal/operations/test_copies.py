@@ -161,6 +161,8 @@ def test_an_interrupted_upgrade_can_be_repeated() -> None:
     databases.run(
         "DELETE FROM django_migrations WHERE app = 'registry' AND name >= '0008'",
         "DROP TABLE registry_sharedcount",
+        "DROP INDEX applications_by_submitted_at",
+        "ALTER TABLE registry_record DROP COLUMN submitted_at",
         "DROP INDEX loans_by_amount",
     )
     run("upgrade", verbosity=0)

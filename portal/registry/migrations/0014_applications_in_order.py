@@ -1,4 +1,4 @@
-"""When the service created each application, by which their list is ordered."""
+"""Fills in when the service created each application, and orders their list by it. It may be interrupted and run again."""
 
 import json
 from importlib import import_module
@@ -6,7 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import migrations, models
+from django.db import migrations
 
 from servicing.values import RemoteTime
 
@@ -39,17 +39,9 @@ def add_falling_index(apps: Any, editor: Any) -> None:
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("registry", "0012_known_spelling")]
+    dependencies = [("registry", "0013_submitted_at")]
 
     operations = [
-        migrations.AddField(
-            "record",
-            "submitted_at",
-            models.DateTimeField(
-                help_text="When the service created an application; a guess if the time zone is uncertain.",
-                null=True,
-            ),
-        ),
         migrations.RunPython(set_submitted_at, migrations.RunPython.noop, elidable=True),
         helpers.ReplaceIndexes([helpers.index("application", "by_submitted_at", ["submitted_at", "id"])], []),
         migrations.RunPython(add_falling_index, migrations.RunPython.noop),
