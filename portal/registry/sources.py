@@ -56,10 +56,10 @@ class Operation:
 OF_LOAN, OF_LINE = ("borrower_id", "loan_id"), ("borrower_id", "line_id")
 # fmt: off
 OPERATIONS = (
-    Operation("borrowers.create_commercial", "Create borrower", "Users", Kind.BORROWER, Borrower,
+    Operation("borrowers.create_commercial", "Create borrower", "Borrowers", Kind.BORROWER, Borrower,
               contains=Kind.KEY_PERSON),
-    Operation("borrowers.update", "Change borrower", "Users", Kind.BORROWER, Borrower, contains=Kind.KEY_PERSON),
-    Operation("borrowers.update_key_person", "Change key person", "Users", Kind.KEY_PERSON, KeyPerson),
+    Operation("borrowers.update", "Change borrower", "Borrowers", Kind.BORROWER, Borrower, contains=Kind.KEY_PERSON),
+    Operation("borrowers.update_key_person", "Change key person", "Borrowers", Kind.KEY_PERSON, KeyPerson),
     Operation("applications.submit", "Submit application", "Applications", Kind.APPLICATION, Application),
     Operation("applications.get_for_line", "Read line application", "Applications", Kind.APPLICATION, Application,
               ("borrower_id", "application_id")),

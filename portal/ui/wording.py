@@ -167,8 +167,11 @@ def human(value: str | None) -> str | None:
 
 
 def event(value: str | None) -> str | None:
-    """The event of a message in words."""
-    return re.sub(r"[._]+", " ", value).strip().capitalize().replace(*RETURNED) if value else None
+    """The event of a message in words; the service's users are the borrowers."""
+    if not value:
+        return None
+    words = re.sub(r"[._]+", " ", value).strip().capitalize()
+    return re.sub("^User ", "Borrower ", words.replace(*RETURNED))
 
 
 def status(value: str) -> Status:

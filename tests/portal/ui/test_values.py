@@ -167,6 +167,18 @@ def test_a_country_is_named_and_an_unknown_code_stays_raw() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("user.updated", "Borrower updated"),
+        ("userless.event", "Userless event"),
+        ("payment.failed_after_success", "Payment returned after posting"),
+    ],
+)
+def test_an_event_is_shown_in_words(value: str, words: str) -> None:
+    assert render_text("{{ value|event_words }}", value=value) == words
+
+
+@pytest.mark.parametrize(
     ("value", "state", "word"),
     [
         ("ACTIVE", "sd-ok", "Active"),
