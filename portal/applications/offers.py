@@ -91,10 +91,8 @@ def _day(name: str) -> Reader:
 
 
 def _term(offer: Offer, application: Application) -> OfferFigure:
-    term, frequency = _reported("term")(offer, application), wording.human(offer.term_frequency)
-    if term.text is None and frequency is None:
-        return term
-    return OfferFigure(term.value, f"{term.text or '—'}, {frequency or '—'}")
+    term = _reported("term")(offer, application)
+    return term._replace(text=wording.term(term.text, offer.term_frequency))
 
 
 INPUTS: Final[dict[str, Callable[[Offer, Application], Any]]] = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from portal.registry.models import Record
 from portal.ui import wording
 from portal.ui.markup import format_html
-from portal.ui.templatetags.ui import NOT_PROVIDED, UNSOURCED, day, human, money, or_dash, rate
+from portal.ui.templatetags.ui import NOT_PROVIDED, UNSOURCED, day, money, or_dash, rate, term
 from servicing import Loan, Repayment
 from servicing.figures import Figures, NotKnown, is_partly_paid
 from servicing.schedules import Installment, Schedule, State
@@ -105,13 +105,10 @@ def terms(loan: Loan, origin: Record | None) -> tuple[list[Term], list[Term]]:
         if origin
         else ""
     )
-    period = or_dash(loan.term)
-    if loan.term is not None and loan.term_frequency:
-        period = format_html("{}, {}", period, human(loan.term_frequency))
     every = [
         Term("Interest rate", rate(loan.interest_rate)),
         Term("APR", rate(loan.apr)),
-        Term("Term", period),
+        Term("Term", term(loan.term, loan.term_frequency)),
         Term("Interest-only period", or_dash(loan.interest_only_period)),
         Term("Origination fee", money(loan.origination_fee)),
         Term("Finance charge", money(loan.finance_charge)),
@@ -130,8 +127,8 @@ def terms(loan: Loan, origin: Record | None) -> tuple[list[Term], list[Term]]:
         Term("Autopay", or_dash(loan.autopay_enabled)),
         Term("Maturity", day(loan.maturity_date)),
     ]
-    missing = [term for term in [*in_title, *every] if UNSOURCED in str(term.shown)]
-    return [term for term in every if term not in missing], missing
+    missing = [one for one in [*in_title, *every] if UNSOURCED in str(one.shown)]
+    return [one for one in every if one not in missing], missing
 
 
 def distance(when: date, today: date) -> str:

@@ -166,6 +166,14 @@ def human(value: str | None) -> str | None:
     return WORDS.get(value.upper(), value) if value else None
 
 
+def term(periods: Any, frequency: str | None) -> str | None:
+    """A term with its unit: monthly periods are months; any other frequency follows the number."""
+    number = None if periods is None else str(periods)
+    if number and number.isdecimal() and (frequency or "").upper() == "MONTHLY":
+        return f"{number} month{'' if number == '1' else 's'}"
+    return ", ".join(filter(None, (number, human(frequency)))) or None
+
+
 def event(value: str | None) -> str | None:
     """The event of a message in words; the service's users are the borrowers."""
     if not value:

@@ -159,6 +159,12 @@ def human(value: str | None) -> str:
 
 
 @register.filter
+def term(periods: int | None, frequency: str | None) -> str:
+    """A term with its unit: ``{{ loan.term|term:loan.term_frequency }}``."""
+    return _or_dash(wording.term(periods, frequency))
+
+
+@register.filter
 def event_words(value: str | None, count: int = 1) -> str:
     """The event of a message in words, its code on hover: ``Payment scheduled``, ``32 payments scheduled``."""
     words = wording.event(value)

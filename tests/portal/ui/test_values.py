@@ -167,6 +167,20 @@ def test_a_country_is_named_and_an_unknown_code_stays_raw() -> None:
 
 
 @pytest.mark.parametrize(
+    ("periods", "frequency", "words"),
+    [
+        (12, "MONTHLY", "12 months"),
+        (1, "monthly", "1 month"),
+        (26, "BIWEEKLY", "26, BIWEEKLY"),
+        (12, None, "12"),
+        (None, None, "—"),
+    ],
+)
+def test_a_term_has_its_unit(periods: int | None, frequency: str | None, words: str) -> None:
+    assert render_text("{{ periods|term:frequency }}", periods=periods, frequency=frequency) == words
+
+
+@pytest.mark.parametrize(
     ("value", "words"),
     [
         ("user.updated", "Borrower updated"),
