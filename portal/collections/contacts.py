@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
-from portal.collections.forms import ContactForm
+from portal.collections.forms import ContactForm, Person
 from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import decide_promises
 from portal.notes.views import plan_follow_up
@@ -55,15 +55,15 @@ def borrower_of(record: Record) -> str:
     return record.uuid if record.kind == Kind.BORROWER else record.borrower_uuid
 
 
-def people_of(borrower: Record) -> list[str]:
-    """The people to contact: the borrower and its key people, with their phone numbers."""
+def people_of(borrower: Record) -> list[Person]:
+    """The people to contact: the key people, and the borrower."""
     people = active_records(Kind.KEY_PERSON).filter(borrower_uuid=borrower.uuid).order_by("pk")
     return list(dict.fromkeys(_person(one) for one in (*people, borrower) if one.label))
 
 
-def _person(record: Record) -> str:
+def _person(record: Record) -> Person:
     title = wording.human(record.category) if record.kind == Kind.KEY_PERSON else ""
-    return ", ".join(filter(None, [record.label, title, wording.phone(record.phone)]))[:300]
+    return Person(", ".join(filter(None, [record.label, title])), wording.phone(record.phone))
 
 
 def save_contact(actor: Actor, record: Record, form: ContactForm) -> None:

@@ -1,6 +1,7 @@
 """The forms of the contact log: one contact with promise and follow-up, and the withdrawal of a promise."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -18,6 +19,17 @@ from servicing import Statement
 
 SOMEONE_ELSE = "Someone else"
 NOUNS = {Kind.LOAN: "Loan", Kind.LINE: "Line"}
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody to contact; as a string, what a contact keeps."""
+
+    name: str
+    phone: str | None
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, [self.name, self.phone]))[:300]
 
 
 class ContactForm(StaffForm):
@@ -40,7 +52,7 @@ class ContactForm(StaffForm):
         self,
         data: Any = None,
         *,
-        people: Sequence[str] = (),
+        people: Sequence[Person] = (),
         accounts: Iterable[Record] = (),
         subject: Record | None = None,
         borrower: Record | None = None,
@@ -50,7 +62,9 @@ class ContactForm(StaffForm):
         super().__init__(data, initial={"seen": newest})
         self.accounts = {one.uuid: one for one in accounts}
         self.record, self.borrower, self.news, self.newest = subject, borrower, news, newest
-        self.fields["person"].choices = [(one, one) for one in (*people, SOMEONE_ELSE)]  # type: ignore[attr-defined]
+        self.people = people
+        persons = [*((str(one), one.name) for one in people), (SOMEONE_ELSE, SOMEONE_ELSE)]
+        self.fields["person"].choices = persons  # type: ignore[attr-defined]
         choices = [
             (uuid, f"{NOUNS[Kind(one.kind)]} {uuid[:8]}{_past_due(one)}")
             for uuid, one in self.accounts.items()

@@ -163,8 +163,8 @@ def _account(row: WorklistRow) -> SafeString:
         promise = format_html('<span class="sd-narrow">{}</span>', badge)
     return format_html(
         '<a href="{0}" title="{1}"><b>{1}</b></a><small>{2} {3} {4}{7}</small>'
-        '<a class="sd-btn sd-btn-sm sd-btn-icon sd-btn-quiet sd-contacts" href="{5}" hx-get="{5}?beside=1"'
-        ' hx-target="#contacts" title="Contacts" aria-label="Contacts with {1}">{6}</a>',
+        '<a class="sd-btn sd-btn-sm sd-btn-icon sd-btn-quiet sd-contacts" id="contacts-of-{8}" href="{5}"'
+        ' hx-get="{5}?beside=1" hx-target="#contacts" title="Contacts" aria-label="Contacts with {1}">{6}</a>',
         account_url(record, row.state),
         _name(row),
         NOUNS[Kind(record.kind)],
@@ -173,6 +173,7 @@ def _account(row: WorklistRow) -> SafeString:
         page_url("collections:contacts", record.kind, record.uuid),
         ui.icon("phone"),
         promise,
+        record.uuid,
     )
 
 

@@ -3,6 +3,7 @@
 //   data-copy="text"        a button that copies the text
 //   data-dismiss            closes the toast it stands in
 //   data-close              closes the dialog it stands in
+//   data-clear="id"         empties the region it stands in; the element with the ID gets the focus
 //   data-menu-of="id"      a link that opens #row-menu instead, its data-href and data-copy filled with the ID
 //   data-row                a row that j, k and o reach; its first link is what opens
 //   data-key="e"            a link or button that the key presses; data-go="b" for g, then b
@@ -304,10 +305,18 @@
   });
 
   // An answer may also replace a form beside the link or button that asked for it.
+  const mayReplace = (region, elt) =>
+    ![...dirty].some((form) => region.contains(form) && !form.contains(elt)) || confirm("Discard what you typed?");
+
   document.addEventListener("htmx:confirm", (event) => {
-    const { elt, target } = event.detail;
-    const isLost = [...dirty].some((form) => target.contains(form) && !form.contains(elt));
-    if (isLost && !confirm("Discard what you typed?")) event.preventDefault();
+    if (!mayReplace(event.detail.target, event.detail.elt)) event.preventDefault();
+  });
+  on("click", "[data-clear]", (button) => {
+    const region = button.closest("section"), place = document.createElement("div");
+    if (!mayReplace(region, button)) return;
+    place.id = region.id;
+    region.replaceWith(place);
+    (document.getElementById(button.dataset.clear) ?? $("#main")).focus();
   });
 
   window.addEventListener("beforeunload", (event) => {

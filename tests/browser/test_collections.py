@@ -25,6 +25,7 @@ from servicing.sandbox import Sandbox
 from servicing.sandbox.seed import seed
 from tests import given, owed
 from tests.browser.axe import find_problems
+from tests.browser.conftest import press
 from tests.conftest import browser_of, wait_for_reads
 from tests.reconcile import dollars, raw_accounts, shown_day
 
@@ -75,6 +76,27 @@ def test_a_promise_logged_beside_the_list_shows_in_its_row(page: Page, late: lis
             "e => [e.scrollWidth, e.clientWidth]"
         )
         assert (width, inner) == (width, outer)
+
+
+def test_closing_the_contacts_returns_to_the_row(page: Page, late: list[Record]) -> None:
+    page.goto("/collections/")
+    links = page.locator("#worklist").get_by_role("link", name="Contacts")
+    panel, close = page.locator("#contacts"), page.get_by_role("button", name="Close, back to the list")
+    links.nth(1).press("Enter")
+    expect(panel.get_by_text(re.compile("Northwind.* [(]"))).to_be_visible()
+    press(page, "Escape")
+    expect(panel).to_be_empty()
+    expect(links.nth(1)).to_be_focused()
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.keyboard.press("Enter")
+    panel.get_by_label("Note").fill("Pays on Friday.")
+    close.click()
+    expect(panel.get_by_label("Note")).to_have_value("Pays on Friday.")
+    page.once("dialog", lambda dialog: dialog.accept())
+    close.press("Enter")
+    expect(links.nth(1)).to_be_focused()
+    links.first.press("Enter")
+    expect(page.locator("#contacts-title")).to_contain_text(late[0].uuid[:8])
 
 
 def test_x_opens_the_next_account_of_the_worklist(page: Page, late: list[Record]) -> None:

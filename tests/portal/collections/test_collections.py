@@ -434,6 +434,7 @@ class TestContacts:
         form = pages.plain(servicer, address)
         person = re.search(r'<option value="(Ada Kim[^"]*)"', form)[1]  # type: ignore[index]
         assert "(541) 555-0142" in person
+        assert '<b class="sd-nowrap">(541) 555-0142</b>' in form
         assert log_contact(servicer, loan, person=person, note="Will call <b>back</b>")["Location"] == address
         for where in (address, f"/collections/contacts/borrower/{owner.uuid}/"):
             shown = pages.plain(servicer, where)
