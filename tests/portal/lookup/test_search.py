@@ -152,6 +152,7 @@ class TestSuggestions:
     def test_an_unknown_name_offers_a_new_borrower(self, viewer: Browser, servicer: Browser) -> None:
         assert "New borrower named “Acme Farms”" in suggestions(servicer, "Acme Farms")
         assert "New borrower named" not in suggestions(viewer, "Acme Farms")
+        assert "New borrower named" not in suggestions(servicer, "collections")
 
     @pytest.mark.parametrize(
         "text", ["<script>alert(1)</script>", '"><b>', "\0", "\ud800", "x" * 10_000, "%s{}"]
