@@ -11,6 +11,7 @@ from uuid import uuid4
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django_htmx.http import reswap, retarget, trigger_client_event
@@ -57,7 +58,16 @@ def show_form(
 ) -> HttpResponse:
     """The form beside the borrower's latest applications. It replaces a rejected dialog."""
     log_page(request, **entry_subject(borrower))
-    context = {
+    context = form_context(borrower, form)
+    if request.htmx.target != "dialog":
+        return render_page(request, PAGE, context, partial="amount-words", status=status)
+    response = render_page(request, f"{PAGE}#application-form", context, status=status)
+    reswap(retarget(response, "#application-form"), "outerHTML")
+    return trigger_client_event(response, "dialog:close")
+
+
+def form_context(borrower: Record, form: SubmitForm) -> dict[str, Any]:
+    return {
         "borrower": borrower,
         "form": form,
         "words": amount_in_words(form["amount"].value()),
@@ -66,11 +76,6 @@ def show_form(
             borrower_uuid=borrower.uuid, operation="applications.submit", state__in=WriteIntent.OPEN
         ),
     }
-    if request.htmx.target != "dialog":
-        return render_page(request, PAGE, context, partial="amount-words", status=status)
-    response = render_page(request, f"{PAGE}#application-form", context, status=status)
-    reswap(retarget(response, "#application-form"), "outerHTML")
-    return trigger_client_event(response, "dialog:close")
 
 
 def show_form_again(
@@ -110,7 +115,11 @@ def show_confirmation(request: StaffRequest, borrower: Record, form: SubmitForm)
         "back": f"{address}?amount={amount}",
         "form": ConfirmForm(initial={"amount": amount, "submit_id": form.cleaned_data["submit_id"]}),
     }
-    return render_page(request, "ui/question.html", context, partial="dialog")
+    response = render_page(request, "ui/question.html", context, partial="dialog")
+    if request.htmx.target == "dialog":  # The form behind it loses the errors of an earlier attempt.
+        behind = form_context(borrower, form) | {"is_swapped": True}
+        response.write(render_to_string(f"{PAGE}#application-form", behind, request))
+    return response
 
 
 def latest_applications(borrower: Record) -> LatestApplications:

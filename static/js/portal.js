@@ -146,7 +146,7 @@
     dialog.addEventListener("close", () => {
       const isTaken = !dialog.contains(document.activeElement) && document.activeElement?.matches("[data-focus]");
       dialog.remove();
-      if (opener?.isConnected && !isTaken) opener.focus();
+      if (!isTaken) (opener?.isConnected ? opener : document.getElementById(opener?.id))?.focus();
     });
     dialog.showModal();
     $(":is(input, textarea)[autofocus]", dialog)?.select();

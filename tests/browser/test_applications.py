@@ -57,6 +57,21 @@ def test_closing_the_confirmation_sends_nothing(
     assert portal_service.calls == []
 
 
+def test_a_corrected_amount_clears_the_error_behind_the_confirmation(page: Page, borrower: Record) -> None:
+    page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
+    review = page.get_by_role("button", name="Review and send")
+    review.press("Enter")
+    expect(page.locator(".sd-errors")).to_be_focused()
+    page.fill("[name=amount]", "25,000")
+    review.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.locator(".sd-errors, .sd-field-bad")).to_have_count(0)
+    expect(page.locator("#amount-words")).to_have_text("Twenty-five thousand dollars")
+    page.keyboard.press("Escape")
+    expect(review).to_be_focused()
+    expect(page.locator("[name=amount]")).to_have_value("25,000")
+
+
 def test_a_rejection_closes_the_dialog_and_focuses_the_error(
     page: Page, portal_service: Sandbox, borrower: Record
 ) -> None:
