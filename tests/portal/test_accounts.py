@@ -49,7 +49,9 @@ class TestSignIn:
 
     def test_a_wrong_password_is_rejected_and_not_recorded(self, anonymous: Browser, maya: User) -> None:
         page = sign_in(anonymous, "walnut-harbor-78")
-        assert "You are not signed in." in page.content.decode()
+        shown = page.content.decode()
+        assert "Incorrect username or password." in shown
+        assert "not signed in" not in shown
         assert not is_signed_in(anonymous)
         entry = Entry.objects.get(action="accounts.sign_in_failed")
         assert entry.subject_label == "maya"
@@ -63,7 +65,7 @@ class TestSignIn:
 
     def test_a_deactivated_account_cannot_sign_in(self, anonymous: Browser, maya: User) -> None:
         User.objects.update(is_active=False)
-        assert "You are not signed in." in sign_in(anonymous).content.decode()
+        assert "Incorrect username or password." in sign_in(anonymous).content.decode()
         assert Entry.objects.latest("id").action == "accounts.sign_in_failed"
 
     def test_deactivation_ends_a_session_at_once(self, viewer: Browser) -> None:

@@ -91,7 +91,7 @@ class TestSecondFactor:
         other = Browser()
         assert sign_in(other, next="/loans/")["Location"] == "/sign-in/second-factor/"
         assert other.get("/")["Location"].startswith("/sign-in/")
-        assert "not signed in yet" in html(other.post("/sign-in/second-factor/", {"code": "000000"}))
+        assert "Incorrect code." in html(other.post("/sign-in/second-factor/", {"code": "000000"}))
         assert other.post("/sign-in/second-factor/", {"code": code(secret)})["Location"] == "/loans/"
         assert actions() == [
             "sign_in", "second_factor_added", "second_factor_added", "sign_in_failed", "sign_in",
