@@ -124,6 +124,14 @@ def test_each_pdf_is_tagged_for_screen_readers(portal_service: Sandbox, viewer: 
         assert [cell for cell in found if cell["/S"] == "/TD" and not cell["/A"].get("/Headers")] == []
 
 
+@pytest.mark.parametrize("name", ["Line of credit", "Loan schedule", "Offer sheet"])
+def test_a_preview_names_the_borrower(portal_service: Sandbox, viewer: Browser, name: str) -> None:
+    page = visible_text(viewer.get(f"{document_addresses(portal_service)[name]}/").content.decode())
+    borrower = Record.objects.get(kind=Kind.BORROWER)
+    assert f"Borrowers {borrower} " in page
+    assert f"{name}: {borrower}, " in page
+
+
 def test_a_schedule_has_yearly_subtotals_and_a_total(portal_service: Sandbox, viewer: Browser) -> None:
     page = viewer.get(f"{document_addresses(portal_service)['Loan schedule']}/").content.decode()
     years = re.findall(r"Subtotal (\d{4})", page)
