@@ -99,6 +99,15 @@ def test_closing_the_contacts_returns_to_the_row(page: Page, late: list[Record])
     expect(page.locator("#contacts-title")).to_contain_text(late[0].uuid[:8])
 
 
+def test_the_link_to_returned_payments_shows_its_words(page: Page, portal_service: Sandbox) -> None:
+    page.goto("/collections/")
+    link = page.get_by_role("link", name="Failed and returned")
+    expect(link.locator("span")).to_be_visible()
+    page.set_viewport_size({"width": 1024, "height": 900})
+    expect(link.locator("span")).not_to_be_visible()
+    expect(link).to_be_visible()
+
+
 def test_x_opens_the_next_account_of_the_worklist(page: Page, late: list[Record]) -> None:
     page.goto("/collections/")
     page.keyboard.press("x")
