@@ -227,6 +227,17 @@ class OfferColumn:
         return ", ".join(self.figure(key).text or "—" for key in ("amount", "apr"))
 
 
+def offer_names(application: Application) -> dict[str, str]:
+    """The offers by ID as the comparison names them: ``A (10.9% APR)``."""
+    columns = (OfferColumn(letter(n), offer, application) for n, offer in enumerate(application.offers))
+    return {
+        one.offer.uuid: f"{one.letter} ({one.figure('apr').text} APR)"
+        if one.figure("apr").text
+        else one.letter
+        for one in columns
+    }
+
+
 class OfferCell(NamedTuple):
     """A figure in the table; ``best`` says in words that no other offer is better."""
 

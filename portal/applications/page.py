@@ -30,6 +30,7 @@ from portal.applications.offers import (
     all_lines,
     column_facts,
     compare,
+    offer_names,
     reported_value,
 )
 from portal.audit.chain import entry_subject
@@ -204,16 +205,17 @@ def prefer(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
     typed = request.POST if request.method == "POST" else None
     offer_uuid = (request.GET if typed is None else typed).get("offer", "")
     form = PreferForm(typed, offers=unique_offer_ids(application), initial={"offer": offer_uuid})
-    address = record.get_absolute_url()
+    address, names = record.get_absolute_url(), offer_names(application)
     if form.is_valid():
-        services.prefer(Actor.of(request), record, offer_uuid=offer_uuid, reason=form.cleaned_data["reason"])
+        reason = form.cleaned_data["reason"]
+        services.prefer(Actor.of(request), record, offer_uuid=offer_uuid, reason=reason, names=names)
         toast(request, "Preferred offer saved." if offer_uuid else "Preferred mark removed.")
         return finish_action(request, address, event="application:preferred")
     log_page(request, **entry_subject(record))
     context = {
         "crumbs": [("Borrowers", reverse("borrowers:index")), (str(record), address)],
         "crumb": "Preferred offer",
-        "title": f"Mark offer {offer_uuid[:8]} as preferred?"
+        "title": f"Mark offer {names.get(offer_uuid, offer_uuid[:8])} as preferred?"
         if offer_uuid
         else "Withdraw the preferred mark?",
         "text": "Internal note with your name. Nothing is sent to the service.",

@@ -1,6 +1,6 @@
 """Actions on an application's offers, each with its audit entry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -14,7 +14,7 @@ from portal.ui import wording
 from servicing import Client, NotFound
 
 
-def prefer(actor: Actor, record: Record, *, offer_uuid: str, reason: str) -> None:
+def prefer(actor: Actor, record: Record, *, offer_uuid: str, reason: str, names: Mapping[str, str]) -> None:
     """Save or clear the preferred offer. Nothing is sent to the service."""
     with transaction.atomic():
         before = Preference.objects.select_for_update().filter(application_uuid=record.uuid).first()
@@ -23,8 +23,11 @@ def prefer(actor: Actor, record: Record, *, offer_uuid: str, reason: str) -> Non
             Preference.objects.create(
                 application_uuid=record.uuid, offer_uuid=offer_uuid, reason=reason, author_name=actor.name
             )
-        changes = {"preferred offer": [before.offer_uuid if before else "", offer_uuid]}
-        append_entry(actor, "applications.prefer", record, reason=reason, changes=changes)
+        marked = (before.offer_uuid if before else "", offer_uuid)
+        changes = {"preferred offer": [names.get(uuid, uuid) for uuid in marked]}
+        append_entry(
+            actor, "applications.prefer", record, reason=reason, changes=changes, detail={"offer": offer_uuid}
+        )
 
 
 def follow(client: Client, actor: Actor, record: Record, offer_uuid: str) -> Record | None:

@@ -57,15 +57,17 @@ def test_a_new_mark_replaces_the_old_and_both_are_audited(servicer: Browser, rec
         "Supervisor (supervisor)",
     )
     first, second = Entry.objects.filter(action="applications.prefer").order_by("id")
-    assert (first.changes, first.reason) == ({"preferred offer": ["", A]}, REASON)
-    assert (second.changes, second.actor_name) == ({"preferred offer": [A, B]}, "Supervisor (supervisor)")
+    assert (first.changes, first.reason) == ({"preferred offer": ["", "A (14.92% APR)"]}, REASON)
+    assert second.changes["preferred offer"][0] == "A (14.92% APR)"
+    assert second.changes["preferred offer"][1].startswith("B (")
+    assert (second.detail, second.actor_name) == ({"offer": B}, "Supervisor (supervisor)")
 
 
 def test_the_mark_can_be_withdrawn(servicer: Browser, record: Record) -> None:
     prefer(servicer, record, A)
     prefer(servicer, record, "", "Borrower declined")
     assert not Preference.objects.exists()
-    assert Entry.objects.latest("id").changes == {"preferred offer": [A, ""]}
+    assert Entry.objects.latest("id").changes == {"preferred offer": ["A (14.92% APR)", ""]}
 
 
 def test_the_confirmation_names_the_offer(servicer: Browser, record: Record) -> None:
@@ -75,7 +77,7 @@ def test_the_confirmation_names_the_offer(servicer: Browser, record: Record) -> 
     assert "<html" in full_page
     assert dialog.startswith('<div id="dialog">')
     for html in (full_page, dialog):
-        assert "Mark offer 51aa7f20 as preferred?" in html
+        assert "Mark offer A (14.92% APR) as preferred?" in html
         assert "Nothing is sent to the service." in html
 
 
