@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from django.db.models import Q
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from portal.accounts.models import User
@@ -332,23 +331,15 @@ def _printed_account(row: WorklistRow) -> str:
 
 
 def _printed_contact(row: WorklistRow) -> str:
-    return (
-        cells.with_note(wording.day(row.contact.at), Outcome(row.contact.outcome).label)
-        if row.contact
-        else ""
-    )
-
-
-def _printed_time(row: WorklistRow) -> str:
-    at = row.record.checked_at
-    return cells.with_note(wording.day(at), wording.time_of_day(timezone.localtime(at))) if at else "Never"
+    contact = row.contact
+    return cells.stack(wording.day(contact.at), Outcome(contact.outcome).label) if contact else ""
 
 
 def printed_columns() -> list[Column]:
-    """The columns of the screen, with times instead of ages and without controls."""
-    on_paper = {"borrower": _printed_account, "contact": _printed_contact, "checked": _printed_time}
-    changes = {name: {"cell": cell} for name, cell in on_paper.items()}
-    return [column for column in _changed_columns(WORKLIST.columns, **changes) if column.cell]
+    """The default columns of the screen, with days instead of ages and without controls."""
+    changes = {"borrower": {"cell": _printed_account}, "contact": {"cell": _printed_contact}}
+    columns = _changed_columns(WORKLIST.columns, **changes)
+    return [column for column in columns if column.cell and column.is_default]
 
 
 # --- The next account ---

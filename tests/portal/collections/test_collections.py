@@ -154,6 +154,7 @@ class TestWorklist:
         assert f"Line {line.uuid[:8]} $55.50 12" in printed
         assert printed.count("1–29 days") == 1
         assert "Reached" in printed
+        assert "Last updated" not in printed
         assert re.search(r"False|None|T\d\d:\d\d| ago\b", printed) is None
         assert Entry.objects.filter(action="collections.print").count() == 1
 
