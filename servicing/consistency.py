@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from servicing.applications import Application, Offer
 from servicing.credit_lines import Statement
-from servicing.figures import NotKnown, loan_figures
+from servicing.figures import NotKnown, loan_figures, percent_of_limit
 from servicing.loans import Loan
 from servicing.repayments import Repayment
 from servicing.schedules import Schedule, schedule_of, total
@@ -37,12 +37,18 @@ class Rule(NamedTuple):
     """The largest acceptable deviation: dollars, percentage points, days or cases."""
     measure: Callable[..., Decimal | int | None]
     """The deviation; None if the rule does not apply."""
+    describe: Callable[..., str] | None = None
+    """The contradiction with the objects' own figures, in place of the text."""
 
 
 def broken_rules(rules: Iterable[Rule], *objects: object) -> list[Rule]:
     """The rules that these objects break, in order."""
     measured = ((rule, rule.measure(*objects)) for rule in rules)
-    return [rule for rule, deviation in measured if deviation is not None and deviation > rule.tolerance]
+    return [
+        rule._replace(text=rule.describe(*objects)) if rule.describe else rule
+        for rule, deviation in measured
+        if deviation is not None and deviation > rule.tolerance
+    ]
 
 
 def excess(value: Decimal | None, limit: Decimal | None) -> Decimal | None:
@@ -265,13 +271,15 @@ def _past_due_without_days(statement: Statement) -> int | None:
 
 
 def _nothing_available(statement: Statement) -> int | None:
-    if (
-        statement.available_credit is None
-        or statement.principal_balance is None
-        or not statement.credit_limit
-    ):
+    percent = percent_of_limit(statement.principal_balance, statement.credit_limit)
+    if statement.available_credit is None or percent is None:
         return None
-    return int(statement.available_credit == 0 and statement.principal_balance < statement.credit_limit)
+    return int(statement.available_credit == 0 and percent < 100)
+
+
+def _describe_nothing_available(statement: Statement) -> str:
+    percent = percent_of_limit(statement.principal_balance, statement.credit_limit) or ZERO
+    return f"Available credit is $0.00 although principal is {int(percent)}% of the limit. The line may be frozen."
 
 
 def _unexplained_percent(statement: Statement) -> Decimal | None:
@@ -296,8 +304,8 @@ LINE_RULES: Final = (
         lambda statement: excess(statement.available_credit, statement.credit_limit),
     ),
     Rule(
-        "line.frozen", "Nothing available, principal below the limit: the line may be frozen", "notice", ZERO,
-        _nothing_available,
+        "line.frozen", "Available credit is $0.00 although principal is below the limit", "notice", ZERO,
+        _nothing_available, _describe_nothing_available,
     ),
     Rule(
         "line.owed", "Limit minus available isn’t principal plus interest", "notice", Decimal(1),

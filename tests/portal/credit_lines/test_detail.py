@@ -81,7 +81,8 @@ class TestBalances:
         frozen = given.line(portal_service, borrower, limit="1000.00", drawn="670.00")
         normal = given.line(portal_service, borrower, limit="1000.00", drawn="670.00")
         portal_service.world.freeze(frozen.uuid)
-        assert "the line may be frozen" in line_panel(viewer, frozen)
+        words = "Available credit is $0.00 although principal is 67% of the limit. The line may be frozen."
+        assert f"Data check: {words}<" in line_panel(viewer, frozen)
         assert "Data check" not in line_panel(viewer, normal)
         listed = viewer.get("/lines/?check=yes").content.decode()
         assert frozen.get_absolute_url() in listed
