@@ -470,7 +470,7 @@ class TestNumbers:
         owner = given.borrower(portal_service)
         read_account(owner, Kind.LOAN, portal_service.world.loan(owner.uuid)["uuid"])
         given.account(Kind.LINE, owner, "0f0e0d0c-0000-4000-8000-000000000009")
-        assert "1 of 2 accounts updated in 24 hours" in viewer.get("/").content.decode()
+        assert "1 of 2 accounts updated in the last 24 hours" in viewer.get("/").content.decode()
 
 
 class TestSections:
