@@ -7,6 +7,7 @@ from datetime import date, datetime
 from itertools import islice
 from typing import Any
 
+from django.db.models import Max, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -258,8 +259,16 @@ def overview(
         "tasks": tasks,
         "tasks_done": sum(task.done_at is not None for task in tasks),
         "open_follow_ups": FollowUp.objects.filter(borrower_uuid=record.uuid, done_at=None)[:10],
-        "views": RecordView.objects.filter(subject_uuid=record.uuid, entry__action="borrowers.detail")[:5],
+        "views": last_views(record)[:5],
     }
+
+
+def last_views(record: Record) -> QuerySet[RecordView, Any]:
+    """Each person who viewed the page, with the time of the last view, newest first."""
+    views = RecordView.objects.filter(subject_uuid=record.uuid, entry__action="borrowers.detail").order_by()
+    return (
+        views.values("actor_id").annotate(name=Max("actor_name"), latest=Max("last_at")).order_by("-latest")
+    )
 
 
 def last_changes(record: Record) -> dict[str, Entry]:

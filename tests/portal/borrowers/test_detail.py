@@ -8,14 +8,14 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.audit.models import Entry, WriteIntent
+from portal.audit.models import Entry, RecordView, WriteIntent
 from portal.borrowers.page import MAX_LIVE_ACCOUNTS
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
 from tests.portal.borrowers.editor import Editor
-from tests.portal.pages import panel, visible_text
+from tests.portal.pages import age_record_views, panel, visible_text
 
 TABS = ["overview", "people", "applications", "loans", "lines", "repayments", "messages", "notes", "history"]
 pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the service.
@@ -227,3 +227,15 @@ def test_accounts_beyond_the_live_limit_use_saved_copies(
     assert f"{MAX_LIVE_ACCOUNTS + 2} loans" in shown
     assert "$1,400.00" in shown
     assert page(viewer, borrower, "?tab=loans").count("<tr data-row>") == MAX_LIVE_ACCOUNTS + 2
+
+
+def test_a_person_is_listed_once_among_recent_viewers(
+    viewer: Browser, servicer: Browser, borrower: Record
+) -> None:
+    page(viewer, borrower)
+    page(servicer, borrower)
+    age_record_views()
+    page(viewer, borrower)
+    assert RecordView.objects.count() == 3
+    shown = page(servicer, borrower).partition("Recently viewed by")[2].partition("</ul>")[0]
+    assert re.findall(r"<span>(\w+) ", shown) == ["Servicer", "Viewer"]
