@@ -94,7 +94,11 @@ def failures() -> list[dict[str, Any]]:
     counted = groups.annotate(count=Count("pk"), last=Max("at"), newest=Max("pk")).order_by("-count", "-last")
     rows = list(counted[:20])
     words = dict(RemoteCall.objects.filter(pk__in=[row["newest"] for row in rows]).values_list("pk", "error"))
-    return [dict(row, words=words.get(row["newest"], "")) for row in rows]
+    labels = {row.name: row.label for row in OPERATIONS}
+    return [
+        dict(row, words=words.get(row["newest"], ""), label=labels.get(row["operation"], row["operation"]))
+        for row in rows
+    ]
 
 
 def operation_paths() -> dict[str, str]:

@@ -79,6 +79,12 @@ def test_the_latest_call_decides_the_state(viewer: Browser) -> None:
     assert group(viewer, "Loans").state == "bad"
 
 
+def test_counts_have_thousands_separators(viewer: Browser) -> None:
+    record_call(ms=1500)
+    shown = viewer.get("/status/").content.decode()
+    assert ">1,500</td>" in shown
+
+
 def test_each_group_shows_calls_latency_and_failures(viewer: Browser) -> None:
     for ms in (3, 900, 5):
         record_call(ms=ms)
@@ -154,6 +160,7 @@ class TestCalls:
         page = viewer.get("/status/")
         first, second = page.context["failures"]
         assert (first["operation"], first["count"], second["words"]) == ("messages.list", 2, "too much")
+        assert ">List messages</a>" in page.content.decode()
         link, _ = re.findall(r'href="(\?call=[^"]+#calls)"', page.content.decode())
         rows = viewer.get(f"/status/{unescape(link)}").context["calls"]["rows"]
         assert {row.operation for row in rows} == {"messages.list"}
