@@ -255,11 +255,17 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
         subject = ACTS[subject].words if subject in ACTS else subject
     if entry.action.startswith("saved_views."):
         subject = f"“{subject}”"
-    if subject.startswith(_COMMON_NAMES) or entry.action in _OF_DOCUMENTS:
+    if entry.action in _OF_DOCUMENTS:
         subject = subject[:1].lower() + subject[1:]
+    subject = name_in_sentence(subject)
     text = f"{verb} {subject}".strip()
     ending = _OUTCOME_WORDS.get(entry.result, entry.result) if entry.phase == Entry.Phase.OUTCOME else ""
     return f"{text}: {ending}" if ending else text
+
+
+def name_in_sentence(name: str) -> str:
+    """A record's name within a sentence: ``loan of $12,000.00``; names of borrowers and people stay as they are."""
+    return name[:1].lower() + name[1:] if name.startswith(_COMMON_NAMES) else name
 
 
 def field_words(name: str) -> str:

@@ -16,6 +16,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import ACTS, requires
 from portal.audit.chain import append, audit_subject, entry_subject
 from portal.audit.models import Actor
+from portal.audit.reading import name_in_sentence
 from portal.audit.view_log import log_page
 from portal.notes.models import FollowUp, Note
 from portal.registry.models import Record
@@ -146,7 +147,7 @@ def _form_page(
     context: dict[str, Any] = {
         "crumbs": [crumb, (str(subject), subject.get_absolute_url())],
         "crumb": f"Add {noun}",
-        "title": f"{noun.capitalize()} on {subject}",
+        "title": f"{noun.capitalize()} on {name_in_sentence(str(subject))}",
         "text": "Internal. Never sent to the service or shown to borrowers.",
         "action": request.path,
         "act": f"Add {noun}",

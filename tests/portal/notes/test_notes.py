@@ -86,3 +86,12 @@ def test_a_viewer_cannot_add_notes_or_follow_ups(viewer: Browser, record: Record
     assert viewer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "x"}).status_code == 403
     assert viewer.post(f"/notes/follow-ups/new/{record.uuid}/", {"title": "x"}).status_code == 403
     assert not Note.objects.exists()
+
+
+def test_the_title_of_a_note_names_its_record_within_a_sentence(
+    servicer: Browser, portal_service: Sandbox, record: Record
+) -> None:
+    loan = given.loan(portal_service, record, amount="12345.00")
+    Record.objects.filter(pk=loan.pk).update(label="Loan of $12,345.00")
+    for one, title in ((loan, "Note on loan of $12,345.00"), (record, f"Note on {record}")):
+        assert title in servicer.get(f"/notes/new/{one.kind}/{one.uuid}/").content.decode()
