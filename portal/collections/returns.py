@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from portal.registry import store
 from portal.registry.models import Kind, Record
-from portal.registry.records import active_records, with_borrowers
+from portal.registry.records import active_records, records_by_uuid, with_borrowers
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import MAX_DATED, is_returned, returned_since
 from portal.repayments.table import SCHEDULED
@@ -61,6 +61,7 @@ class ReturnedPayment:
     record: Record
     repayment: Repayment
     borrower: Record | None
+    account: Record | None
     day: date
     code: str
     repeats: int
@@ -138,6 +139,7 @@ def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> li
         if repayment := store.last_answer(one, Repayment):
             by_account.setdefault(one.parent_uuid, repayment)
             by_bank.setdefault(repayment.borrower_bank_account_uuid or "", repayment)
+    accounts = records_by_uuid(REPAYMENTS_OF, (one.parent_uuid for one in records))
     found = []
     for record, borrower in with_borrowers(records):
         repayment = store.last_answer(record, Repayment) or Repayment(uuid=record.uuid, amount=record.amount)
@@ -146,7 +148,14 @@ def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> li
         code = code_of(repayment)
         found.append(
             ReturnedPayment(
-                record, repayment, borrower, dated[record.pk], code, repeats[bank] if bank else 0, following
+                record,
+                repayment,
+                borrower,
+                accounts.get(record.parent_uuid),
+                dated[record.pk],
+                code,
+                repeats[bank] if bank else 0,
+                following,
             )
         )
     return found

@@ -12,7 +12,8 @@ from portal.registry import store
 from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.registry.figures import NOT_KNOWN_RANK, days_of
 from portal.registry.models import Kind, Record
-from portal.registry.records import LINK_COLUMNS, active_records, distinct_values
+from portal.registry.records import LINK_COLUMNS, active_records, distinct_values, records_by_uuid
+from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import Returned, returned_since
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -54,9 +55,11 @@ def returned_payments(snoozed: Snoozed) -> Items:
     )
 
 
-def _with_records(news: list[tuple[Returned, date]]) -> list[tuple[Record, date]]:
+def _with_records(news: list[tuple[Returned, date]]) -> list[tuple[Record, Record | None, date]]:
+    """The payments with their loans or lines."""
     records = Record.objects.in_bulk([one.pk for one, _ in news])
-    return [(records[one.pk], day) for one, day in news]
+    accounts = records_by_uuid(REPAYMENTS_OF, (one.parent_uuid for one in records.values()))
+    return [(records[one.pk], accounts.get(records[one.pk].parent_uuid), day) for one, day in news]
 
 
 def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
@@ -64,15 +67,16 @@ def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
     return Amount(sum((one for one in amounts if one is not None), Decimal(0)), amounts.count(None))
 
 
-def _returned_item(record: Record, day: date) -> Item:
-    amount = wording.money(record.amount) or "an amount not provided"
+def _returned_item(record: Record, account: Record | None, day: date) -> Item:
+    amount = wording.money(record.amount)
+    noun = NOUNS[Kind(account.kind)] if account else "account"
     return Item(
         key=f"repayment:{record.uuid}",
         icon="arrow-back-up",
-        amount=wording.money(record.amount) or NOT_KNOWN,
-        fact=f"Repayment of {amount} returned",
+        amount=amount or NOT_KNOWN,
+        fact=f"{amount} payment returned" if amount else "Payment of an unknown amount returned",
         rest="after posting" if record.status == "FAILED_AFTER_SUCCESS" else "",
-        meta=f"account {record.parent_uuid[:8]}" if record.parent_uuid else "",
+        meta=f"{noun} {record.parent_uuid[:8]}" if record.parent_uuid else "",
         borrower_uuid=record.borrower_uuid,
         when=day,
         url=record.get_absolute_url(),

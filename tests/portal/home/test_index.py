@@ -119,7 +119,7 @@ class TestAttention:
         with no_calls():
             assert [item[:22] for item in attention_items(servicer)] == [
                 "Outcome unknown: an ap",
-                "Repayment of $88.10 re",
+                "$88.10 payment returne",
                 "An unknown amount past",
                 "$310.00 past due, 12 d",
                 "Payment of $880.50 due",
@@ -205,8 +205,8 @@ class TestAttention:
                 loan["uuid"], amount=amount, payment_type="RETURNED", effective_date=days_from_now(days)
             )
         read_account(owner, Kind.LOAN, loan["uuid"])
-        assert [item for item in attention_items(servicer) if "Repayment" in item] == [
-            "Repayment of $6.00 returned"
+        assert [item for item in attention_items(servicer) if "returned" in item] == [
+            "$6.00 payment returned"
         ]
 
     def test_a_return_is_recent_by_its_message_or_status_change(
@@ -229,9 +229,11 @@ class TestAttention:
         save_messages(service_client.messages.list(limit=10).data)
         returned = [item for item in attention_items(servicer) if "returned" in item]
         assert returned == [
-            "Repayment of $12.00 returned after posting",
-            "Repayment of $11.00 returned after posting",
+            "$12.00 payment returned after posting",
+            "$11.00 payment returned after posting",
         ]
+        items = [item for item, _ in servicer.get("/").context["items"] if item.key.startswith("repayment:")]
+        assert {item.meta for item in items} == {f"loan {loan['uuid'][:8]}"}
 
     def test_a_new_undelivered_message_wakes_the_snoozed_item(
         self, portal_service: Sandbox, servicer: Browser
