@@ -24,6 +24,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from portal.accounts import expired_forms, sessions
 from portal.accounts.models import User
+from portal.ui.htmx import current_address
 from servicing.masking import masked_text
 
 View = Callable[..., HttpResponseBase]
@@ -90,11 +91,8 @@ class SignInMiddleware(LoginRequiredMiddleware):
             return redirect_whole_page(request, redirect_to_login(reverse("accounts:resume")).url)
         if not request.htmx:
             return super().handle_no_permission(request, view_func)
-        try:
-            page = request.htmx.current_url_abs_path
-        except ValueError:  # The header holds no valid address.
-            page = None
-        return redirect_whole_page(request, redirect_to_login(page or resolve_url("home:index")).url)
+        page = current_address(request) or resolve_url("home:index")
+        return redirect_whole_page(request, redirect_to_login(page).url)
 
 
 def redirect_whole_page(request: Any, url: str) -> HttpResponse:

@@ -67,6 +67,7 @@ def show_form(
 
 
 def form_context(borrower: Record, form: SubmitForm) -> dict[str, Any]:
+    """What the form shows."""
     return {
         "borrower": borrower,
         "form": form,

@@ -49,9 +49,11 @@ def _past_due(
         return FigureCard("Past due", "Nothing is past due", money(figures.past_due))
     days = figures.days_past_due(today) or 0
     words = f"{installment_count(len(schedule.overdue(today)))}, {days} day{'' if days == 1 else 's'}"
-    is_partly = is_partly_paid(figures.oldest_unpaid_due, repayments)
-    note = f"{', before partial payments' * is_partly}{', closed and not in totals' * figures.is_closed}"
-    return FigureCard("Past due", f"{words}{note}", money(figures.past_due), is_bad=figures.is_late)
+    if is_partly_paid(figures.oldest_unpaid_due, repayments):
+        words += ", before partial payments"
+    if figures.is_closed:
+        words += ", closed and not in totals"
+    return FigureCard("Past due", words, money(figures.past_due), is_bad=figures.is_late)
 
 
 def _due_next(figures: Figures, schedule: Schedule) -> FigureCard:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from portal.audit.models import RemoteCall
 from portal.audit.service_health import FAILED_OUTCOMES
-from portal.registry.sources import OPERATIONS
+from portal.registry.sources import BY_NAME, OPERATIONS
 from portal.ui.keys import row_key
 
 PAGE_SIZE = 25
@@ -94,11 +94,11 @@ def failures() -> list[dict[str, Any]]:
     counted = groups.annotate(count=Count("pk"), last=Max("at"), newest=Max("pk")).order_by("-count", "-last")
     rows = list(counted[:20])
     words = dict(RemoteCall.objects.filter(pk__in=[row["newest"] for row in rows]).values_list("pk", "error"))
-    labels = {row.name: row.label for row in OPERATIONS}
-    return [
-        dict(row, words=words.get(row["newest"], ""), label=labels.get(row["operation"], row["operation"]))
-        for row in rows
-    ]
+    return [dict(row, words=words.get(row["newest"], ""), label=_label(row["operation"])) for row in rows]
+
+
+def _label(operation: str) -> str:
+    return BY_NAME[operation].label if operation in BY_NAME else operation
 
 
 def operation_paths() -> dict[str, str]:

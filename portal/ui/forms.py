@@ -392,7 +392,7 @@ def _summary_items(form: StaffForm) -> Iterable[SummaryItem]:
         field = form[name] if name in form.fields and not form[name].is_hidden else None
         label = str(field.label) if field else ""
         for reason in form.errors.get(name, ()):
-            is_named = not label or _label_in_sentence(label) in reason
+            is_named = not label or re.search(rf"\b{re.escape(_label_in_sentence(label))}\b", str(reason))
             subject = ", ".join(filter(None, [form.subject.capitalize(), "" if is_named else label]))
             text = f"{subject}: {reason}" if subject else str(reason)
             yield SummaryItem(text, field.id_for_label or field.auto_id if field else "")

@@ -41,11 +41,19 @@ def render_page(
     return _never_cached(response)
 
 
+def current_address(request: HttpRequest) -> str:
+    """The address of the page from which htmx sent this request; empty if that isn't known."""
+    try:
+        return _htmx(request).current_url_abs_path or ""
+    except ValueError:  # The header holds no valid address.
+        return ""
+
+
 def current_page(request: HttpRequest) -> ResolverMatch | None:
     """The page from which htmx sent this request."""
     try:
-        return resolve(urlsplit(_htmx(request).current_url_abs_path or "").path)
-    except (ValueError, Resolver404):  # The header holds no valid address, or another program's.
+        return resolve(urlsplit(current_address(request)).path)
+    except (ValueError, Resolver404):  # It isn't an address of the portal.
         return None
 
 

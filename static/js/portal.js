@@ -204,13 +204,13 @@
   });
 
   // htmx gives the focus back by ID. If what had it is gone, what took its place gets it.
-  let place = "";
+  let leftRegion = "";
   document.addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
-    place = target?.contains(document.activeElement) ? target.id : "";
+    leftRegion = target?.contains(document.activeElement) ? target.id : "";
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     settle(event.detail.elt);
-    const region = document.activeElement === document.body && document.getElementById(place);
+    const region = document.activeElement === document.body && document.getElementById(leftRegion);
     if (!region) return;
     if (region.tabIndex < 0) region.tabIndex = -1;
     region.focus({ preventScroll: true });

@@ -52,7 +52,9 @@ def test_a_zip_has_a_pdf_per_borrower_and_a_list_of_failures(
     ]
     given.borrower(portal_service, first_name="Other")
     Record.objects.filter(uuid=borrowers[1].uuid, kind=Kind.BORROWER).update(answer="no JSON")
-    assert "3 borrowers" in servicer.get("/summaries/batches/?q=alpine").content.decode()
+    page = servicer.get("/summaries/batches/?q=alpine")
+    assert "3 borrowers" in page.content.decode()
+    assert page.context["options"].sections == {"position", "repayments"}
     batch = start_batch(servicer, "?q=alpine", mode="borrower", section="people")
     call_command("work", batch=True)
     page = servicer.get(batch.get_absolute_url()).content.decode()

@@ -142,6 +142,7 @@ class TestSchedule:
         assert 'data-announce="12 of 360 installments shown"' in shown
         assert "Show 37 earlier installments" in pages.visible_text(shown)
         assert "Show 311 later installments" in pages.visible_text(shown)
+        assert "311 later installments not printed" in shown
         assert 'id="next-installment"' in shown
 
     def test_show_all_lists_every_installment(
