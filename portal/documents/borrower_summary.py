@@ -206,7 +206,7 @@ def _installment_state(row: Installment, today: date) -> str:
     if row.is_paid:
         return "Paid"
     is_overdue = row.is_owed and row.has_known_marker and row.due_date is not None and row.due_date < today
-    return "Overdue" if is_overdue else _status_word(row.status or "Upcoming")
+    return "Past due" if is_overdue else _status_word(row.status or "Upcoming")
 
 
 def _line(copy: LiveCopy, options: Options) -> Content:

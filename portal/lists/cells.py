@@ -68,7 +68,10 @@ def past_due(row: Any) -> str:
     if not amount:
         return ""
     shown = format_html('<span class="{}">{}</span>', "sd-bad sd-strong" if is_late else "", ui.money(amount))
-    return with_note(shown, BEFORE_PARTIAL_PAYMENTS if row.record.is_partly_paid else "")
+    shown = with_note(shown, BEFORE_PARTIAL_PAYMENTS if row.record.is_partly_paid else "")
+    days = days_of(row.record) or 0  # A phone has no room for their column.
+    words = format_html('<small class="sd-narrow">{} day{}</small>', f"{days:,}", "" if days == 1 else "s")
+    return join_badges(shown, words if days > 0 else "")
 
 
 def past_due_total(row: Any) -> str:
@@ -94,7 +97,8 @@ def days_past_due(row: Any) -> str:
     if days <= 0:
         return ""
     day = record.answer_day if record.kind == Kind.LINE else None
-    return with_note(f"{days:,}", f"as of {short_day(day)}" if day and day < business_date() else "")
+    is_older = day is not None and day < business_date()
+    return with_note(f"{days:,}", no_wrap(f"as of {short_day(day)}") if is_older else "")
 
 
 def due_next(row: Any) -> str:

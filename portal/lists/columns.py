@@ -63,7 +63,7 @@ def past_due_columns() -> tuple[Column, ...]:
             name="past_due",
             head="Past due",
             value=lambda row: amount(row.record.past_due),
-            reads=["past_due"],
+            reads=DAYS_READ,
             cell=cells.past_due,
             css="sd-num",
         ),

@@ -244,7 +244,7 @@ def _description(rows: Sequence[Installment], states: Sequence[State], kinds: Se
     paid, overdue = states.count(State.PAID), states.count(State.OVERDUE)
     return (
         f"{len(rows)} installments from {wording.day(rows[0].due_date)} to {wording.day(rows[-1].due_date)}, "
-        f"the largest {wording.money(largest)}; {paid} paid, {overdue} overdue. The table below has every figure."
+        f"the largest {wording.money(largest)}; {paid} paid, {overdue} past due. The table below has every figure."
     )
 
 

@@ -155,5 +155,5 @@ def state_words(row: Installment, state: State, today: date) -> str:
         return {State.PAID: "Paid", State.FUTURE: "Future"}.get(state, "Not provided")
     days = abs((row.due_date - today).days)
     if state is State.OVERDUE:
-        return f"Overdue {days} day{'' if days == 1 else 's'}"
+        return f"{days} day{'' if days == 1 else 's'} past due"
     return f"Next, {wording.ago(row.due_date)}"

@@ -74,7 +74,7 @@ def longest_data(page: Page, portal_service: Sandbox) -> None:
         read_accounts(late, unknown, line)
 
 
-@pytest.mark.parametrize("width", [1440, 1280, 1024, 390])
+@pytest.mark.parametrize("width", [1440, 1366, 1280, 1024, 768, 390])
 def test_long_data_does_not_scroll_a_list_sideways(page: Page, longest_data: None, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     for name in LISTS:
@@ -88,6 +88,10 @@ def test_long_data_does_not_scroll_a_list_sideways(page: Page, longest_data: Non
             assert width == 390 or link.evaluate("link => link.offsetHeight") >= 24
         assert page.evaluate("document.documentElement.scrollWidth") == width
         if width == 390:
+            expect(page.get_by_text("1,234 days", exact=True)).to_have_count(
+                3 * (name in ("lines", "collections"))
+            )
+        if width < 1024:
             continue
         if name not in (
             "repayments",

@@ -183,7 +183,7 @@ class TestWorklist:
         assert "as of" not in pages.visible_text(pages.page(servicer, "/collections/"))
         advance(sandbox, 2)
         shown = pages.visible_text(pages.page(servicer, "/collections/"))
-        assert f"$55.50 12 as of {short_day(in_days(-2))}" in shown
+        assert f"$55.50 12 days 12 as of {short_day(in_days(-2))}" in shown
 
     @pytest.mark.parametrize(
         ("query", "number"),

@@ -197,7 +197,7 @@ class TestSchedule:
         shown = read(viewer, loan)
         assert shown.count('%"><title>') == 12
         assert "12 installments from" in shown
-        assert "3 paid, 0 overdue" in shown
+        assert "3 paid, 0 past due" in shown
         assert "style=" not in shown
 
     def test_a_constant_column_moves_to_the_summary(
