@@ -1,7 +1,10 @@
 """Project-wide rules for access, forms, templates, names and wording."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -387,6 +390,17 @@ def test_every_file_and_helper_named_in_contributing_md_exists() -> None:
 
 
 DOCUMENTS = [path for pattern in ("*.md", "*/*.md", "tests/bench/*.md") for path in BASE_DIR.glob(pattern)]
+
+
+MAKEFILE = (BASE_DIR / "Makefile").read_text()
+
+
+@pytest.mark.parametrize("module", sorted(set(re.findall(r"-m (tests[.\w]*)", MAKEFILE))))
+def test_every_command_of_the_makefile_starts_without_settings(module: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    main = f"{module}.__main__" if (BASE_DIR / module.replace(".", "/")).is_dir() else module
+    command = [sys.executable, "-c", f"import {main}"]
+    subprocess.run(command, cwd=BASE_DIR, env=environment, check=True)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(BASE_DIR)))

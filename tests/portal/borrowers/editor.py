@@ -72,9 +72,9 @@ def sent(portal_service: Sandbox) -> Any:
     return json.loads(portal_service.calls[-1].body)
 
 
-def phases() -> list[str]:
-    """Return the phases and results of profile updates in the audit trail, oldest first."""
-    entries = Entry.objects.filter(action__startswith="borrowers.update").order_by("id")
+def phases(operation: str = "borrowers.update") -> list[str]:
+    """Return the phases and results of these writes in the audit trail, oldest first."""
+    entries = Entry.objects.filter(action__startswith=operation).order_by("id")
     return [f"{entry.phase} {entry.result}".strip() for entry in entries]
 
 

@@ -15,6 +15,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
+from tests.portal.borrowers.editor import phases
 from tests.portal.borrowers.wizard import (
     BUSINESS,
     CREATE,
@@ -27,7 +28,6 @@ from tests.portal.borrowers.wizard import (
     html,
     html_of_error,
     people,
-    phases,
 )
 
 # --- Success ---
@@ -176,7 +176,7 @@ def test_an_error_from_the_client_library_returns_to_its_step(
     page = html_of_error(wizard.send())
     assert "2. Address" in page
     assert "The country must be written" in page
-    assert phases() == []
+    assert phases(CREATE) == []
 
 
 # --- Rejected or not sent ---
@@ -189,7 +189,7 @@ def test_a_rejected_phone_returns_to_the_business_step(wizard: Wizard, sandbox: 
     assert "<q>phone must be a valid US phone number</q>" in page
     assert "The service rejected this. No borrower was created." in page
     assert 'href="#id_phone"' in page
-    assert phases() == ["attempt", "outcome rejected"]
+    assert phases(CREATE) == ["attempt", "outcome rejected"]
 
 
 def test_a_rejection_keeps_all_input_but_ein_and_ssn(wizard: Wizard, sandbox: Sandbox) -> None:
@@ -259,7 +259,7 @@ def test_a_draft_can_be_sent_after_an_outage(
         gateway.client.cache_clear()
         page = html_of_error(wizard.send(), 503)
     assert "Nothing was sent" in page
-    assert phases() == ["attempt", "outcome not_sent"]
+    assert phases(CREATE) == ["attempt", "outcome not_sent"]
     settings.SERVICING_URL = sandbox.url
     gateway.client.cache_clear()
     assert wizard.send().status_code == 303

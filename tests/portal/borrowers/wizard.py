@@ -6,8 +6,6 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client as Browser
 
-from portal.audit.models import Entry
-
 EIN = "47-1029384"
 SSN = "219-09-9999"
 BUSINESS = {
@@ -89,12 +87,6 @@ def find(pattern: str, text: str) -> str:
     match = re.search(pattern, text)
     assert match, f"{pattern} is not on the page"
     return match[1]
-
-
-def phases() -> list[str]:
-    """Return the phases and results of onboarding in the audit trail, oldest first."""
-    rows = Entry.objects.filter(action=CREATE).order_by("id").values_list("phase", "result")
-    return [f"{phase} {result}".strip() for phase, result in rows]
 
 
 def html_of_error(answer: Any, status: int = 422) -> str:
