@@ -97,8 +97,7 @@ def days_past_due(row: Any) -> str:
     if days <= 0:
         return ""
     day = record.answer_day if record.kind == Kind.LINE else None
-    is_older = day is not None and day < business_date()
-    return with_note(f"{days:,}", no_wrap(f"as of {short_day(day)}") if is_older else "")
+    return with_note(f"{days:,}", no_wrap(f"as of {short_day(day)}") if day and day < business_date() else "")
 
 
 def due_next(row: Any) -> str:

@@ -115,9 +115,9 @@ class FilterForm(StaffForm):
     guards_text = False  # A search, whose words are never saved, and masked in the audit trail.
 
     start_date = _day_field("From")
-    end_date = _day_field("Until")
+    end_date = _day_field("To")
     start_time = _time_field("From time")
-    end_time = _time_field("Until time")
+    end_time = _time_field("To time")
     event = ValuesField(label="Event", required=False)
     status = ValuesField(label="Message status", required=False)
     product = ValuesField(label="Product", required=False)
@@ -163,10 +163,9 @@ class FilterForm(StaffForm):
     @property
     def period_inputs(self) -> list[tuple[str, str, str, str, bool]]:
         """Name, label, type and value of each end of the period, and whether it has an error."""
-        words = {"start_date": "From", "start_time": "at", "end_date": "until", "end_time": "at"}
         return [
-            (name, label, name[-4:], self.data.get(name, ""), name in self.errors)
-            for name, label in words.items()
+            (name, str(self.fields[name].label), name[-4:], self.typed[name], name in self.errors)
+            for name in ("start_date", "start_time", "end_date", "end_time")
         ]
 
     @property

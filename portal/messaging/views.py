@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -31,10 +30,11 @@ from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.markup import MessageRows, coverage_bars, coverage_days, coverage_rows
 from portal.messaging.models import BankAccount, Message, Run
 from portal.messaging.panel import TABS, Panel
-from portal.messaging.store import storage_uuid
+from portal.messaging.store import service_zone, storage_uuid
 from portal.messaging.sync import FiltersIgnored, read_front
 from portal.notes.views import add_note
 from portal.ui.exports import file_headers, list_file
+from portal.ui.frame import zone_name
 from portal.ui.htmx import finish_action, render_page, toast
 from servicing import Client, ServicingError
 
@@ -94,7 +94,7 @@ def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
             (name, explorer.query_string(**(NO_TIME | days)), explorer.has_params(NO_TIME | days))
             for name, days in time_presets().items()
         ],
-        "service_zone": settings.SERVICING_TIME_ZONE,
+        "service_zone": zone_name(service_zone()),
     }
     is_counted_now = explorer.wants_copy and not has_scripts
     return context | (remote_count(request, explorer) if is_counted_now else {})

@@ -7,7 +7,7 @@ Middleware sets ``request.can`` (whether the person may do an action), ``request
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, tzinfo
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -69,6 +69,13 @@ ZONE_NAMES = {"UTC": "Coordinated Universal Time"} | {
 US_ZONES = ("America/", "US/", "Pacific/Honolulu", "EST", "MST", "HST", "UTC", "Etc/UTC")
 
 
+def zone_name(zone: tzinfo) -> str:
+    """A time zone as it is now, in words if its abbreviation is unambiguous."""
+    name = str(zone)
+    abbreviation = timezone.localtime(timezone=zone).tzname() or name
+    return ZONE_NAMES.get(abbreviation, name) if name.startswith(US_ZONES) else name
+
+
 @dataclass(frozen=True)
 class Link:
     """A navigation entry that this person may follow."""
@@ -100,10 +107,8 @@ class Frame:
 
     @property
     def zone(self) -> str:
-        """The time zone of displayed times, in words if its abbreviation is unambiguous."""
-        zone = timezone.get_current_timezone_name()
-        abbreviation = timezone.localtime().tzname() or zone
-        return ZONE_NAMES.get(abbreviation, zone) if zone.startswith(US_ZONES) else zone
+        """The time zone of displayed times."""
+        return zone_name(timezone.get_current_timezone())
 
     @cached_property
     def areas(self) -> tuple[Area, ...]:
