@@ -24,6 +24,7 @@ from servicing import Address, rules
 NAMES = ("first_name", "middle_name", "last_name")
 ADDRESS_FIELDS = ("line_1", "line_2", "line_3", "city", "state", "zip")
 SEE_ABOVE = "The service rejected this; see its message above."
+CLEARED = "This was cleared. Enter it again."
 
 
 def profile_address(parts: Mapping[str, Any]) -> Address:
@@ -255,3 +256,15 @@ class SendForm(WriteForm):
             if not {name, again} & self.errors.keys() and typed[name] != typed[again]:
                 self.add_error(again, "The entries don’t match. Enter both again.")
         return typed
+
+    @property
+    def typed_numbers(self) -> list[str]:
+        """The fields with a number, right or wrong."""
+        pairs = (each for name in self.number_names for each in (name, f"{name}_again"))
+        return [name for name in pairs if self.data.get(name, "").strip()]
+
+    def mark_cleared(self) -> None:
+        """Ask again for every number that was typed, since no page shows it again."""
+        for name in self.typed_numbers:
+            if name not in self.errors:
+                self.add_error(name, CLEARED)

@@ -227,6 +227,7 @@ class Onboarding(Flow):
         open_intent = earlier if earlier and earlier.state in WriteIntent.OPEN else None
         if final:
             self.steps.add_service_errors(Step.REVIEW, [final])
+            final.mark_cleared()
         self.steps.final = final or self._final_form()
         context = self._context(Step.REVIEW)
         similar = self.similar_borrowers
@@ -339,11 +340,11 @@ class Onboarding(Flow):
     # --- Sending ---
 
     def _post_review(self) -> HttpResponse:
-        """Send the draft once. The reason is saved first, EIN and SSNs never."""
+        """Send the draft once. The reason, and whose SSN was typed, are saved first; EIN and SSNs never."""
         final = self._final_form(self.request.POST)
         is_valid = final.is_valid()  # First, because it records which numbers are neither SSN nor EIN.
-        reason = {"reason": final.data.get("reason", "")}
-        self.steps.draft = self.draft.save_step(Step.REVIEW, [reason], resume_at=Step.REVIEW)
+        kept = {"reason": final.data.get("reason", ""), "cleared": "\n".join(final.typed_people)}
+        self.steps.draft = self.draft.save_step(Step.REVIEW, [kept], resume_at=Step.REVIEW)
         act, _ = self._act()
         if act in ("leave", "back"):
             return self._go_on(Step.REVIEW, act, 0)

@@ -7,6 +7,7 @@ from django import forms
 
 from portal.borrowers.forms import (
     ADDRESS_FIELDS,
+    CLEARED,
     NAMES,
     AddressForm,
     BusinessPhoneField,
@@ -145,7 +146,10 @@ class OnboardingSendForm(SendForm):
         )
         self.add_zip_confirmation(zip_warnings)
         for number, name in enumerate(people):
-            self.add_number(f"ssn_{number}", f"SSN of {name}", rules.ssn_problems, "3-2-4", required=False)
+            label = f"SSN of {name}"
+            self.add_number(f"ssn_{number}", label, rules.ssn_problems, "3-2-4", required=False)
+            if label in self.initial.get("cleared", "").splitlines():
+                self.warn(f"ssn_{number}", CLEARED)
         if must_explain:
             self.fields["reason"] = TextField(label="Reason to create anyway", max_length=200)
 
@@ -158,6 +162,11 @@ class OnboardingSendForm(SendForm):
     def ssns(self) -> list[str | None]:
         """The SSN of each person, once the form is valid."""
         return [self.cleaned_data[name] or None for name in self.number_names[1:]]
+
+    @property
+    def typed_people(self) -> list[str]:
+        """The labels of the SSNs that were typed, right or wrong."""
+        return [str(self.fields[name].label) for name in self.number_names[1:] if name in self.typed_numbers]
 
     @property
     def ssn_pairs(self) -> list[tuple[Any, Any]]:

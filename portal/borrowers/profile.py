@@ -346,6 +346,8 @@ class ProfileEdit(Flow):
         if final is None:
             self.__dict__.pop("approval", None)  # A write may have changed the approval's state.
             final = self._final_form(initial={"reason": form.data.get("reason")})
+        else:
+            final.mark_cleared()
         try:
             body = self._preview()
         except InvalidInput as error:

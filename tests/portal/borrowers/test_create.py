@@ -1,10 +1,12 @@
 """Onboarding a borrower: what is sent, what is rejected, and how the page shows both."""
 
 import socket
+from collections.abc import Callable
 from typing import ClassVar
 
 import pytest
 from django.conf import LazySettings
+from django.http import HttpResponse
 from django.test import Client as Browser
 
 from portal import gateway
@@ -22,6 +24,7 @@ from tests.portal.borrowers.wizard import (
     EIN,
     ELENA,
     PHONE_REJECTED,
+    PRIYA,
     SIGNED,
     SSN,
     Wizard,
@@ -136,6 +139,46 @@ def test_mismatched_ein_and_ssn_are_rejected_and_not_shown(wizard: Wizard, sandb
     assert "1029385" not in page
     assert SSN not in page
     assert not sandbox.world.users()
+
+
+def test_an_error_asks_again_for_every_number_typed(wizard: Wizard, sandbox: Sandbox) -> None:
+    page = html_of_error(wizard.send({"ein_again": "47-1029385", "ssn_1": SSN, "ssn_1_again": SSN}))
+    for name in ("ein", "ssn_1", "ssn_1_again"):
+        assert f'id="id_{name}_error"' in page
+    assert 'href="#id_ssn_1">SSN of Priya Raman: This was cleared. Enter it again.</a>' in page
+    assert 'id="id_ssn_0_error"' not in page
+    assert SSN not in page
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        pytest.param(lambda wizard, typed: wizard.send(typed | {"ein": "1"}), id="error"),
+        pytest.param(lambda wizard, typed: wizard.post("review", typed, act="back"), id="back"),
+        pytest.param(lambda wizard, typed: wizard.send(typed), id="rejected"),
+    ],
+)
+def test_review_remembers_whose_ssn_was_cleared(
+    lose: Callable[[Wizard, dict[str, str]], HttpResponse], wizard: Wizard, sandbox: Sandbox
+) -> None:
+    sandbox.fail_next(CREATE, **PHONE_REJECTED)
+    lose(wizard, {"ssn_1": SSN, "ssn_1_again": SSN})
+    wizard.post("people", people(ELENA, PRIYA), act="up-1")
+    page = html(wizard.get("review"))
+    assert page.count("This was cleared. Enter it again.") == 1
+    assert 'id="id_ssn_0_helptext"' in page
+    assert "9999" not in page
+
+
+def test_an_unsent_request_asks_again_for_its_ssns(
+    wizard: Wizard, sandbox: Sandbox, settings: LazySettings
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        settings.SERVICING_URL = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        gateway.client.cache_clear()
+        page = html_of_error(wizard.send({"ssn_0": SSN, "ssn_0_again": SSN}), 503)
+    assert page.count("This was cleared. Enter it again.") == 1
 
 
 def test_a_rejected_review_is_an_htmx_fragment(wizard: Wizard) -> None:

@@ -199,6 +199,12 @@ def test_a_form_without_changes_is_not_sent(editor: Editor, portal_service: Sand
     assert not WriteIntent.objects.exists()
 
 
+def test_an_error_asks_again_for_the_ssn(person_editor: Editor) -> None:
+    page = html_of_error(person_editor.send(TWICE | {"reason": ""}, **WITH_SSN))
+    assert "Fix 3 fields. Nothing was sent." in page
+    assert 'href="#id_ssn">SSN: This was cleared. Enter it again.</a>' in page
+
+
 def test_going_back_keeps_all_input_but_the_ssn(person_editor: Editor) -> None:
     typed = {
         "email": "new@maya.example",
