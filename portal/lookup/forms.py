@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from portal.lookup.imports import uuid_problem
+from portal.lookup.imports import record_with_short_id, uuid_problem
 from portal.registry.models import NAMED_KINDS, Kind, Record
 from portal.registry.query import uuid_in
 from portal.runtime.business_date import business_date
@@ -68,6 +68,12 @@ class AddForm(StaffForm):
         if kind and uuid and (found := Record.objects.filter(kind=kind, uuid=uuid).first()):
             self.add_error("uuid", f"Already on file as {wording.with_full_stop(found)}")
             self.existing = found
+        elif kind and uuid and (found := record_with_short_id(kind, uuid)):
+            self.add_error("uuid", f"That’s the short ID of {found}, which is already on file.")
+            self.existing = found
+        owner = data.get("borrower_uuid")
+        if kind != Kind.BORROWER and owner and (found := record_with_short_id(Kind.BORROWER, owner)):
+            self.add_error("borrower_uuid", f"That’s the short ID of {found}. Enter all of it: {found.uuid}.")
         return data
 
 

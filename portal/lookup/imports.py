@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,12 +10,13 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import IO, TextIO
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from portal.registry import store
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
 from portal.registry.query import is_uuid, uuid_in
 from portal.registry.records import records_by_key
+from portal.registry.search.find import backend_of
 from portal.registry.store import Observation
 from portal.registry.table_statistics import analyze, needs_analyze
 from portal.ui.guard import number_problem
@@ -27,6 +29,8 @@ MAX_LINE_CHARACTERS = 1_000_000
 MAX_BORROWERS_NAMED = 10
 TAX_NUMBER = "contains nine digits that may be an SSN or EIN"
 NOT_AN_OBJECT = "not a user object: each line needs one in braces. Upload CSV IDs in the other field"
+UUID_CHARACTERS = 36
+SHORT_ID = re.compile("[0-9a-f]{8}(-[0-9a-f-]*)?")
 # Decoding replaces bytes that are not UTF-8 with this.
 REPLACEMENT_CHARACTER = "\ufffd"
 
@@ -97,6 +101,16 @@ def uuid_problem(text: str) -> str | None:
     return TAX_NUMBER if any(tax_numbers(text)) else None
 
 
+def record_with_short_id(kind: str, text: str) -> Record | None:
+    """The record on file whose UUID only begins with this text, as pages show it. Other IDs may have any form."""
+    start = text.lower()
+    if len(start) >= UUID_CHARACTERS or not SHORT_ID.fullmatch(start):
+        return None
+    records = Record.objects.filter(backend_of(connection).uuid_prefix(start), kind=kind)
+    found = records.order_by("uuid").first()  # First a record that has the text as its ID.
+    return found if found and is_uuid(found.uuid) else None
+
+
 def _import_records(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None) -> ImportReport:
     report = ImportReport()
     kinds: Counter[Kind] = Counter()
@@ -132,12 +146,21 @@ def _save_batch(
             }
             if clash := [key for key, owner in line_owners.items() if owners.get(key, owner) != owner]:
                 report.refused.append((number, f"{clash[0][1]} is already on file under another borrower"))
+            elif short := next(filter(None, map(_short_id_problem, items)), ""):
+                report.refused.append((number, short))
             else:
                 owners |= line_owners
                 accepted += items
                 report.taken += 1
         store.save(accepted, source=Source.FILE, at=at, by=by, stored=stored)
     _count_unknown_borrowers(accepted, report.unknown_borrowers)
+
+
+def _short_id_problem(item: Observation) -> str:
+    for kind, uuid in dict.fromkeys([(item.kind, item.uuid), (Kind.BORROWER, item.borrower_uuid)]):
+        if found := record_with_short_id(kind, uuid):
+            return f"{uuid} is the short ID of a {kind.label.lower()} on file: write {found.uuid}"
+    return ""
 
 
 def _count_unknown_borrowers(items: list[Observation], unknown: Counter[str]) -> None:

@@ -108,6 +108,33 @@ def test_a_borrower_already_on_file_is_linked(servicer: Browser, portal_service:
     assert f'href="/borrowers/{owner.uuid}/"' in answer.content.decode()
 
 
+@pytest.mark.parametrize("typed", ["3f2b8c1e", " 3F2B8C1E ", "3f2b8c1e-9d47-4a60"])
+def test_a_short_id_of_a_record_on_file_is_linked(servicer: Browser, typed: str) -> None:
+    servicer.post("/registry/add/", BORROWER)
+    answer = servicer.post("/registry/add/", BORROWER | {"uuid": typed, "label": "Another LLC"})
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "That’s the short ID of Northwind Baking Co LLC, which is already on file." in page
+    assert f'href="/borrowers/{OWNER}/"' in page
+    assert Record.objects.count() == 1
+
+
+def test_a_short_borrower_id_is_rejected(servicer: Browser) -> None:
+    servicer.post("/registry/add/", BORROWER)
+    answer = servicer.post("/registry/add/", {"kind": "loan", "uuid": LOAN, "borrower_uuid": OWNER[:8]})
+    assert f"short ID of Northwind Baking Co LLC. Enter all of it: {OWNER}." in answer.content.decode()
+    assert Record.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "other", [{"uuid": "3f2b8c1"}, {"uuid": "3f2b8c1f"}, {"kind": "loan", "uuid": OWNER[:8]}]
+)
+def test_an_id_that_only_resembles_a_short_one_is_added(servicer: Browser, other: dict[str, str]) -> None:
+    servicer.post("/registry/add/", BORROWER)
+    servicer.post("/registry/add/", BORROWER | {"borrower_uuid": OWNER} | other)
+    assert Record.objects.filter(uuid=other["uuid"]).exists()
+
+
 def test_a_viewer_cannot_add_records(viewer: Browser) -> None:
     assert viewer.post("/registry/add/", BORROWER).status_code == 403
     assert not Record.objects.exists()

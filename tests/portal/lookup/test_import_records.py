@@ -336,6 +336,17 @@ def test_a_borrower_cannot_have_another_borrower(supervisor: Browser) -> None:
     assert "borrower_uuid of a borrower must be its own uuid or empty" in page
 
 
+def test_a_short_id_of_a_record_on_file_is_rejected(supervisor: Browser) -> None:
+    owner, loan = "5fffffff-0000-4000-8000-0000000000ff", "6fffffff-0000-4000-8000-0000000000ff"
+    upload(supervisor, ids=f"{HEAD}\nborrower,{owner},,Acme\nloan,{loan},{owner},\n")
+    rows = f"loan,6fffffff,{owner},\nborrower,5FFFFFFF,,Acme\nline,l-1,5fffffff,\nline,5fffffff,{owner},\n"
+    page = upload(supervisor, ids=f"{HEAD}\n{rows}").content.decode()
+    assert "1 line imported, 3 rejected" in page
+    assert f"6fffffff is the short ID of a loan on file: write {loan}" in page
+    assert page.count(f"is the short ID of a borrower on file: write {owner}") == 2
+    assert set(Record.objects.values_list("uuid", flat=True)) == {owner, loan, "5fffffff"}
+
+
 def test_a_servicer_cannot_import(servicer: Browser) -> None:
     assert upload(servicer, ids=IDS).status_code == 403
 
