@@ -71,10 +71,9 @@ class ShownOffer:
 def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
     """Show one application."""
     record = find_application(borrower_uuid, application_uuid)
-    is_readable = record.category != "LOAN"
-    copies = show_panels(request, {"application": [record]} if is_readable else {})
-    copy = copies["application"][0] if is_readable else LiveCopy(record)
-    fresh = Freshness([copy]) if is_readable else None
+    copies = show_panels(request, {"application": [record]} if record.can_be_read else {})
+    copy = copies["application"][0] if record.can_be_read else LiveCopy(record)
+    fresh = Freshness([copy]) if record.can_be_read else None
     context = {
         **record_context(
             request,

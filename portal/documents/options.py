@@ -50,9 +50,11 @@ class Options:
     """Whether lines show the days of their statements."""
     is_from_copies: bool = False
     """Whether the saved copies are used without asking the service."""
+    can_refresh: bool = True
+    """Whether the service can be asked at all."""
 
     @classmethod
-    def of(cls, query: QueryDict, *, mode: Mode = Mode.INTERNAL) -> Self:
+    def of(cls, query: QueryDict, *, mode: Mode = Mode.INTERNAL, can_refresh: bool = True) -> Self:
         """Read a query string.
 
         ``chosen`` says that checkboxes were shown, so that a missing one means no. It names the mode they were shown
@@ -69,7 +71,8 @@ class Options:
             sections=wanted - {"internal"} if mode == Mode.BORROWER else wanted,
             has_schedules="schedules" in query,
             has_statements="statements" in query or not is_chosen,
-            is_from_copies=query.get("data") == "copies",
+            is_from_copies=query.get("data") == "copies" or not can_refresh,
+            can_refresh=can_refresh,
         )
 
     @property

@@ -152,9 +152,8 @@ def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, applica
     """The offers of an application."""
     kind = Kind.APPLICATION
     record = get_object_or_404(Record, kind=kind, uuid=application_uuid, borrower_uuid=borrower_uuid)
-    options = Options.of(request.GET, mode=Mode.BORROWER)
-    is_readable = record.category != "LOAN"
-    copy = _read(request, [record], options, as_pdf)[0] if is_readable else LiveCopy(record)
+    options = Options.of(request.GET, mode=Mode.BORROWER, can_refresh=record.can_be_read)
+    (copy,) = _read(request, [record], options, as_pdf)
     return offer_paper.document(copy, _owner(record), options, OfferView.of(request.GET))
 
 
@@ -166,7 +165,8 @@ def statement_of_account(request: StaffRequest, as_pdf: bool, borrower_uuid: str
     account_uuid = request.GET.get("account", "")
     accounts = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=borrower_uuid)
     account = get_object_or_404(accounts, uuid=account_uuid) if account_uuid and owner else None
-    options = Options.of(request.GET, mode=Mode.BORROWER if owner else Mode.INTERNAL)
+    mode = Mode.BORROWER if owner else Mode.INTERNAL
+    options = Options.of(request.GET, mode=mode, can_refresh=False)
     return account_paper.document(owner, account, request.GET, options, today=business_date())
 
 

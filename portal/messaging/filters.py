@@ -127,8 +127,8 @@ class FilterForm(StaffForm):
     borrower = BorrowerField(label="Borrower", required=False)
     id = TextField(label="ID", required=False)
     q = TextField(label="Text or JSON", required=False, max_length=2000)
-    link = _choice_field("Borrower link", ("", "Linked or not"), ("unlinked", "Unlinked only"))
-    gone = _choice_field("At the service", ("", "At the service or gone"), ("gone", "Gone at the service"))
+    link = _choice_field("Borrower link", ("", "Any"), ("unlinked", "Unlinked"))
+    gone = _choice_field("At the service", ("", "Any"), ("gone", "Gone"))
     order = _choice_field("Order", ("", "Newest first"), ("oldest", "Oldest first"))
     source = _choice_field("Source", ("", "Lending service"), ("copy", "Local copy"))
     limit = forms.TypedChoiceField(

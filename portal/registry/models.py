@@ -280,9 +280,13 @@ class Record(models.Model):
             return "Unknown: never answered" if self.asked_at else "Unknown: never asked"
         if self.source == Source.FILE:
             return f"Not in the file of {wording.moment(self.answer_at)}"
-        is_for_loan = self.kind == Kind.APPLICATION and self.category == "LOAN"
-        calls = operations_in_words(Kind(self.kind), can_be_read=not is_for_loan)
+        calls = operations_in_words(Kind(self.kind), can_be_read=self.can_be_read)
         return wording.not_provided(calls, self.answer_at)
+
+    @property
+    def can_be_read(self) -> bool:
+        """Whether the service shows it again: a loan application's only response is the one to its submission."""
+        return self.kind != Kind.APPLICATION or self.category != "LOAN"
 
 
 class Snapshot(models.Model):

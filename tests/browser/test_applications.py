@@ -1,5 +1,7 @@
 """Loan applications in a browser: opening them, comparing offers, and checks by axe."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -117,6 +119,10 @@ def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) ->
     page.keyboard.press("Enter")
     expect(page.get_by_text("Offer C is preferred by Servicer (servicer)")).to_be_visible()
     expect(heads).to_have_count(3)
+    page.get_by_role("link", name="Print offer sheet").click()
+    expect(page).to_have_title(re.compile("^Offer sheet"))
+    expect(heads).to_have_text([re.compile(name) for name in ("Per offer", "Offer C", "Offer A")])
+    expect(page.get_by_text("Refresh first")).to_have_count(0)
 
 
 def test_offers_are_cards_on_a_narrow_screen(page: Page, compared: Record) -> None:
