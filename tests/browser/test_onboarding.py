@@ -3,11 +3,13 @@
 import re
 
 import pytest
+from django.test import Client as Browser
 from playwright.sync_api import Page, expect
 
 from portal.borrowers.models import Draft
 from servicing.sandbox import Sandbox
 from tests.browser.axe import find_problems
+from tests.portal.borrowers.wizard import ELENA, Wizard
 
 pytestmark = pytest.mark.browser
 
@@ -118,3 +120,25 @@ def test_steps_with_errors_pass_axe(page: Page, portal_service: Sandbox) -> None
     page.click("text=Save and continue")
     expect(page.locator(".sd-errors")).to_be_focused()
     assert find_problems(page) == []
+
+
+LONGEST = ELENA | {
+    "first_name": "Maximiliana Konstantina",
+    "last_name": "Featherstonehaugh-Wolfeschlegelstein",
+}
+
+
+def test_long_names_fit_a_small_laptop(page: Page, portal_service: Sandbox, servicer: Browser) -> None:
+    def top(name: str) -> float:
+        return float(page.locator(f"[name={name}]").evaluate("field => field.getBoundingClientRect().top"))
+
+    wizard = Wizard(servicer).fill(LONGEST)
+    page.set_viewport_size({"width": 1024, "height": 768})
+    page.goto(f"{wizard.url}people/")
+    name = page.locator(".sd-key-person-who b")
+    longest = name.evaluate("name => Math.max(...[...name.getClientRects()].map(line => line.width))")
+    assert longest > 250
+    page.click(".sd-key-person-edit")
+    assert top("person-0-first_name") == top("person-0-last_name")
+    page.goto(f"{wizard.url}review/")
+    assert top("ssn_0") == top("ssn_0_again")
