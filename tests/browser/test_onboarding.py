@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from portal.borrowers.models import Draft
 from servicing.sandbox import Sandbox
 from tests.browser.axe import find_problems
-from tests.portal.borrowers.wizard import ELENA, Wizard
+from tests.portal.borrowers.wizard import ELENA, PRIYA, Wizard
 
 pytestmark = pytest.mark.browser
 
@@ -126,6 +126,30 @@ LONGEST = ELENA | {
     "first_name": "Maximiliana Konstantina",
     "last_name": "Featherstonehaugh-Wolfeschlegelstein",
 }
+
+
+def test_a_person_is_removed_after_a_question(page: Page, portal_service: Sandbox, servicer: Browser) -> None:
+    wizard = Wizard(servicer).fill(LONGEST, PRIYA)
+    page.goto(f"{wizard.url}people/")
+    page.get_by_label("Remove person 2").click()
+    expect(page.get_by_text("Remove Priya Raman?")).to_be_visible()
+    assert len(Draft.objects.get().typed("people")) == 2
+    page.get_by_role("button", name="Remove for good").click()
+    expect(page.get_by_label("Remove person 1")).to_be_disabled()
+    assert [person["first_name"] for person in Draft.objects.get().typed("people")] == [
+        "Maximiliana Konstantina"
+    ]
+
+
+def test_a_draft_is_discarded_after_a_question(
+    page: Page, portal_service: Sandbox, servicer: Browser
+) -> None:
+    page.goto(f"{Wizard(servicer).fill().url}address/")
+    page.get_by_text("Discard draft").click()
+    assert Draft.objects.exists()
+    page.get_by_role("button", name="Discard for good").click()
+    expect(page.locator(".sd-toast")).to_contain_text("discarded")
+    assert not Draft.objects.exists()
 
 
 def test_long_names_fit_a_small_laptop(page: Page, portal_service: Sandbox, servicer: Browser) -> None:
