@@ -1,12 +1,13 @@
 """Forms that add, correct, archive and import records."""
 
 from datetime import date
+from io import BytesIO
 from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from portal.lookup.imports import record_with_short_id, uuid_problem
+from portal.lookup.imports import header_problem, open_lines, record_with_short_id, uuid_problem
 from portal.registry.models import NAMED_KINDS, Kind, Record
 from portal.registry.query import uuid_in
 from portal.runtime.business_date import business_date
@@ -15,6 +16,7 @@ from portal.ui.forms import ChoiceField, DayField, DayInput, StaffForm, TextFiel
 from portal.ui.uploads import max_file_bytes, too_large_message
 
 KINDS = [(kind.value, kind.label) for kind in NAMED_KINDS]
+MAX_HEADER_BYTES = 10_000
 NAME_NEEDED = "Enter the borrower’s name. The service can’t provide it."
 
 
@@ -131,25 +133,29 @@ class ArchiveForm(StaffForm):
     reason = TextField(label="Reason")
 
 
-def check_file_size(file: "UploadedFile[bytes]") -> None:
-    """Reject files that are too large."""
-    if (file.size or 0) > max_file_bytes():
-        raise forms.ValidationError(f"{too_large_message()} Import it in parts.")
+class RecordsField(forms.FileField):
+    """A file of records, which isn't labeled as optional although another one may be given instead."""
+
+    default_error_messages = {"empty": "The file is empty.", "invalid": "No file received. Choose it again."}
+
+    def clean(self, data: Any, initial: Any = None) -> "UploadedFile[bytes] | None":
+        file: UploadedFile[bytes] | None = super().clean(data, initial) if data else None
+        if file and (file.size or 0) > max_file_bytes():
+            raise forms.ValidationError(f"{too_large_message()} Import it in parts.")
+        return file
 
 
 class ImportForm(StaffForm):
     """Files exported from the lender's own records."""
 
-    ids = forms.FileField(
+    nothing_happened = "Nothing was imported."
+
+    ids = RecordsField(
         label="IDs (CSV)",
-        required=False,
-        validators=[check_file_size],
         help_text=f"First line: kind,uuid,borrower_uuid,label. Kinds: {', '.join(NAMED_KINDS)}.",
     )
-    profiles = forms.FileField(
+    profiles = RecordsField(
         label="Profiles (JSON Lines)",
-        required=False,
-        validators=[check_file_size],
         help_text="One user object per line.",
     )
     exported_on = DayField(
@@ -158,6 +164,16 @@ class ImportForm(StaffForm):
         widget=DayInput,
         help_text="Newer data from the service is kept.",
     )
+
+    def clean_ids(self) -> "UploadedFile[bytes] | None":
+        """Reject a file of another kind before it is stored."""
+        file: UploadedFile[bytes] | None = self.cleaned_data["ids"]
+        if file:
+            problem = header_problem(open_lines(BytesIO(file.read(MAX_HEADER_BYTES))).readline())
+            file.seek(0)
+            if problem:
+                raise forms.ValidationError(f"{problem[0].upper()}{problem[1:]}.")
+        return file
 
     def clean_exported_on(self) -> date:
         day: date = self.cleaned_data["exported_on"]
@@ -168,5 +184,5 @@ class ImportForm(StaffForm):
     def clean(self) -> dict[str, object]:
         data = super().clean() or {}
         if not data.get("ids") and not data.get("profiles") and not self.errors:
-            raise forms.ValidationError("Choose a file of IDs, a file of profiles, or both.")
+            self.add_error("ids", "Choose a file of IDs, a file of profiles, or both.")
         return data

@@ -57,7 +57,8 @@ class ImportReport:
         more = f" and {number - len(named):,} more" if number > len(named) else ""
         lines = "1 line names" if total == 1 else f"{total:,} lines name"
         borrowers = "a borrower that is" if number == 1 else f"{number:,} borrowers that are"
-        return f"{lines} {borrowers} not on file: {', '.join(named)}{more}."
+        shown = ", ".join(uuid[:8] if is_uuid(uuid) else uuid for uuid in named)
+        return f"{lines} {borrowers} not on file: {shown}{more}."
 
 
 def open_lines(file: IO[bytes]) -> TextIO:
@@ -68,16 +69,25 @@ def open_lines(file: IO[bytes]) -> TextIO:
 def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> ImportReport:
     """Import a CSV of known IDs: ``kind,uuid,borrower_uuid,label``."""
     rest = iter(lines)
-    head = next(rest, "")
-    if _csv_values(head.lower()) != COLUMNS:
-        return ImportReport(refused=[(1, f"the first line must be {','.join(COLUMNS)}{_hint(head)}")])
+    if problem := header_problem(next(rest, "")):
+        return ImportReport(refused=[(1, problem)])
     return _import_records(_parse_rows(rest), by=by, at=at)
+
+
+def header_problem(head: str) -> str:
+    """Why a file with this first line isn't a CSV of IDs; empty if it is."""
+    if _csv_values(head.lower()) == COLUMNS:
+        return ""
+    return f"the first line must be {','.join(COLUMNS)}{_hint(head)}"
 
 
 def _hint(head: str) -> str:
     """Guess from the header line what a spreadsheet did to the file."""
-    if "\0" in head:
+    letters = head.replace("\0", "")
+    if letters != head and COLUMNS[0] in letters.lower():
         return "; this file is in UTF-16: save the file again as “CSV UTF-8”"
+    if letters != head or REPLACEMENT_CHARACTER in head:
+        return "; this file isn’t CSV: export it again as “CSV UTF-8”"
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
         if head.count(mark) == len(COLUMNS) - 1:
             return f"; this file uses {name} instead: save the file again with commas"

@@ -152,9 +152,11 @@ def test_the_header_ignores_case(supervisor: Browser) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"kind," + b"x" * 200_000, "the first line must be kind,uuid,borrower_uuid,label"),
+        (b"kind," + b"x" * 200_000, "The first line must be kind,uuid,borrower_uuid,label"),
         (IDS.encode("utf-16"), "this file is in UTF-16: save the file again as “CSV UTF-8”"),
         (IDS.encode("utf-16-be"), "this file is in UTF-16"),
+        (b"PK\x03\x04\x14\0\x06\0\n\xff\n", "this file isn’t CSV: export it again"),
+        (b"\x89PNG\r\n\x1a\n", "this file isn’t CSV"),
         (IDS.replace(",", ";").encode(), "this file uses semicolons instead"),
         (IDS.replace(",", "\t").encode(), "this file uses tabs instead"),
         (
@@ -174,6 +176,8 @@ def test_the_header_ignores_case(supervisor: Browser) -> None:
         "endless line",
         "UTF-16",
         "no mark",
+        "spreadsheet",
+        "picture",
         "semicolons",
         "tabs",
         "not UTF-8",
@@ -214,6 +218,26 @@ def test_an_invalid_id_file_shows_the_reason(supervisor: Browser, data: bytes, r
 def test_an_invalid_profile_shows_the_reason(supervisor: Browser, data: bytes, reason: str) -> None:
     assert reason in upload(supervisor, profiles=data).content.decode()
     assert not Record.objects.exists()
+
+
+def test_a_file_with_another_first_line_is_not_stored(supervisor: Browser) -> None:
+    answer = upload(supervisor, ids="uuid,kind\n")
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "IDs (CSV): The first line must be kind,uuid,borrower_uuid,label." in page
+    assert "optional" not in page
+    assert not Upload.objects.exists()
+
+
+def test_an_import_leads_to_borrowers_and_to_another_import(supervisor: Browser) -> None:
+    page = upload(supervisor, ids=IDS).content.decode()
+    assert 'href="/borrowers/">Open borrowers</a>' in page
+    assert "Import another file" in page
+
+
+def test_borrowers_not_on_file_have_short_ids(supervisor: Browser) -> None:
+    page = upload(supervisor, ids=f"{HEAD}\nloan,l-1,5fffffff-0000-4000-8000-0000000000ff,\n")
+    assert "a borrower that is not on file: 5fffffff." in page.content.decode()
 
 
 def test_a_byte_order_mark_is_ignored(supervisor: Browser) -> None:
@@ -288,12 +312,13 @@ def test_a_newer_export_becomes_the_saved_copy(supervisor: Browser, portal_servi
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
+        ({}, "Fix 1 field. Nothing was imported."),
         ({}, "Choose a file of IDs, a file of profiles, or both."),
-        ({"ids": ""}, "The submitted file is empty."),
+        ({"ids": ""}, "IDs (CSV): The file is empty."),
         ({"ids": IDS, "exported_on": ""}, "Exported on: Enter a date"),
         ({"ids": IDS, "exported_on": "2999-01-01"}, "is in the future"),
     ],
-    ids=["nothing", "empty", "no day", "tomorrow"],
+    ids=["summary", "nothing", "empty", "no day", "tomorrow"],
 )
 def test_an_invalid_form_is_rejected(supervisor: Browser, typed: dict[str, str], sentence: str) -> None:
     answer = upload(supervisor, **typed)
