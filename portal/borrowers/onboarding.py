@@ -277,6 +277,8 @@ class Onboarding(Flow):
         forms = self.steps.read_posted(self.request, step)
         if act == "check":
             return self._check_field(step, forms)
+        if step == Step.REPORTS and act == "upload" and not self.request.FILES:
+            forms[0].add_error("asset_report", "Choose a file.")
         is_valid = not [form for form in forms if form.errors]  # Every form is checked.
         if act == "next" and not is_valid and not self.draft.is_saved:
             return self.show_step(step, status=422)

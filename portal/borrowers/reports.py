@@ -84,6 +84,7 @@ def json_problems(content: bytes) -> list[str]:
         return [IS_DEEP]
     except msgspec.DecodeError as error:
         where = str(error).removeprefix("JSON is malformed: ")
+        where = where.replace("Input data was truncated", "the file ends too early")
         return [f"This is not JSON ({where}). Export the report as JSON again."]
     if content.lstrip()[:1] not in (b"{", b"["):
         return ["Not a report: the JSON must be an object or a list."]

@@ -383,7 +383,7 @@ def test_a_byte_order_mark_is_ignored(wizard: Wizard) -> None:
     [
         (b"", "The file is empty."),
         (b'{"a": }', "This is not JSON (invalid character (byte 6))"),
-        (b'{"a": 1', "This is not JSON (Input data was truncated)"),
+        (b'{"a": 1', "This is not JSON (the file ends too early)"),
         (b'{"a": "\x00"}', "This is not JSON"),
         (b"\x00\x01\x02", "This is not JSON"),
         (b"\x89PNG\r\n\x1a\n", "Not UTF-8 text"),
@@ -432,6 +432,15 @@ def test_review_shows_a_rejected_report_until_replaced(wizard: Wizard) -> None:
     wizard.post("reports", {"asset_report": make_file(b"<xml/>", "assets.json")})
     wizard.post("reports", {"asset_report": make_file(b"[1]", "better.json")})
     assert "Not attached" not in html(wizard.get("review"))
+
+
+def test_checking_without_a_file_asks_for_one(wizard: Wizard) -> None:
+    wizard.post("reports", {"asset_report": make_file(b"<xml/>", "assets.json")}, act="upload")
+    answer = wizard.post("reports", {}, act="upload")
+    page = html(answer)
+    assert answer.status_code == 422
+    assert "Asset report: Choose a file." in page
+    assert "<b>Not attached</b><small>assets.json: This is not JSON" in page
 
 
 def test_a_report_can_be_removed(wizard: Wizard) -> None:
