@@ -138,7 +138,7 @@ def _name_reason(mismatch: re.Match[str]) -> str:
             before = quote_text(mismatch.string[start - 1])
             return f"{position} directly follows {before}: put a letter between them or delete one of them."
         case "digits":
-            return f"{position}: names can’t contain digits. Spell out numbers."
+            return f"Names can’t contain digits ({quote_text(found)})."
     return f"{position} isn’t allowed; {suggest_fix(found)}."
 
 

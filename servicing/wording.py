@@ -114,7 +114,7 @@ def code_problems(text: str, known: Mapping[str, str], *, noun: str, example: st
     for code, name in known.items():
         if typed in {code.casefold(), name.casefold()}:
             return [f"Write {name} as its two capital letters, “{code}”."]
-    return [f"{quote_text(text)} is not {noun}; use its two capital letters, such as “{example}”."]
+    return [f"{quote_text(text)} is not {noun}. Enter its name or its code, such as “{example}”."]
 
 
 def _capitalize_first(words: str) -> str:

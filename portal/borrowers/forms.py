@@ -239,6 +239,7 @@ class SendForm(WriteForm):
             field = SecretDigitsField(rule=rule, label=text, help_text=hint, required=required)
             field.widget.attrs["data-groups"] = groups
             self.fields[each] = field
+        field.error_messages["required"] = f"Enter the {label} again."
         self.number_names.append(name)
 
     def add_zip_confirmation(self, warnings: Sequence[str]) -> None:

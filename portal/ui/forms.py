@@ -28,7 +28,7 @@ REPLACEMENT = "\ufffd"
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 AMOUNT_PATTERN = re.compile(r"(?:\$ ?(?=[-−]))?([-−]?) ?\$? ?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
 DATE_PATTERN = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})")
-REQUIRED = "Enter the %(field)s."
+REQUIRED = "Enter %(the_field)s."
 
 
 class TextField(forms.CharField):
@@ -339,7 +339,8 @@ class StaffForm(GuardedForm, forms.Form):
         if field and getattr(error, "code", None) == "required":
             label = _label_in_sentence(str(self[field].label))
             article = "an" if label[:1] in "aeiou" else "a"
-            error.params = {"field": label, "a_field": f"{article} {label}"}
+            the_field = label if label[-1:].isdigit() else f"the {label}"
+            error.params = {"the_field": the_field, "a_field": f"{article} {label}"}
         super().add_error(field, error)
 
     def add_problems(self, problems: Mapping[str, Iterable[str]]) -> None:

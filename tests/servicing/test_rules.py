@@ -146,7 +146,7 @@ def test_state_territory_and_military_addresses_are_accepted(state: str, zip_cod
         (Address(city="Aus\u202etin"), "city", "An invisible character (right-to-left override) at position 4 of the city isn’t allowed. Delete it."),
         (Address(state=""), "state", "Choose the state."),
         (Address(state=None), "state", "Choose the state."),
-        (Address(state="ZZ"), "state", "“ZZ” is not a US state or territory; use its two capital letters, such as “TX”."),
+        (Address(state="ZZ"), "state", "“ZZ” is not a US state or territory. Enter its name or its code, such as “TX”."),
         (Address(state="tx"), "state", "Write Texas as its two capital letters, “TX”."),
         (Address(state="Texas "), "state", "Write Texas as its two capital letters, “TX”."),
         (Address(zip=""), "zip", "Enter the ZIP code."),
@@ -383,8 +383,8 @@ def test_an_invalid_email_address_is_explained(email: str, reason: str) -> None:
         ("", ["Choose the country of citizenship."]),
         ("us", ["Write United States as its two capital letters, “US”."]),
         ("united kingdom", ["Write United Kingdom as its two capital letters, “GB”."]),
-        ("USA", ["“USA” is not a country; use its two capital letters, such as “US”."]),
-        ("Q", ["“Q” is not a country; use its two capital letters, such as “US”."]),
+        ("USA", ["“USA” is not a country. Enter its name or its code, such as “US”."]),
+        ("Q", ["“Q” is not a country. Enter its name or its code, such as “US”."]),
     ],
 )
 def test_citizenship_must_be_a_two_letter_country_code(code: str, reasons: list[str]) -> None:

@@ -129,6 +129,7 @@ def test_review_shows_all_errors_at_once(wizard: Wizard, sandbox: Sandbox) -> No
     assert "Fix 4 fields. Nothing was sent." in page
     assert "Select the box to confirm." in page
     assert "Enter all 9 digits (2 entered)." in page
+    assert ">Confirm EIN: Enter the EIN again.</a>" in page
     assert not sandbox.world.users()
 
 

@@ -179,7 +179,7 @@ INVALID = {
     "address": (
         {"line_1": "", "line_2": "x" * 101, "city": "\x07", "state": "Ontario", "zip": "K1A"},
         [
-            "Enter the address line 1",
+            "Enter address line 1.",
             "101 entered",
             "position 1 of the city",
             "“Ontario” is not",
@@ -189,9 +189,9 @@ INVALID = {
     "people": (
         people(ELENA | {"last_name": "R2"}, PRIYA | {"title": "", "citizenship": "Mars", "dob_year": "2020"}),
         [
-            "“2” at position 2",
+            "can’t contain digits (“2”).",
             "Person 2: Choose a title",
-            "“Mars” is not a country",
+            "“Mars” is not a country. Enter its name or its code",
             "requires 18 or older",
         ],
     ),

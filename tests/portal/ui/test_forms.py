@@ -110,7 +110,7 @@ def test_the_error_summary_names_each_field_and_problem() -> None:
     summary = SampleForm({"last_name": "Raman2", "phone": "512 555 019"}).error_summary
     assert summary is not None
     texts = " ".join(item.text for item in summary.items)
-    assert "Person 2, Last name: “2” at position 6" in texts
+    assert "Person 2, Last name: Names can’t contain digits (“2”)." in texts
     assert "Person 2, Phone: Enter all 10 digits (9 entered)." in texts
     assert summary.title.endswith("fields of person 2. Nothing was sent.")
 
