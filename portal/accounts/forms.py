@@ -32,7 +32,6 @@ class PreferencesForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ["preferred_name", "time_zone", "theme", "density", "shortcuts", *MAIL_SWITCHES]
-        labels = {"preferred_name": "Preferred name"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -75,12 +75,11 @@ class User(AbstractUser):
         COMPACT = "compact", "Compact"
 
     preferred_name = models.CharField(
-        "preferred form of address",
         max_length=60,
         blank=True,
         default="",
         db_default="",
-        help_text="How pages address you. The audit trail uses the name your administrator set.",
+        help_text="Shown on pages. The audit trail uses the first and last name.",
     )
     role = models.CharField(max_length=20, choices=Role.choices, default=Role.VIEWER)
     time_zone = models.CharField(

@@ -85,7 +85,7 @@ APPLICATIONS = ListPage(
         money_column("amount", "Requested", "record.amount", ui.money),
         Column(name="decision", head="Decision", value=lambda row: row.record.status, cell=decision),
         value_column("offers", "Offers", "offers", css="sd-num sd-wide"),
-        value_column("best_apr", "Best APR", "best_apr", ui.rate, "sd-num sd-wide"),
+        value_column("best_apr", "Best APR", "best_apr", cells.rate, "sd-num sd-wide"),
         Column(
             name="submitted",
             head="Created",

@@ -130,7 +130,7 @@ _VERBS = {
     "lookup.correct": "corrected the record of",
     "lookup.archive": "archived",
     "lookup.restore": "restored",
-    "lookup.upload": "uploaded for import",
+    "lookup.upload": "uploaded",
     "lookup.import_records": "imported",
     "operations.forget_old": "deleted expired records",
     "operations.backup": "backed up the database to",

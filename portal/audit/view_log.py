@@ -32,8 +32,8 @@ MAX_NAMES = 30
 """The most parameters of a query string in an entry."""
 LISTS = {
     "admin:audit_entry_changelist": "audit entries",
-    "admin:audit_remotecall_changelist": "stored calls",
-    "admin:audit_writeintent_changelist": "writes",
+    "admin:audit_remotecall_changelist": "service calls",
+    "admin:audit_writeintent_changelist": "writes to the service",
     "applications:index": "the list of applications",
     "approvals:index": "the list of approvals",
     "audit:index": "the audit trail",
@@ -51,7 +51,7 @@ LISTS = {
     "lookup:open_as": "search results",
     "lookup:search": "search results",
     "messaging:index": "the list of messages",
-    "operations:status": "stored calls",
+    "operations:status": "service calls",
     "repayments:index": "the list of repayments",
     "documents:batch": "the summaries of a batch",
 }

@@ -51,8 +51,7 @@ def create(request: StaffRequest) -> HttpResponse:
         return finish_action(request, batch.get_absolute_url())
     context = {
         "listing": found,
-        "max_borrowers": MAX_BORROWERS,
-        "too_many": found.total > MAX_BORROWERS or found.has_more,
+        "first": f"{MAX_BORROWERS:,}" if found.total > MAX_BORROWERS or found.has_more else "",
         "choices": CHOICES,
         "options": Options.of(QueryDict(), mode=Mode.BORROWER),
         "forms": Batch.Form.choices,

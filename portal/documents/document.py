@@ -71,6 +71,11 @@ class Stamp:
     code: str = ""
     """Empty on a preview."""
 
+    @property
+    def name(self) -> str:
+        """Who made it, without the sign-in name, which borrowers don't need."""
+        return self.by.rpartition(" (")[0] or self.by
+
     @classmethod
     def new(cls, form: Form, *, at: datetime, by: str) -> "Stamp":
         """Create a stamp with a new code."""

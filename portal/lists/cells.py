@@ -1,6 +1,7 @@
 """Cells that several lists share, as HTML with every value escaped."""
 
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from django.template.defaultfilters import truncatechars
@@ -107,6 +108,15 @@ def due_next(row: Any) -> str:
         return "" if record.answer_at else str(ui.or_dash(None))
     amount = ui.NOT_KNOWN if record.due_amount is None else ui.money(record.due_amount)
     return stack(ui.day(record.key_date), amount)
+
+
+def rate(value: Decimal | int | None) -> str:
+    """A rate with two decimals; all of them on hover."""
+    if value is None:
+        return ui.rate(value)
+    return format_html(
+        '<span title="{}">{}</span>', wording.rate(value), wording.rate(round(Decimal(value), 2))
+    )
 
 
 def count(number: int) -> str:

@@ -52,7 +52,7 @@ LOANS = ListPage(
             head="Rate",
             value=interest_rate,
             reads=["rate"],
-            cell=lambda row: ui.rate(interest_rate(row)),
+            cell=lambda row: cells.rate(interest_rate(row)),
             css="sd-num sd-wide",
             is_default=False,
         ),

@@ -14,6 +14,7 @@ from django.core.cache import cache
 CACHE_KEY = "business-date"
 CACHE_SECONDS = 2
 TIMEOUT_SECONDS = 2
+RETRY_SECONDS = 10
 
 
 def business_date() -> date:
@@ -52,6 +53,7 @@ def _sandbox_date() -> date:
             today = date.fromisoformat(json.load(answer)["date"])
     except (OSError, ValueError, KeyError, TypeError):
         last = cache.get(f"{CACHE_KEY}.last")
+        cache.set(CACHE_KEY, last, RETRY_SECONDS)  # Each figure of a page would wait for it again.
         return date.fromisoformat(last) if last else _local_date()
     cache.set(CACHE_KEY, today.isoformat(), CACHE_SECONDS)
     cache.set(f"{CACHE_KEY}.last", today.isoformat(), None)

@@ -364,6 +364,10 @@ def test_the_demo_uses_the_sandbox_date(
         shown = visible_text(browser_of(Role.VIEWER).get("/loans/").content.decode())
         assert f"Demo date {wording.day(business_date())}" in shown
         assert wording.day(business_date(), weekday=True) in browser_of(Role.VIEWER).get("/").content.decode()
+    settings.SERVICING_URL = portal_service.url  # It has no such address.
+    cache.delete("business-date")
+    assert [business_date() for _ in range(3)] == [before + timedelta(days=3)] * 3
+    assert [call.path for call in portal_service.calls].count("/_sandbox/date") == 1
 
 
 # --- Any answers ---

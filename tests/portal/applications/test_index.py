@@ -30,13 +30,13 @@ class TestList(AccountList):
         assert approved.get_absolute_url() not in found
 
     def test_a_row_shows_decision_offers_and_best_apr(self, viewer: Browser, portal_service: Sandbox) -> None:
-        saved_application(given.borrower(portal_service), offer(0), offer(1, apr=13.04))
+        saved_application(given.borrower(portal_service), offer(0), offer(1, apr=13.0375))
         found = self.fragment(viewer)
         for words in (
             "$40,000.00",
             "Approved",
             ">2</td>",
-            "13.04%",
+            'title="13.0375%">13.04%<',
             "Nov 20, 2026, 1:31 PM",
             "Ana Reyes",
         ):

@@ -162,6 +162,7 @@ def test_an_offer_sheet_shows_every_row_with_a_value(
     assert "Maturity" in page
     assert "Needs installment" in page
     assert "Interest-only" not in page
+    assert f"Prepared by {'Viewer (viewer)' if mode == 'internal' else 'Viewer'}</p>" in page
 
 
 def test_a_statement_uses_the_filters_of_the_list(portal_service: Sandbox, viewer: Browser) -> None:
