@@ -345,8 +345,8 @@ class Onboarding(Flow):
         """Send the draft once. The reason, and whose SSN was typed, are saved first; EIN and SSNs never."""
         final = self._final_form(self.request.POST)
         is_valid = final.is_valid()  # First, because it records which numbers are neither SSN nor EIN.
-        kept = {"reason": final.data.get("reason", ""), "cleared": "\n".join(final.typed_people)}
-        self.steps.draft = self.draft.save_step(Step.REVIEW, [kept], resume_at=Step.REVIEW)
+        typed = {"reason": final.data.get("reason", ""), "cleared": "\n".join(final.typed_people)}
+        self.steps.draft = self.draft.save_step(Step.REVIEW, [typed], resume_at=Step.REVIEW)
         act, _ = self._act()
         if act in ("leave", "back"):
             return self._go_on(Step.REVIEW, act, 0)
