@@ -16,14 +16,19 @@ from portal.ui.templatetags.ui import badge, clock, status_badge
 register = template.Library()
 ROW = """<tr data-row>
 <td class="sd-nowrap">{}</td>
-<td>{}{}{}<span class="sd-narrow">{}</span></td>
+<td>{}{}{}<small class="sd-folded">{}</small><span class="sd-narrow">{}</span></td>
 {}</tr>
 """
-COLUMNS = ("Borrower", "Reason", "Result", "Reference")
+COLUMNS = (
+    ("Borrower", "sd-widest"),
+    ("Reason", "sd-widest"),
+    ("Result", "sd-wide"),
+    ("Reference", "sd-wide"),
+)
 """Columns besides the sentence; those that are empty in every row are left out."""
 TABLE = """<thead><tr><th scope="col">When</th><th scope="col">Who and what</th>{}</tr></thead>
 <tbody>{}</tbody>"""
-HEAD, CELL = '<th scope="col" class="sd-wide">{}</th>', '<td class="sd-wide">{}</td>'
+HEAD, CELL = '<th scope="col" class="{1}">{0}</th>', '<td class="{1}">{0}</td>'
 LINK, COUNT = '<a class="sd-said" href="{}">{}</a>', ' <span class="sd-meta">{} times</span>'
 REMOVED = '<del class="sd-removed"><span class="visually-hidden">was: </span>{}</del>'
 ADDED = '<ins class="sd-added"><span class="visually-hidden">is: </span>{}</ins>'
@@ -46,12 +51,12 @@ def entry_rows(
     shown = [index for index in range(first, len(COLUMNS)) if any(cells[index] for cells in beside)]
     rows = (
         (
-            *_cells(line, page if may_read else ""),
-            format_html_join("", CELL, ((cells[index],) for index in shown)),
+            *_cells(line, page if may_read else "", cells[_first_folded(line, first) : 2]),
+            format_html_join("", CELL, ((cells[index], COLUMNS[index][1]) for index in shown)),
         )
         for line, cells in zip(lines, beside, strict=True)
     )
-    heads = format_html_join("", HEAD, ((COLUMNS[index],) for index in shown))
+    heads = format_html_join("", HEAD, (COLUMNS[index] for index in shown))
     return format_html(TABLE, heads, format_html_join("", ROW, rows))
 
 
@@ -70,14 +75,21 @@ def _beside(line: EntryLine, trail: str) -> tuple[SafeString | str, ...]:
     return borrower, entry.reason, _result(entry), code
 
 
-def _cells(line: EntryLine, page: str) -> Iterator[str]:
+def _cells(line: EntryLine, page: str, folded: Sequence[SafeString | str]) -> Iterator[str]:
+    """The cells of the time and the sentence; below it what has no column of its own on a narrow screen."""
     entry, none = line.entry, SafeString("")
     said = format_html('<b class="sd-strong">{}</b> {}', entry.actor_name, line.sentence)
     yield clock(entry.at, "seconds")
     yield format_html(LINK, page.replace("/0/", f"/{entry.pk}/"), said) if page else said
     yield format_html(COUNT, line.view_count) if line.view_count > 1 else none
     yield _changes(line.changes)
+    yield format_html_join(" · ", "{}", ((words,) for words in folded if words))
     yield _result(entry)
+
+
+def _first_folded(line: EntryLine, first: int) -> int:
+    """The first of :data:`COLUMNS` to fold: not the borrower that the sentence names already."""
+    return 1 if str(line.borrower) in line.sentence else first
 
 
 def _changes(changes: Sequence[FieldChange]) -> SafeString:

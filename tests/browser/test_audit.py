@@ -15,7 +15,10 @@ from tests.portal.borrowers.editor import Editor
 
 
 def test_a_supervisor_resolves_an_unknown_outcome(page: Page, portal_service: Sandbox) -> None:
-    servicer, borrower = browser_of(Role.SERVICER), given.borrower(portal_service)
+    servicer, borrower = (
+        browser_of(Role.SERVICER),
+        given.borrower(portal_service, first_name=f"{'Donaudampfschifffahrt' * 3} LLC"),
+    )
     Editor(servicer, borrower).send(email="new@bakery.example")
     portal_service.fail_next("applications.submit", cut_after_commit=True)
     typed = {"submit_id": str(uuid4()), "amount": "25000", "confirmed": "yes"}
@@ -37,6 +40,12 @@ def test_a_supervisor_resolves_an_unknown_outcome(page: Page, portal_service: Sa
     expect(page.locator(".sd-filters").locator("input:visible, select:visible")).to_have_count(4)
     color = "each => getComputedStyle(each).color"
     assert page.locator("a.sd-said").first.evaluate(color) == page.locator("h1").evaluate(color)
+    # On a narrow screen the result and the reference stay in view.
+    page.set_viewport_size({"width": 1024, "height": 900})
+    inner, outer = page.locator(".sd-table-region").evaluate("each => [each.scrollWidth, each.clientWidth]")
+    assert inner <= outer
+    expect(page.get_by_role("columnheader")).to_have_text(["When", "Who and what", "Result", "Reference"])
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.get_by_text("More", exact=True).click()
     with page.expect_response("**/audit/?**result=unknown**"):
         page.get_by_label("Result").select_option("unknown")
