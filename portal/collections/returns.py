@@ -81,11 +81,11 @@ class ReturnedPayment:
 
     @property
     def next_words(self) -> str:
-        """Such as "$1,827.70 is scheduled again on Dec 3, 2026"."""
+        """Such as "$1,827.70 on Dec 3, 2026"."""
         if self.following is None:
             return ""
         amount = wording.money(self.following.amount) or "An unknown amount"
-        return f"{amount} is scheduled again on {wording.day(self.following.effective_date)}"
+        return f"{amount} on {wording.day(self.following.effective_date)}"
 
 
 @dataclass(frozen=True)
