@@ -125,6 +125,14 @@ def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) ->
     expect(page.get_by_text("Refresh first")).to_have_count(0)
 
 
+def test_four_offers_fit_a_small_laptop(page: Page, compared: Record) -> None:
+    page.set_viewport_size({"width": 1024, "height": 900})
+    page.goto(compared.get_absolute_url())
+    region = page.get_by_role("region", name="Offers side by side")
+    inner, outer = region.evaluate("each => [each.scrollWidth, each.clientWidth]")
+    assert inner <= outer
+
+
 def test_offers_are_cards_on_a_narrow_screen(page: Page, compared: Record) -> None:
     page.set_viewport_size({"width": 390, "height": 900})
     page.goto(compared.get_absolute_url())
