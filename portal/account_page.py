@@ -1,4 +1,4 @@
-"""What the pages of loans and lines of credit share."""
+"""What the pages of loans, lines of credit and applications share."""
 
 from collections.abc import Callable
 from functools import cache, partial

@@ -155,12 +155,12 @@ def schedule_of(loan: Loan, today: date) -> Schedule:
 
     A row with a payment date after that day isn't paid yet. The loan caches its latest schedule.
     """
-    kept: tuple[date, Schedule] | None = loan.__dict__.get("_schedule")
-    if kept is None or kept[0] != today:
+    cached: tuple[date, Schedule] | None = loan.__dict__.get("_schedule")
+    if cached is None or cached[0] != today:
         rows = tuple(_read_row(item, today) for item in loan.installments)
         is_known = bool(rows) and all(row.due_date and row.total is not None for row in rows)
-        loan.__dict__["_schedule"] = kept = today, Schedule(rows, is_known)
-    return kept[1]
+        loan.__dict__["_schedule"] = cached = today, Schedule(rows, is_known)
+    return cached[1]
 
 
 def total(values: Iterable[Decimal | None]) -> Decimal | None:

@@ -63,11 +63,11 @@ def end_session(request: Any) -> None:
 
 def end_other_sessions(request: Any, user: Any, rows: Iterable[UserSession], why: str) -> int:
     """End and announce these sessions of a person; return how many there were."""
-    ended = list(rows)
-    for row in ended:
+    sessions = list(rows)
+    for row in sessions:
         row.end()
-    session_ended.send(sender=UserSession, request=request, user=user, count=len(ended), why=why)
-    return len(ended)
+    session_ended.send(sender=UserSession, request=request, user=user, count=len(sessions), why=why)
+    return len(sessions)
 
 
 def is_single_sign_on(request: Any) -> bool:

@@ -95,8 +95,8 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
 @requires("accounts.profile")
 def resume(request: HttpRequest) -> HttpResponse:
     """The form that was posted after its session expired, ready to send."""
-    kept = expired_forms.take_expired_form(request, cast(User, request.user))
-    return render_page(request, "accounts/resume.html", {"kept": kept})
+    expired = expired_forms.take_expired_form(request, cast(User, request.user))
+    return render_page(request, "accounts/resume.html", {"expired": expired})
 
 
 @requires("accounts.profile")

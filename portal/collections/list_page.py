@@ -198,8 +198,8 @@ def _contact(row: WorklistRow) -> str:
 def _promise(row: WorklistRow) -> str:
     if not row.promise:
         return ""
-    made = row.promise.promise
-    words = cells.no_wrap(f"{wording.money(made.amount)} by {cells.short_day(made.day)}")
+    promise = row.promise.promise
+    words = cells.no_wrap(f"{wording.money(promise.amount)} by {cells.short_day(promise.day)}")
     return cells.with_note(ui.badge(row.promise.look, row.promise.state), words)
 
 

@@ -177,10 +177,10 @@ class Panels:
         query = request.GET.copy()
         query.pop("refresh", None)
         # Only what is on screen after this response can be unchanged later.
-        held = {name: self._panels[name].digest for name in names if not self._target or name in self._asked}
+        shown = {name: self._panels[name].digest for name in names if not self._target or name in self._asked}
         query["panel"] = LOADER
         query.update(changes)
-        headers = json.dumps({SHOWN_HEADER: ",".join(f"{name}.{held.get(name, '')}" for name in names)})
+        headers = json.dumps({SHOWN_HEADER: ",".join(f"{name}.{shown.get(name, '')}" for name in names)})
         trigger = "load delay:1s" if request.htmx and not changes else "load"
         return format_html(
             '<div {} hx-get="{}?{}" hx-headers="{}" hx-trigger="{}" hx-target="this" hx-swap="outerHTML"></div>',

@@ -122,12 +122,12 @@ def coverage(start: date | None, end: date | None, state: str) -> Coverage:
     highest = max([1, *(one.claimed for one in reported.values()), *(one.number for one in saved.values())])
     bars = []
     for number, day in enumerate(days):
-        report, here = reported.get(day), saved.get(day, Fingerprint())
-        messages = report.claimed if report else here.number
+        report, local = reported.get(day), saved.get(day, Fingerprint())
+        messages = report.claimed if report else local.number
         height = max(MIN_BAR_HEIGHT, messages * BAR_HEIGHT // highest) if messages or not report else 1
-        claimed, is_compared = (report.claimed, report.agrees_with(here)) if report else (None, False)
+        claimed, is_compared = (report.claimed, report.agrees_with(local)) if report else (None, False)
         x = number * BAR_STEP
-        bars.append(DayBar(day, claimed, here.number, gone.get(day, 0), is_compared, x, height))
+        bars.append(DayBar(day, claimed, local.number, gone.get(day, 0), is_compared, x, height))
     return Coverage(bars, is_cut)
 
 

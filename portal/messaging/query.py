@@ -216,9 +216,9 @@ class MessageQuery:
     def _subjects(self) -> list[Q]:
         """The conditions on borrower and subject."""
         borrower, identifier = self.filters.get("borrower"), self.filters.get("id")
-        theirs = _exclusive(borrower_conditions(borrower.uuid)) if borrower else [Q()]
+        owned = _exclusive(borrower_conditions(borrower.uuid)) if borrower else [Q()]
         about = _exclusive(_with_identifier(identifier.strip())) if identifier else [Q()]
-        return [one & other for one in theirs for other in about]
+        return [one & other for one in owned for other in about]
 
     @cached_property
     def _key_range(self) -> dict[str, int]:

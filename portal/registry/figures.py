@@ -43,6 +43,7 @@ FIGURE_COLUMNS: Final = (
     "figures_good_through",
     "figures_version",
     "figures_from",
+    "opened_on",
 )
 FIGURES_VERSION: Final = 4
 """Raise it when a figure or a data check changes its meaning: a job then recalculates every account."""

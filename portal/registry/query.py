@@ -191,8 +191,8 @@ def _with_dashes(start: str) -> str:
 
 
 def _printable(text: str) -> str:
-    kept = text[: MAX_LENGTH * 20].encode("utf-8", "ignore").decode()
-    return "".join(" " if unicodedata.category(one) in ("Cc", "Cf") else one for one in kept)
+    short = text[: MAX_LENGTH * 20].encode("utf-8", "ignore").decode()
+    return "".join(" " if unicodedata.category(one) in ("Cc", "Cf") else one for one in short)
 
 
 # --- What the words are: the most specific reading of a text without operators ---

@@ -59,7 +59,7 @@ def recalculate_batch(*, or_earlier_rules: bool = False) -> int:
         for record in records:
             recalculate(record, repayments.get(record.uuid))
         save_changes(lateness)
-        update_records(records, [*FIGURE_COLUMNS, "opened_on"])
+        update_records(records, FIGURE_COLUMNS)
         roll_up({record.borrower_uuid for record in records})
     return len(records)
 
@@ -68,7 +68,7 @@ def recalculate(record: Record, repayments: Record | None) -> None:
     """Set an account's figures from its saved answer and its saved list of repayments."""
     answer = store.account_answer(record)
     columns = columns_from(answer) if answer else {"figures_good_through": FOREVER}
-    for name in (*FIGURE_COLUMNS, "opened_on"):
+    for name in FIGURE_COLUMNS:
         if name in columns:
             setattr(record, name, columns[name])
     record.figures_from = record.answer_at

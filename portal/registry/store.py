@@ -34,13 +34,13 @@ from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, Operation, operation_named
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.clocks import SKEW
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
+from servicing import Borrower, Loan, Repayment, Statement, codec
 from servicing.figures import FOREVER
 from servicing.rules import known_spelling
 
 # Records by kind and ID.
 Stored = Mapping[tuple[str, str], Record]
-Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repayment)
+Model = TypeVar("Model", bound=codec.Model)
 
 BATCH_SIZE = 2_000
 MAX_DECODED = 100
@@ -349,7 +349,7 @@ _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
     "answer_day",
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
-    *("rate", "flagged", "failing_since", "failure", "opened_on", "submitted_at"),
+    *("rate", "flagged", "failing_since", "failure", "submitted_at"),
     *FIGURE_COLUMNS,
 ]
 

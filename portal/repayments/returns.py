@@ -45,11 +45,11 @@ def accounts_with_returns(day: date) -> set[str]:
 def _maybe_returned_since(day: date, *columns: str) -> Any:
     """Columns of returned payments that may have been reported since then."""
     start = timezone.now() - (business_date() - day) - timedelta(days=1)  # Covers the day in every time zone.
-    told = Message.objects.filter(MESSAGES, pk__gte=first_key_at(start)).values("subject_uuid")
+    reported = Message.objects.filter(MESSAGES, pk__gte=first_key_at(start)).values("subject_uuid")
     returned = active_records(Kind.REPAYMENT).filter(is_returned()).order_by().values_list(*columns)
     # Separately, each part uses an index; an OR of them would read every repayment.
     return returned.filter(updated_at__gte=start).union(
-        returned.filter(key_date__gte=day), returned.filter(uuid__in=told)
+        returned.filter(key_date__gte=day), returned.filter(uuid__in=reported)
     )
 
 

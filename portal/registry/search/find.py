@@ -60,8 +60,10 @@ def filter_records(
     whole, newest = Q(), Q()
     if query.alternatives:
         backend = backend_of(connection)
-        few = backend.all_by_keys(kinds, query.alternatives) if others else None
-        whole, newest = (few, few) if few else backend.containing(kinds, query.alternatives, counted)
+        matches = backend.all_by_keys(kinds, query.alternatives) if others else None
+        whole, newest = (
+            (matches, matches) if matches else backend.containing(kinds, query.alternatives, counted)
+        )
     records = records.filter(query.conditions)
     if query.is_limited:
         records = records.filter(kind__in=query.kinds)

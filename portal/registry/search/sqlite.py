@@ -40,9 +40,9 @@ def containing(kinds: Sequence[Kind], alternatives: Alternatives, limit: int) ->
     if not (expression := _expression(alternatives)):
         return plain, plain
     index_suffices = _index_suffices(alternatives)
-    if few := _few_matches(kinds, expression):
-        few = few if index_suffices else few & plain
-        return few, few
+    if matches := _few_matches(kinds, expression):
+        matches = matches if index_suffices else matches & plain
+        return matches, matches
     return plain, in_statement(_select_newest(kinds, expression, limit)) if index_suffices else plain
 
 
