@@ -114,9 +114,7 @@ def rate(value: Decimal | int | None) -> str:
     """A rate with two decimals; all of them on hover."""
     if value is None:
         return ui.rate(value)
-    return format_html(
-        '<span title="{}">{}</span>', wording.rate(value), wording.rate(round(Decimal(value), 2))
-    )
+    return format_html('<span title="{}">{}</span>', wording.rate(value), wording.rate(value, places=2))
 
 
 def count(number: int) -> str:

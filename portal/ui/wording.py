@@ -94,12 +94,13 @@ def money(value: Decimal | int | None) -> str | None:
     return f"{MINUS if value < 0 else ''}${abs(value):,.2f}"
 
 
-def rate(value: Decimal | int | None) -> str | None:
-    """A rate as sent, with at most four decimals and the configured unit."""
+def rate(value: Decimal | int | None, *, places: int | None = None) -> str | None:
+    """A rate with the configured unit and these decimals; without them as sent, with at most four."""
     if value is None:
         return None
-    exponent = Decimal(value).as_tuple().exponent
-    places = min(4, -exponent) if isinstance(exponent, int) and exponent < 0 else 0
+    if places is None:
+        exponent = Decimal(value).as_tuple().exponent
+        places = min(4, -exponent) if isinstance(exponent, int) and exponent < 0 else 0
     return f"{value:.{places}f}{settings.SERVICING_RATE_UNIT}"
 
 

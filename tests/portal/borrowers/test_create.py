@@ -1,7 +1,8 @@
 """Onboarding a borrower: what is sent, what is rejected, and how the page shows both."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 import pytest
@@ -32,6 +33,17 @@ from tests.portal.borrowers.wizard import (
     html_of_error,
     people,
 )
+
+
+@contextmanager
+def no_service(settings: LazySettings) -> Iterator[None]:
+    """Point the portal at a port where nothing listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        settings.SERVICING_URL = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        gateway.client.cache_clear()
+        yield
+
 
 # --- Success ---
 
@@ -174,10 +186,7 @@ def test_review_remembers_whose_ssn_was_cleared(
 def test_an_unsent_request_asks_again_for_its_ssns(
     wizard: Wizard, sandbox: Sandbox, settings: LazySettings
 ) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        settings.SERVICING_URL = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        gateway.client.cache_clear()
+    with no_service(settings):
         page = html_of_error(wizard.send({"ssn_0": SSN, "ssn_0_again": SSN}), 503)
     assert page.count("This was cleared. Enter it again.") == 1
 
@@ -297,10 +306,7 @@ def test_a_rejection_without_a_field_stays_on_review(wizard: Wizard, sandbox: Sa
 def test_a_draft_can_be_sent_after_an_outage(
     wizard: Wizard, sandbox: Sandbox, settings: LazySettings
 ) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        settings.SERVICING_URL = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        gateway.client.cache_clear()
+    with no_service(settings):
         page = html_of_error(wizard.send(), 503)
     assert "Nothing was sent" in page
     assert phases(CREATE) == ["attempt", "outcome not_sent"]
