@@ -26,6 +26,8 @@ COLUMNS = (
     ("Reference", "sd-wide"),
 )
 """Columns besides the sentence; those that are empty in every row are left out."""
+FOLDED_COLUMNS = 2
+"""On a narrow screen the first of them are below the sentence instead."""
 TABLE = """<thead><tr><th scope="col">When</th><th scope="col">Who and what</th>{}</tr></thead>
 <tbody>{}</tbody>"""
 HEAD, CELL = '<th scope="col" class="{1}">{0}</th>', '<td class="{1}">{0}</td>'
@@ -51,7 +53,7 @@ def entry_rows(
     shown = [index for index in range(first, len(COLUMNS)) if any(cells[index] for cells in beside)]
     rows = (
         (
-            *_cells(line, page if may_read else "", cells[_first_folded(line, first) : 2]),
+            *_cells(line, page if may_read else "", cells[_first_folded(line, first) : FOLDED_COLUMNS]),
             format_html_join("", CELL, ((cells[index], COLUMNS[index][1]) for index in shown)),
         )
         for line, cells in zip(lines, beside, strict=True)
