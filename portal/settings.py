@@ -448,6 +448,8 @@ JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
 JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
 #: How often the worker refreshes accounts whose copy is a day old. 0 turns it off.
 REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
+#: The most calls a minute in the background: for accounts with new messages, and to refresh all accounts.
+READS_PER_MINUTE = at_least("READS_PER_MINUTE", 1, 300)
 #: How often the worker fetches new messages. 0 turns it off.
 MESSAGE_SYNC_MINUTES = at_least("MESSAGE_SYNC_MINUTES", 0, 5)
 #: How often each day of messages is compared with the service, message by message. 0 compares once.

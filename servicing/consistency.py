@@ -11,9 +11,9 @@ from typing import Final, Literal, NamedTuple
 
 from servicing.applications import Application, Offer
 from servicing.credit_lines import Statement
-from servicing.figures import NotKnown, loan_figures, percent_of_limit
+from servicing.figures import ONE_DAY, NotKnown, loan_figures, percent_of_limit
 from servicing.loans import Loan
-from servicing.repayments import Repayment
+from servicing.repayments import Repayment, has_succeeded
 from servicing.schedules import Schedule, schedule_of, total
 from servicing.values import calendar_day, decimal_or_none, is_same_word
 
@@ -146,13 +146,18 @@ OFFER_RULES: Final = (
 
 
 def check_account(
-    account: Loan | Statement | None, repayments: Iterable[Repayment] | None, today: date
+    account: Loan | Statement | None, repayments: Iterable[Repayment] | None, copied_on: date
 ) -> list[Rule]:
-    """The rules that a loan or a line breaks today; ``repayments`` are None if they were never read."""
+    """The rules that a loan or a line breaks on the business date of its answer.
+
+    ``repayments`` are None if they were never read.
+    """
     match account:
         case Loan():
-            of_repayments = [] if repayments is None else check_loan_repayments(account, repayments, today)
-            return check_loan(account, today) + of_repayments
+            of_repayments = (
+                [] if repayments is None else check_loan_repayments(account, repayments, copied_on)
+            )
+            return check_loan(account, copied_on) + of_repayments
         case Statement():
             return check_line(account)
     return []
@@ -165,9 +170,9 @@ def _out_of_range(*amounts: Decimal | None) -> int:
 # Loans
 
 
-def check_loan(loan: Loan, today: date) -> list[Rule]:
-    """The rules that a loan and its schedule break today."""
-    return broken_rules(LOAN_RULES, loan, schedule_of(loan, today), today)
+def check_loan(loan: Loan, copied_on: date) -> list[Rule]:
+    """The rules that a loan and its schedule break on the business date of the answer."""
+    return broken_rules(LOAN_RULES, loan, schedule_of(loan, copied_on), copied_on)
 
 
 def _matures_before_opening(loan: Loan, *_: object) -> int | None:
@@ -176,15 +181,21 @@ def _matures_before_opening(loan: Loan, *_: object) -> int | None:
     return (loan.opening_date - loan.maturity_date).days
 
 
-def _delinquent_without_overdue(loan: Loan, _: Schedule, today: date) -> int:
-    return int(bool(loan.delinquent) and loan_figures(loan, today).why_not_known == NotKnown.DELINQUENT)
+def _delinquent_without_overdue(loan: Loan, _: Schedule, copied_on: date) -> int:
+    return int(bool(loan.delinquent) and loan_figures(loan, copied_on).why_not_known == NotKnown.DELINQUENT)
 
 
-def _overdue_without_delinquent(loan: Loan, schedule: Schedule, today: date) -> int | None:
+def _overdue_without_delinquent(loan: Loan, schedule: Schedule, copied_on: date) -> int | None:
     """The overdue rows, whatever data the others lack."""
     if loan.delinquent is None:
         return None
-    return 0 if loan.delinquent else sum(row.total is not None for row in schedule.overdue(today))
+    return 0 if loan.delinquent else sum(row.total is not None for row in schedule.overdue(copied_on))
+
+
+def _paid_in_the_future(_: Loan, schedule: Schedule, copied_on: date) -> int:
+    """Paid rows with a payment date more than a day ahead, because the service's day may begin before ours."""
+    latest = copied_on + ONE_DAY
+    return sum(row.is_paid and row.paid_on is not None and row.paid_on > latest for row in schedule.rows)
 
 
 def _schedule_total(loan: Loan, schedule: Schedule, *_: object) -> Decimal | None:
@@ -208,6 +219,7 @@ LOAN_RULES: Final = (
     Rule("loan.maturity", "Matures before it opens", "warn", ZERO, _matures_before_opening),
     Rule("loan.delinquent", "Delinquent, nothing past due", "notice", ZERO, _delinquent_without_overdue),
     Rule("loan.overdue", "Past due, not delinquent", "notice", ZERO, _overdue_without_delinquent),
+    Rule("loan.paid_on", "An installment is paid on a later day", "warn", ZERO, _paid_in_the_future),
     Rule("loan.total", "Schedule differs from total repayment", "warn", CENT, _schedule_total),
     Rule("loan.principal", "Principal differs from the amount", "warn", CENT, _schedule_principal),
     Rule("loan.range", OUT_OF_RANGE, "warn", ZERO, _loan_out_of_range),
@@ -217,12 +229,10 @@ LOAN_RULES: Final = (
 # Loans, with their repayments
 
 
-def check_loan_repayments(loan: Loan, repayments: Iterable[Repayment], today: date) -> list[Rule]:
+def check_loan_repayments(loan: Loan, repayments: Iterable[Repayment], copied_on: date) -> list[Rule]:
     """The rules that a loan's schedule and repayments break together."""
-    paid = [
-        one for one in repayments if is_same_word(one.status or "", "SUCCEEDED") and (one.amount or ZERO) > 0
-    ]
-    return broken_rules(LOAN_REPAYMENT_RULES, schedule_of(loan, today), paid)
+    paid = [one for one in repayments if has_succeeded(one) and (one.amount or ZERO) > 0]
+    return broken_rules(LOAN_REPAYMENT_RULES, schedule_of(loan, copied_on), paid)
 
 
 def _unpaid_with_repayment(schedule: Schedule, paid: Sequence[Repayment]) -> int:

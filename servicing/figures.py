@@ -3,9 +3,13 @@
 Every list, page, export, printed document and count reads these figures. An amount is None if it is not known, which
 is never the same as zero. Loan figures are calculated from the schedule; line figures are the service's own, except
 the share of the limit.
+
+A saved answer says what was unpaid on its own business date, the day of the copy. What fell due since then may have
+been paid: it is due since the copy, and never past due before a newer answer says so.
 """
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -14,14 +18,15 @@ from typing import Final, NamedTuple
 
 from servicing.credit_lines import Statement
 from servicing.loans import Loan
-from servicing.repayments import Repayment
-from servicing.schedules import Installment, Schedule, schedule_of, total
-from servicing.values import is_same_word
+from servicing.repayments import Repayment, has_succeeded
+from servicing.schedules import HALF_CENT, Installment, Schedule, schedule_of, total
 
 NOTHING: Final = Decimal(0)
 FOREVER: Final = date.max
 """The ``good_through`` of figures that no passing day changes."""
 ONE_DAY: Final = timedelta(days=1)
+NEW_LOAN_DAYS: Final = 30
+"""How long after its opening a loan may have no installments yet."""
 
 
 class Due(NamedTuple):
@@ -29,6 +34,17 @@ class Due(NamedTuple):
 
     day: date
     amount: Decimal | None
+
+
+class DueSince(NamedTuple):
+    """What fell due since the copy of an account, from the day of the copy up to yesterday."""
+
+    number: int
+    """How many payments."""
+    amount: Decimal | None
+    """Their sum in dollars; None if one of them has no amount or an unrecognized status."""
+    day: date
+    """The oldest due date."""
 
 
 class Aging(StrEnum):
@@ -61,6 +77,7 @@ class NotKnown(StrEnum):
     UNKNOWN_STATUS = "A past due installment has a status we don't recognize"
     DELINQUENT = "The service calls it delinquent, but no installment is past due"
     NO_SCHEDULE = "The service lists no installments"
+    NO_SCHEDULE_YET = "No schedule yet"
     NOT_REPORTED = "The service doesn't report it"
 
 
@@ -77,6 +94,8 @@ class Figures:
     """Of a loan: the earliest due date that is past due. Days past due are counted from it."""
     reported_days: int | None = None
     """Of a line: the service's own days past due, as of the copy."""
+    due_since: DueSince | None = None
+    """Never part of ``past_due``, of the days past due or of ``is_late``."""
     due_next: Due | None = None
     remaining: Decimal | None = None
     """Of a loan: all unpaid installments, interest included."""
@@ -98,11 +117,18 @@ class Figures:
         return aging(self.past_due, self.days_past_due(today))
 
 
-def loan_figures(loan: Loan, today: date, *, closed: Collection[str] = ()) -> Figures:
-    """The figures of a loan on a business date; ``closed`` are the statuses of closed accounts."""
+def loan_figures(
+    loan: Loan, today: date, *, copied_on: date | None = None, closed: Collection[str] = ()
+) -> Figures:
+    """The figures of a loan on a business date.
+
+    ``copied_on`` is the business date of the answer, today if not given; ``closed`` are the statuses of closed
+    accounts.
+    """
+    copied_on = min(copied_on or today, today)
     schedule = schedule_of(loan, today)
-    overdue, following = schedule.overdue(today), schedule.next_due(today)
-    past_due, why = _loan_past_due(loan, schedule, today)
+    overdue, following = schedule.overdue(copied_on), schedule.next_due(today)
+    past_due, why = _loan_past_due(loan, schedule, copied_on, today)
     has_days = why in (None, NotKnown.NO_TOTAL)
     oldest = min((row.due_date for row in overdue if row.due_date), default=None) if has_days else None
     is_closed = is_closed_status(loan.status, closed)
@@ -112,6 +138,7 @@ def loan_figures(loan: Loan, today: date, *, closed: Collection[str] = ()) -> Fi
         why_not_known=why,
         is_late=is_late and not is_closed,
         oldest_unpaid_due=oldest,
+        due_since=None if is_closed else _loan_due_since(schedule, copied_on, today),
         due_next=Due(following.due_date, following.total) if following and following.due_date else None,
         remaining=_remaining(schedule, today),
         principal=_loan_principal(loan, schedule, today),
@@ -120,16 +147,22 @@ def loan_figures(loan: Loan, today: date, *, closed: Collection[str] = ()) -> Fi
     )
 
 
-def line_figures(line: Statement, today: date) -> Figures:
-    """The figures of a line of credit on a business date."""
-    past_due, days = line.past_due_balance, line.days_past_due
+def line_figures(line: Statement, today: date, *, copied_on: date | None = None) -> Figures:
+    """The figures of a line of credit on a business date.
+
+    ``copied_on`` is the business date of the answer, today if not given.
+    """
+    copied_on = min(copied_on or today, today)
+    past_due, days = _at_least_a_cent(line.past_due_balance), line.days_past_due
     day, amount = line.payment_due_date, line.payment_amount_due
-    is_due = day is not None and day >= today and amount is not None and amount > 0
+    has_payment = day is not None and day >= copied_on and amount is not None and amount >= HALF_CENT
+    is_due, has_passed = (day >= today, day < today) if has_payment and day else (False, False)
     return Figures(
         past_due=past_due,
         why_not_known=NotKnown.NOT_REPORTED if past_due is None else None,
         is_late=(days or 0) > 0 if past_due is None else past_due > 0,
         reported_days=days,
+        due_since=DueSince(1, amount, day) if has_passed and day else None,
         due_next=Due(day, amount) if is_due and day else None,
         principal=line.principal_balance,
         payoff=line.payoff_balance,
@@ -139,13 +172,19 @@ def line_figures(line: Statement, today: date) -> Figures:
     )
 
 
-def account_figures(answer: Loan | Statement | None, today: date, *, closed: Collection[str] = ()) -> Figures:
+def account_figures(
+    answer: Loan | Statement | None,
+    today: date,
+    *,
+    copied_on: date | None = None,
+    closed: Collection[str] = (),
+) -> Figures:
     """The figures of a loan or a line; all unknown for one that was never read."""
     match answer:
         case Loan():
-            return loan_figures(answer, today, closed=closed)
+            return loan_figures(answer, today, copied_on=copied_on, closed=closed)
         case Statement():
-            return line_figures(answer, today)
+            return line_figures(answer, today, copied_on=copied_on)
     return Figures(why_not_known=NotKnown.NOT_READ)
 
 
@@ -181,14 +220,25 @@ def percent_of_limit(principal: Decimal | None, limit: Decimal | None) -> Decima
     return None if principal is None or limit is None or limit <= 0 else principal / limit * 100
 
 
-def is_partly_paid(oldest_unpaid_due: date | None, repayments: Iterable[Repayment]) -> bool:
-    """Whether a repayment succeeded after the oldest unpaid due date. It may have paid a part that no field shows."""
-    return oldest_unpaid_due is not None and any(
-        is_same_word(one.status, "SUCCEEDED")
-        and one.effective_date
-        and one.effective_date > oldest_unpaid_due
-        for one in repayments
-    )
+def is_partly_paid(
+    oldest_unpaid_due: date | None, schedule: Schedule, repayments: Iterable[Repayment]
+) -> bool:
+    """Whether a repayment succeeded after the oldest unpaid due date that no paid installment accounts for.
+
+    It may have paid a part of what is past due, which no field shows. A paid installment accounts for one repayment of
+    its day and amount.
+    """
+    if oldest_unpaid_due is None:
+        return False
+    accounted = Counter((row.paid_on or row.due_date, row.total) for row in schedule.rows if row.is_paid)
+    for one in repayments:
+        day = one.effective_date
+        if not has_succeeded(one) or day is None or day <= oldest_unpaid_due:
+            continue
+        if not accounted[day, one.amount]:
+            return True
+        accounted[day, one.amount] -= 1
+    return False
 
 
 # What a borrower owes
@@ -202,6 +252,9 @@ class Part(NamedTuple):
     days: int | None
     is_late: bool
     is_closed: bool
+    due_since: DueSince | None = None
+    has_no_schedule_yet: bool = False
+    """Whether its amount isn't expected yet, so that nothing is missing without it."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +271,8 @@ class PastDue:
     days: int | None = None
     """The largest known number of days past due."""
     is_late: bool = False
+    due_since: Sequence[DueSince] = ()
+    """What fell due since the copy of each account, which no amount here includes."""
 
     @property
     def unknown(self) -> int:
@@ -233,10 +288,15 @@ class PastDue:
 def add_past_due(parts: Iterable[Part]) -> PastDue:
     """The past due total of open loans and lines. Credits (amounts below zero) are not debt and don't count."""
     known, days, is_late, closed = NOTHING, None, False, 0
+    due_since: list[DueSince] = []
     accounts, unknown = [0, 0], [0, 0]  # Loans, lines.
     for part in parts:
         if part.is_closed:
             closed += 1
+            continue
+        if part.due_since:
+            due_since.append(part.due_since)
+        if part.has_no_schedule_yet:
             continue
         accounts[part.is_line] += 1
         if part.past_due is None:
@@ -247,17 +307,24 @@ def add_past_due(parts: Iterable[Part]) -> PastDue:
             is_late = True
             if part.days is not None:
                 days = part.days if days is None else max(days, part.days)
-    return PastDue(known, accounts[0], accounts[1], unknown[0], unknown[1], closed, days, is_late)
+    return PastDue(known, accounts[0], accounts[1], unknown[0], unknown[1], closed, days, is_late, due_since)
 
 
 # How the figures of a loan follow from its schedule
 
 
-def _loan_past_due(loan: Loan, schedule: Schedule, today: date) -> tuple[Decimal | None, NotKnown | None]:
+def _at_least_a_cent(amount: Decimal | None) -> Decimal | None:
+    """The amount; zero if it is less than half a cent, in either direction."""
+    return NOTHING if amount is not None and abs(amount) < HALF_CENT else amount
+
+
+def _loan_past_due(
+    loan: Loan, schedule: Schedule, copied_on: date, today: date
+) -> tuple[Decimal | None, NotKnown | None]:
     if not schedule.rows:
         return _past_due_without_schedule(loan, today)
     owed = [row for row in schedule.rows if row.is_owed]
-    overdue = [row for row in owed if row.due_date and row.due_date < today]
+    overdue = [row for row in owed if row.due_date and row.due_date < copied_on]
     if any(row.due_date is None for row in owed):
         return None, NotKnown.NO_DATE
     if not all(row.has_known_marker for row in overdue):
@@ -269,9 +336,24 @@ def _loan_past_due(loan: Loan, schedule: Schedule, today: date) -> tuple[Decimal
 
 
 def _past_due_without_schedule(loan: Loan, today: date) -> tuple[Decimal | None, NotKnown | None]:
-    if not _starts_later(loan, today):
-        return None, NotKnown.NO_SCHEDULE
-    return (None, NotKnown.DELINQUENT) if loan.delinquent else (NOTHING, None)
+    if loan.delinquent:
+        return None, NotKnown.DELINQUENT if _starts_later(loan, today) else NotKnown.NO_SCHEDULE
+    if _starts_later(loan, today):
+        return NOTHING, None
+    return None, NotKnown.NO_SCHEDULE_YET if _is_new(loan, today) else NotKnown.NO_SCHEDULE
+
+
+def _is_new(loan: Loan, today: date) -> bool:
+    return loan.opening_date is not None and (today - loan.opening_date).days <= NEW_LOAN_DAYS
+
+
+def _loan_due_since(schedule: Schedule, copied_on: date, today: date) -> DueSince | None:
+    rows = schedule.due_since(copied_on, today)
+    days = [row.due_date for row in rows if row.due_date]
+    if not days:
+        return None
+    is_known = all(row.has_known_marker for row in rows)
+    return DueSince(len(days), total(row.total for row in rows) if is_known else None, min(days))
 
 
 def _starts_later(loan: Loan, today: date) -> bool:
@@ -310,4 +392,6 @@ def _loan_good_through(loan: Loan, schedule: Schedule, today: date) -> date:
     starts = loan.repayments_start_date
     if not _counted_rows(schedule) and starts and starts > today:
         days.append(starts - ONE_DAY)
+    if not schedule.rows and loan.opening_date and _is_new(loan, today):
+        days.append(loan.opening_date + timedelta(days=NEW_LOAN_DAYS))
     return min(days, default=FOREVER)

@@ -1,9 +1,9 @@
-"""Promises to pay, decided by the repayments of their account: kept, broken, pending, or waiting for an update.
+"""Promises to pay, decided by the repayments of their account: kept, broken, pending, waiting for an update, not known.
 
 Nobody marks a promise by hand. The same promises and repayments always give the same decisions.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -12,11 +12,17 @@ from functools import cache
 from typing import Final
 
 from servicing.figures import NOTHING, ONE_DAY
-from servicing.repayments import Repayment
+from servicing.repayments import Repayment, has_succeeded
 from servicing.values import is_same_word
 
-COUNTED_TYPES: Final = ("SINGLE_PAYMENT", "PAYOFF")
+REVERSALS: Final = (
+    "RETURNED", "MERCHANT_RETURN", "REVERSED", "REFUNDED", "DISPUTED", "CHARGEBACK",
+)  # fmt: skip
+"""The payment types of money that went back; every other type counts."""
+SCHEDULED: Final = "SCHEDULED"
 RETURNED: Final = "FAILED_AFTER_SUCCESS"
+NOT_PAID: Final = (RETURNED, "FAILED", "CANCELED", "CANCELLED", "REJECTED", *REVERSALS)
+"""The statuses of a repayment that certainly brings no money."""
 _MONDAY, _THURSDAY, _SATURDAY, _SUNDAY = 0, 3, 5, 6
 _FIRST_JUNETEENTH: Final = 2022
 
@@ -29,6 +35,7 @@ class PromiseState(StrEnum):
     KEPT = "Kept"
     WAITING = "Awaiting update"
     BROKEN = "Broken"
+    NOT_KNOWN = "Not known"
     WITHDRAWN = "Withdrawn"
 
 
@@ -63,6 +70,8 @@ class Decision:
     scheduled: Sequence[Repayment] = ()
     returned: Sequence[Repayment] = ()
     """Repayments in time that were returned, and so don't count."""
+    unclear: Sequence[Repayment] = ()
+    """Repayments in time whose status we don't know, so they may or may not have been paid."""
 
 
 @dataclass
@@ -72,17 +81,19 @@ class _Payments:
     unused: list[SeenRepayment]
     used: set[int] = field(default_factory=set)
 
-    def take(self, promise: Promise, deadline: date, status: str, up_to: Decimal) -> list[Repayment]:
-        """Use repayments with a status until they add up to an amount."""
+    def take(
+        self, promise: Promise, deadline: date, has_status: Callable[[Repayment], bool], up_to: Decimal
+    ) -> list[Repayment]:
+        """Use repayments with such a status until they add up to an amount."""
         taken: list[Repayment] = []
         known = NOTHING
         for number, seen in enumerate(self.unused):
             one = seen.repayment
             if known >= up_to:
                 break
-            if number in self.used or not is_same_word(one.status, status):
+            if number in self.used or not has_status(one):
                 continue
-            if _is_counted_type(one) and _is_in_time(seen, promise, deadline) and one.amount:
+            if _can_count(one) and _is_in_time(seen, promise, deadline) and one.amount:
                 self.used.add(number)
                 taken.append(one)
                 known += one.amount
@@ -104,7 +115,7 @@ def decide(
 
     A payment that is still SCHEDULED although its date has passed hasn't settled yet, so its promise stays pending
     and nobody is called about it. Once the deadline has passed, that takes scheduled payments that can still make up
-    the whole amount.
+    the whole amount, in an answer from after the deadline.
     """
     dated = [one for one in repayments if one.repayment.effective_date]
     payments = _Payments(sorted(dated, key=lambda one: (one.repayment.effective_date, one.repayment.uuid)))
@@ -116,42 +127,53 @@ def decide(
         if promise.is_withdrawn:
             decisions[number] = Decision(state=PromiseState.WITHDRAWN, deadline=deadline)
             continue
-        counted = payments.take(promise, deadline, "SUCCEEDED", promise.amount)
+        in_time = [one.repayment for one in payments.unused if _is_in_time(one, promise, deadline)]
+        counted = payments.take(promise, deadline, has_succeeded, promise.amount)
         paid = sum((one.amount for one in counted if one.amount), NOTHING)
-        scheduled = payments.take(promise, deadline, "SCHEDULED", promise.amount - paid)
+        scheduled = payments.take(promise, deadline, _is_scheduled, promise.amount - paid)
         expected = sum((one.amount for one in scheduled if one.amount), paid)
-        is_pending = expected >= promise.amount or (bool(scheduled) and today <= deadline)
+        unclear = [one for one in in_time if _is_unclear(one)] if expected < promise.amount else []
+        if paid >= promise.amount:
+            state = PromiseState.KEPT
+        elif today > deadline and (read_on is None or read_on <= deadline):
+            state = PromiseState.WAITING
+        elif unclear:
+            state = PromiseState.NOT_KNOWN
+        elif expected >= promise.amount or (scheduled and today <= deadline):
+            state = PromiseState.PENDING
+        else:
+            state = PromiseState.OPEN if today <= deadline else PromiseState.BROKEN
         decisions[number] = Decision(
-            state=_state(promise, paid, is_pending, deadline, today, read_on),
+            state=state,
             deadline=deadline,
             paid=paid,
             counted=counted,
             scheduled=scheduled,
-            returned=[
-                one.repayment
-                for one in payments.unused
-                if is_same_word(one.repayment.status, RETURNED) and _is_in_time(one, promise, deadline)
-            ],
+            returned=[one for one in in_time if is_same_word(one.status, RETURNED)],
+            unclear=unclear,
         )
     return [decisions[number] for number in range(len(promises))]
 
 
-def _state(
-    promise: Promise, paid: Decimal, is_pending: bool, deadline: date, today: date, read_on: date | None
-) -> PromiseState:
-    if paid >= promise.amount:
-        return PromiseState.KEPT
-    if is_pending:
-        return PromiseState.PENDING
-    if today <= deadline:
-        return PromiseState.OPEN
-    return PromiseState.BROKEN if read_on and read_on > deadline else PromiseState.WAITING
+def _is_scheduled(repayment: Repayment) -> bool:
+    return is_same_word(repayment.status, SCHEDULED)
 
 
-def _is_counted_type(repayment: Repayment) -> bool:
-    kind = repayment.payment_type
-    is_usual = kind is None or any(is_same_word(kind, one) for one in COUNTED_TYPES)
-    return is_usual and repayment.amount is not None and repayment.amount > 0
+def _is_unclear(repayment: Repayment) -> bool:
+    """Whether it could count, but for a status or an amount that we don't know."""
+    if has_succeeded(repayment) or _is_scheduled(repayment):
+        return repayment.amount is None and not _is_reversal(repayment)
+    is_failed = any(is_same_word(repayment.status, one) for one in NOT_PAID)
+    may_count = repayment.amount is None or repayment.amount > 0
+    return not is_failed and may_count and not _is_reversal(repayment)
+
+
+def _is_reversal(repayment: Repayment) -> bool:
+    return any(is_same_word(repayment.payment_type, one) for one in REVERSALS)
+
+
+def _can_count(repayment: Repayment) -> bool:
+    return repayment.amount is not None and repayment.amount > 0 and not _is_reversal(repayment)
 
 
 def _is_in_time(seen: SeenRepayment, promise: Promise, deadline: date) -> bool:
@@ -172,6 +194,11 @@ def business_day_after(day: date, number: int) -> date:
         day += ONE_DAY
         number -= is_business_day(day)
     return day
+
+
+def first_business_day(day: date) -> date:
+    """The day itself, or the first business day after it."""
+    return day if is_business_day(day) else business_day_after(day, 1)
 
 
 def is_business_day(day: date) -> bool:

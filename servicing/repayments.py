@@ -2,11 +2,14 @@
 
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from servicing.codec import Record
 from servicing.resource import Resource
-from servicing.values import RemoteTime
+from servicing.values import RemoteTime, is_same_word
+
+SUCCEEDED: Final = ("SUCCEEDED", "COMPLETED", "SETTLED")
+"""The statuses of a repayment whose money came."""
 
 
 class Repayment(Record, frozen=True, kw_only=True):
@@ -33,6 +36,11 @@ class Repayment(Record, frozen=True, kw_only=True):
     error_description: str | None = None
     initiation_date: RemoteTime | None = None
     status: str | None = None
+
+
+def has_succeeded(repayment: Repayment) -> bool:
+    """Whether the status says that the money came."""
+    return any(is_same_word(repayment.status, one) for one in SUCCEEDED)
 
 
 class RepaymentsResource(Resource):

@@ -14,6 +14,9 @@ from typing import Any, Final, Literal, NamedTuple
 from servicing.loans import Loan
 from servicing.values import calendar_day, decimal_or_none
 
+HALF_CENT: Final = Decimal("0.005")
+"""Less than this is nothing that anybody can pay."""
+
 Form = Literal["number", "day", "money", "status", "text"]
 
 FIELDS: Final[dict[str, Form]] = {
@@ -63,6 +66,8 @@ class State(StrEnum):
 
     PAID = "paid"
     OVERDUE = "overdue"
+    DUE_SINCE = "due since"
+    """It fell due since the copy, so the service hasn't said whether it was paid."""
     NEXT = "next"
     FUTURE = "future"
     UNKNOWN = "unknown"
@@ -97,8 +102,8 @@ class Installment(NamedTuple):
 
     @property
     def is_owed(self) -> bool:
-        """Whether the row is unpaid and above zero."""
-        return not self.is_paid and (self.total is None or self.total > 0)
+        """Whether the row is unpaid and at least half a cent."""
+        return not self.is_paid and (self.total is None or self.total >= HALF_CENT)
 
     def value(self, column: Column) -> Any:
         """The value of the row in a column."""
@@ -137,10 +142,17 @@ class Schedule(NamedTuple):
         """The unpaid rows due before today."""
         return [row for row in self.rows if row.is_owed and row.due_date and row.due_date < today]
 
-    def states(self, today: date) -> list[State]:
-        """The state of each row on a day."""
+    def due_since(self, copied_on: date, today: date) -> list[Installment]:
+        """The unpaid rows due from the day of the copy up to yesterday."""
+        return [
+            row for row in self.rows if row.is_owed and row.due_date and copied_on <= row.due_date < today
+        ]
+
+    def states(self, today: date, copied_on: date | None = None) -> list[State]:
+        """The state of each row on a day; ``copied_on`` is the day of the copy, today if not given."""
         following = self.next_due(today)
-        return [_state(row, today, following) for row in self.rows]
+        copied_on = min(copied_on or today, today)
+        return [_state(row, today, copied_on, following) for row in self.rows]
 
     def years(self) -> list[tuple[int, list[Installment]]]:
         """The rows of each year; empty unless every row has a due date, in order."""
@@ -153,7 +165,7 @@ class Schedule(NamedTuple):
 def schedule_of(loan: Loan, today: date) -> Schedule:
     """The schedule of a loan as of a day; without rows if the service lists no installments.
 
-    A row with a payment date after that day isn't paid yet. The loan caches its latest schedule.
+    A row without a status whose payment date is after that day isn't paid yet. The loan caches its latest schedule.
     """
     cached: tuple[date, Schedule] | None = loan.__dict__.get("_schedule")
     if cached is None or cached[0] != today:
@@ -176,7 +188,7 @@ def _read_row(item: Any, today: date) -> Installment:
     fields, extra = _split_fields(item)
     paid_on, status = fields.get("paid_on"), item.get("status")
     word, is_history = str(status).strip().upper().replace(" ", "_"), item.get(_HISTORY)
-    is_paid = word in _PAID or is_history is True if paid_on is None else paid_on <= today
+    is_paid = word in _PAID or is_history is True or (paid_on is not None and paid_on <= today)
     is_readable = paid_on is not None or item.get("paid_on") in (None, "")  # Any other text may mean paid.
     has_other_marker = paid_on is not None or isinstance(is_history, bool) or "paid_on" in item
     has_marker = word in _PAID | _UNPAID or (status in (None, "") and has_other_marker)
@@ -199,13 +211,15 @@ def _split_fields(item: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, An
     return fields, extra
 
 
-def _state(row: Installment, today: date, following: Installment | None) -> State:
+def _state(row: Installment, today: date, copied_on: date, following: Installment | None) -> State:
     if row.is_paid:
         return State.PAID
     if row.due_date is None:
         return State.UNKNOWN
     if row.due_date < today:
-        return State.OVERDUE if row.is_owed and row.has_known_marker else State.UNKNOWN
+        if not row.is_owed or not row.has_known_marker:
+            return State.UNKNOWN
+        return State.OVERDUE if row.due_date < copied_on else State.DUE_SINCE
     return State.NEXT if row is following else State.FUTURE
 
 

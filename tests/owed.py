@@ -3,18 +3,20 @@
 It uses none of the portal's code. The keys of the figures are the column names of an export.
 """
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 CLOSED = {"CLOSED", "PAID_OFF", "CHARGED_OFF", "CANCELED", "CANCELLED"}
 ZERO = Decimal(0)
+HALF_CENT = Decimal("0.005")
 BUCKETS = {"Current": 0, "1–29 days": 1, "30–59 days": 30, "60–89 days": 60, "90+ days": 90}
 
 
-def figures(kind: str, answer: dict[str, Any], today: date) -> dict[str, Any]:
-    """Calculate the figures of a loan or a line; an unknown amount is None."""
-    found = loan_figures(answer, today) if kind == "loan" else line_figures(answer, today)
+def figures(kind: str, answer: dict[str, Any], today: date, copied_on: date | None = None) -> dict[str, Any]:
+    """Calculate the figures of a loan or a line from an answer of a day; an unknown amount is None."""
+    calculate = loan_figures if kind == "loan" else line_figures
+    found = calculate(answer, today, copied_on or today)
     owed, days = found["Past due"], found["Days past due"]
     contradicts = owed is not None and days is not None and (owed > 0) != (days > 0)
     known = [name for name, first in BUCKETS.items() if days is not None and days >= first]
@@ -22,13 +24,16 @@ def figures(kind: str, answer: dict[str, Any], today: date) -> dict[str, Any]:
     return found
 
 
-def loan_figures(loan: dict[str, Any], today: date) -> dict[str, Any]:
-    """Calculate what is owed on a loan from its installments."""
+def loan_figures(loan: dict[str, Any], today: date, copied_on: date) -> dict[str, Any]:
+    """Calculate what is owed on a loan from its installments, as the copy of a day has them."""
     rows = [installment(row, today) for row in loan["installments"] or []]
-    owed = [row for row in rows if not row["paid"] and (row["total"] is None or row["total"] > 0)]
-    late = [row for row in owed if row["due"] and row["due"] < today]
+    owed = [row for row in rows if not row["paid"] and (row["total"] is None or row["total"] >= HALF_CENT)]
+    late = [row for row in owed if row["due"] and row["due"] < copied_on]
+    since = [row for row in owed if row["due"] and copied_on <= row["due"] < today]
     coming = sorted((row for row in owed if row["due"] and row["due"] >= today), key=lambda row: row["due"])
     starts_later = (day(loan.get("repayments_start_date")) or date.min) > today
+    opened = day(loan.get("opening_date")) or date.min
+    is_new = not rows and not loan["delinquent"] and not starts_later and today - opened <= timedelta(30)
     past_due, first = loan_past_due(loan, rows, owed, late, starts_later=starts_later)
     is_closed = (loan.get("status") or "").upper() in CLOSED
     uncertain = [row for row in owed if not row["certain"] and (row["due"] is None or row["due"] < today)]
@@ -41,6 +46,11 @@ def loan_figures(loan: dict[str, Any], today: date) -> dict[str, Any]:
         "Principal": loan_principal(loan, rows, owed, starts_later=starts_later),
         "Amount": amount(loan.get("amount")),
         "is_closed": is_closed,
+        "is_new": is_new,
+        "Due since the copy": None
+        if is_closed or not since or not all(row["certain"] for row in since)
+        else total_of(since),
+        "Oldest due since the copy": min(row["due"] for row in since) if since and not is_closed else None,
         "is_late": not is_closed
         and (bool(loan["delinquent"] or first) if past_due is None else past_due > 0),
     }
@@ -85,7 +95,7 @@ def installment(row: dict[str, Any], today: date) -> dict[str, Any]:
             "certain": True,
         }
     paid_on = day(row.get("paid_on"))
-    paid = paid_on <= today if paid_on else row.get("status") == "PAID"
+    paid = row.get("status") == "PAID" or bool(paid_on and paid_on <= today)
     return {
         "due": day(row.get("due_date")),
         "total": amount(row.get("total")),
@@ -95,12 +105,13 @@ def installment(row: dict[str, Any], today: date) -> dict[str, Any]:
     }
 
 
-def line_figures(line: dict[str, Any], today: date) -> dict[str, Any]:
+def line_figures(line: dict[str, Any], today: date, copied_on: date) -> dict[str, Any]:
     """Read what is owed on a line, as the service reports it."""
     due, to_pay = day(line["payment_due_date"]), amount(line["payment_amount_due"])
-    is_coming = bool(due and due >= today and to_pay and to_pay > 0)
+    is_bill = bool(due and due >= copied_on and to_pay and to_pay >= HALF_CENT)
+    is_coming, is_since = is_bill and due >= today, is_bill and due < today
     past_due, days, limit = (
-        amount(line["past_due_balance"]),
+        cents(line["past_due_balance"]),
         line["days_past_due"],
         amount(line["credit_limit"]),
     )
@@ -117,13 +128,16 @@ def line_figures(line: dict[str, Any], today: date) -> dict[str, Any]:
         "Available": amount(line["available_credit"]),
         "Limit": limit,
         "is_closed": False,
+        "is_new": False,
+        "Due since the copy": to_pay if is_since else None,
+        "Oldest due since the copy": due if is_since else None,
         "is_late": (days or 0) > 0 if past_due is None else past_due > 0,
     }
 
 
 def borrower_past_due(accounts: list[dict[str, Any]]) -> tuple[Decimal | None, int]:
     """Add up what is past due on open accounts, and count those where it is unknown."""
-    parts = [one["Past due"] for one in accounts if not one["is_closed"]]
+    parts = [one["Past due"] for one in accounts if not one["is_closed"] and not one["is_new"]]
     known = sum((part for part in parts if part and part > 0), ZERO)
     unknown = parts.count(None)
     return known if known or (parts and not unknown) else None, unknown
@@ -133,6 +147,12 @@ def total_of(rows: list[Any]) -> Decimal | None:
     """Add up the totals; return None if one is missing."""
     totals = [row["total"] for row in rows]
     return None if None in totals else sum(totals, ZERO)
+
+
+def cents(value: Any) -> Decimal | None:
+    """Return the amount; zero if it is less than half a cent."""
+    found = amount(value)
+    return ZERO if found is not None and abs(found) < HALF_CENT else found
 
 
 def amount(value: Any) -> Decimal | None:

@@ -59,6 +59,7 @@ ACTS: dict[str, Act] = {
     "repayments.detail": Act("open repayments", _EVERYONE),
     "collections.index": Act("open collections", _EVERYONE),
     "collections.log": Act("log contacts and promises", _WRITERS),
+    "collections.update": Act("update accounts of the worklist", _EVERYONE),
     "collections.take": Act("take accounts", _WRITERS),
     "collections.assign": Act("assign accounts", frozenset({Role.SUPERVISOR})),
     "messaging.index": Act("open messages", _EVERYONE),

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.utils import timezone
 
 from portal.lists import cells
-from portal.lists.columns import account_columns, money_column, value_column
+from portal.lists.columns import COPY_OF, account_columns, money_column, value_column
 from portal.lists.filters import date_filters, value_filter
 from portal.lists.pages import Action, Column, ListPage, Row
 from portal.live.reading import LiveCopy
@@ -83,6 +83,7 @@ APPLICATIONS = ListPage(
         *account_columns("Application"),
         value_column("product", "Product", "record.category", cells.word, "sd-wide"),
         money_column("amount", "Requested", "record.amount", ui.money),
+        COPY_OF,
         Column(name="decision", head="Decision", value=lambda row: row.record.status, cell=decision),
         value_column("offers", "Offers", "offers", css="sd-num sd-wide"),
         value_column("best_apr", "Best APR", "best_apr", cells.rate, "sd-num sd-wide"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 from django.db.models import Q
@@ -23,6 +24,7 @@ from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.templatetags import ui
 from servicing import rules
+from servicing.schedules import total
 
 MAX_OWNERS: Final = 50
 ENTITIES: Final = rules.ENTITIES | {"INDIVIDUAL": "Individual"}
@@ -37,6 +39,11 @@ class BorrowerRow(Row):
     @property
     def entity(self) -> str:
         return self.record.subtype or self.record.category
+
+    @property
+    def due_since(self) -> Decimal | None:
+        """The known amounts that fell due since the copies of its accounts."""
+        return total(one.amount for one in self.totals.past_due.due_since if one.amount is not None)
 
     @property
     def place(self) -> str:
@@ -128,6 +135,20 @@ COLUMNS: Final = [
         name="unknown",
         head="Accounts with past due not known",
         value=lambda row: row.totals.past_due.unknown or None,
+        reads=[],
+        beside="past_due",
+    ),
+    Column(
+        name="due_since",
+        head="Due since the copy",
+        value=lambda row: amount(row.due_since),
+        reads=[],
+        beside="past_due",
+    ),
+    Column(
+        name="copy_of",
+        head="Oldest copy",
+        value=lambda row: row.totals.oldest_copy,
         reads=[],
         beside="past_due",
     ),

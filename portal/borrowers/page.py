@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -81,7 +81,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         asked = [one for one in (*loans, *lines, *lists) if one.is_asked]
         context |= {"progress": progress(asked, request.GET.get("since", ""))}
     elif request.htmx.target not in (CARDS, LOADER):
-        found = findings([*loans, *lines], lists, business_date())
+        found = findings([*loans, *lines], lists)
         context |= identity(record) | {"findings": list(islice(found, MAX_FINDINGS))}
         context |= tab_context(request, record, accounts, copies)
     is_repeat = bool(request.htmx) and request.htmx.target != "borrower-tab"
@@ -114,14 +114,17 @@ def read_accounts(request: StaffRequest, accounts: Accounts) -> Copies:
 
 
 def findings(
-    accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy], today: date
+    accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]
 ) -> Iterator[tuple[Record, consistency.Rule]]:
     """The failed data checks of the accounts and their repayments."""
     repayments = {one.record.uuid: one.repayments for one in lists if one.record.answer}
     for one in accounts:
         account = one.answer if isinstance(one.answer, Loan | Statement) else None
         of_loan = repayments.get(one.record.uuid) if isinstance(account, Loan) else None
-        yield from ((one.record, rule) for rule in consistency.check_account(account, of_loan, today))
+        yield from (
+            (one.record, rule)
+            for rule in consistency.check_account(account, of_loan, one.copied_on or business_date())
+        )
 
 
 # --- Refreshing all accounts at once ---

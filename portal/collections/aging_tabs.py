@@ -11,6 +11,7 @@ from portal.lists.pages import Listing
 from portal.registry.attention import Amount
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, aging_of_kinds, days_of
 from portal.registry.models import Record
+from portal.ui import wording
 from servicing.figures import Aging, aging
 
 
@@ -25,6 +26,34 @@ class AgingTab(NamedTuple):
     is_chosen: bool = False
 
 
+ONLY_DUE_SINCE = Q(past_due_rank__isnull=True, due_since_on__isnull=False)
+"""The accounts that aren't past due, but have payments that fell due since their copy. They are in no bucket."""
+
+
+def is_only_due_since(record: Record) -> bool:
+    """The same condition for one account."""
+    return record.past_due_rank is None and record.due_since_on is not None
+
+
+class DueSinceSum(NamedTuple):
+    """The accounts of a list with payments that fell due since their copy, and the sum of these."""
+
+    number: int
+    amount: Amount
+
+    @property
+    def words(self) -> str:
+        """Such as "2 accounts, $4,281.00"."""
+        return f"{wording.count(self.number, 'account')}, {self.amount.words}"
+
+
+def due_since_sum(listing: Listing) -> DueSinceSum:
+    """Add up what fell due since the copies of all accounts that match."""
+    amounts = listing.found.order_by().filter(due_since_on__isnull=False).values_list("due_since_amount")
+    known = [amount for (amount,) in amounts if amount is not None]
+    return DueSinceSum(len(amounts), Amount(sum(known, Decimal(0)), len(amounts) - len(known)))
+
+
 # Name, number of accounts, known past due amount, and number of accounts with an unknown one.
 Bucket = tuple[str, int, Decimal | None, int]
 
@@ -33,9 +62,9 @@ def aging_tabs(listing: Listing) -> list[AgingTab]:
     """Build the tabs of the accounts that match the other filters, and the chosen tab; of very many, cached."""
     found = listing.without_tab()
     if not found.page.has_other_pages():
-        tabs = _tabs(_bucket_of(record) for record in found.page)
+        tabs = _tabs(_bucket_of(record) for record in found.page if not is_only_due_since(record))
     else:
-        tabs = found.add_up("aging", lambda: _tabs(_buckets(found.found)))
+        tabs = found.add_up("aging", lambda: _tabs(_buckets(found.found.exclude(ONLY_DUE_SINCE))))
     return [
         one._replace(link=listing.link(aging=one.value), is_chosen=one.value == listing.tab)
         for one in tabs

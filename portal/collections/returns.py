@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Q
 
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records, records_by_uuid, with_borrowers
 from portal.registry.sources import REPAYMENTS_OF
-from portal.repayments.returns import MAX_DATED, is_returned, returned_since
+from portal.repayments.returns import MAX_DATED, is_dropped_from_list, is_returned, returned_since
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date, business_date_at
 from portal.ui import wording
@@ -132,9 +132,7 @@ def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> li
             repeats[repayment.borrower_bank_account_uuid] += 1
     by_bank: dict[str, Repayment] = {}
     by_account: dict[str, Repayment] = {}
-    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("parent_uuid"))
-    is_dropped = Exists(lists.filter(answer_at__gt=OuterRef("answer_at")))
-    upcoming = of_owners.filter(~is_dropped, status=SCHEDULED, key_date__gte=today)
+    upcoming = of_owners.filter(~is_dropped_from_list(), status=SCHEDULED, key_date__gte=today)
     for one in upcoming.order_by("key_date", "pk"):
         if repayment := store.last_answer(one, Repayment):
             by_account.setdefault(one.parent_uuid, repayment)

@@ -12,7 +12,6 @@ from portal.accounts.models import User
 from portal.collections.models import AccountOwner, Contact
 from portal.collections.promises import DecidedPromise, decide_promises, is_dropped
 from portal.lists.pages import Row
-from portal.registry import store
 from portal.registry.models import Kind, PastDueChange, Record
 from portal.registry.records import read_as_text, with_borrowers
 from portal.registry.sources import REPAYMENTS_OF
@@ -75,7 +74,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
             borrower,
             pending=pending,
             last_paid=last_paid,
-            autopay=store.autopay(record) if record.kind == Kind.LOAN else None,
+            autopay=record.has_autopay,
             contact=contacts.get(record.pk),
             promise=next(
                 (one for one in promises.get(record.uuid, ()) if one.state != PromiseState.WITHDRAWN), None

@@ -11,6 +11,7 @@ urlpatterns = [
     *list_addresses(WORKLIST, "", index=views.index),
     path("print/", views.print_list, name="print_list"),
     path("next/", views.next_in_list, name="next"),
+    path("update-due-since/", views.update_due_since, name="update_due_since"),
     path("take/", views.take, name="take"),
     path("assign/", views.assign, name="assign"),
     path("contacts/<str:kind>/<str:uuid>/", views.contacts, name="contacts"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
-from django.http import HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseRedirect, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -16,7 +16,7 @@ from portal.accounts.roles import requires
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list, log_view
-from portal.collections.aging_tabs import aging_tabs
+from portal.collections.aging_tabs import aging_tabs, due_since_sum
 from portal.collections.contacts import (
     SUBJECTS,
     borrower_of,
@@ -38,11 +38,13 @@ from portal.collections.returns import (
 )
 from portal.gateway import StaffRequest
 from portal.lists.pages import render_cells
+from portal.messaging.news import request_reads
 from portal.notes.views import colleagues
-from portal.registry.figures import ACCOUNTS
+from portal.registry.figures import ACCOUNTS, copy_day
 from portal.registry.models import Kind, Record
 from portal.registry.store import IDENTIFIER
 from portal.repayments.returns import MAX_DATED
+from portal.ui import wording
 from portal.ui.exports import amount, list_file
 from portal.ui.htmx import finish_action, render_page, toast
 
@@ -62,6 +64,7 @@ RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
     "Repayment": lambda one: one.record.uuid,
     "Amount": lambda one: amount(one.repayment.amount),
     "Status": lambda one: one.repayment.status,
+    "Copy of": lambda one: copy_day(one.record),
     "Bank account": lambda one: one.bank,
     "Returns in 90 days": lambda one: one.repeats or None,
     "Next scheduled": lambda one: one.following and one.following.effective_date,
@@ -76,7 +79,20 @@ RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
 @requires("collections.index")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with its aging tabs."""
-    return WORKLIST.index(request, tabs=aging_tabs, colleagues=lambda _: colleagues)
+    return WORKLIST.index(request, tabs=aging_tabs, due_since=due_since_sum, colleagues=lambda _: colleagues)
+
+
+@require_POST
+@requires("collections.update")
+def update_due_since(request: StaffRequest) -> HttpResponse:
+    """Have the worker read all accounts of the list with payments that fell due since their copy."""
+    state = QueryDict(request.POST.get("back", "").removeprefix("?"))
+    with transaction.atomic():
+        number = request_reads(WORKLIST.find(state).found.filter(due_since_on__isnull=False))
+        label = wording.count(number, "account")
+        append(Actor.of(request), "collections.refresh", subject_label=label)
+    toast(request, f"Updating {label} in the background.")
+    return finish_action(request, f"{WORKLIST.url}?{state.urlencode()}")
 
 
 @require_safe
@@ -97,6 +113,7 @@ def print_list(request: StaffRequest) -> HttpResponse:
         "columns": columns,
         "rows": [render_cells(columns, row) for row in rows],
         "tabs": aging_tabs(found),
+        "due_since": due_since_sum(found),
         "is_cut": found.total > len(rows),
     }
     return render_page(request, "collections/print.html", context)

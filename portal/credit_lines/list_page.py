@@ -77,6 +77,7 @@ LINES = ListPage(
     filters=[
         flag_filter("past_due", "Past due", Q(flagged__in=[True])),
         aging_filter(Kind.LINE),
+        flag_filter("due_since", "Due since the copy", Q(due_since_on__isnull=False)),
         flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
     ],
     presets={

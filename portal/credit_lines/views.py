@@ -21,7 +21,7 @@ from portal.credit_lines.documents import NotListed, download
 from portal.credit_lines.list_page import LINES
 from portal.credit_lines.statements import statement_key, statement_list
 from portal.credit_lines.trends import samples, trend_rows, trends
-from portal.credit_lines.wording import past_due_words, read_aloud
+from portal.credit_lines.wording import last_bill, past_due_words, read_aloud
 from portal.gateway import StaffRequest
 from portal.live.reading import LiveCopy
 from portal.registry.models import Kind, Record
@@ -66,6 +66,8 @@ def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[st
         "percent_of_limit": wording.whole_percent(percent_of_limit(figures.principal, figures.limit)),
         "past_due": past_due_words(figures, today),
         "due_next": figures.due_next,
+        "due_since": figures.due_since and wording.due_since(figures.due_since, copy.copied_on),
+        "last_bill": last_bill(line, figures),
         "aloud": read_aloud(line, figures),
         "findings": consistency.check_line(line),
         "trends": trends(history),

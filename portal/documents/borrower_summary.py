@@ -18,6 +18,7 @@ from portal.documents.document import Document, Form
 from portal.documents.line_of_credit import billing_days, credit_use
 from portal.documents.options import Options
 from portal.live.reading import LiveCopy, repayment_lists
+from portal.loans.figures import STATE_WORDS
 from portal.notes.models import Note
 from portal.registry import store
 from portal.registry.figures import past_due_of
@@ -27,7 +28,7 @@ from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import RepaymentRow, account_of_list
 from portal.ui import wording
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, consistency
-from servicing.schedules import Installment, Schedule, schedule_of, total
+from servicing.schedules import Schedule, State, schedule_of, total
 from servicing.values import is_same_word
 
 FORM = Form("BS", "Borrower summary", "documents/papers/borrower.html")
@@ -170,13 +171,21 @@ def _internal(
             (f"{noun} {one['record'].uuid[:8]}", rule.text, rule.id)
             for noun, accounts in (("Loan", loans), ("Line", lines))
             for one in accounts
-            for rule in consistency.check_account(one["copy"].answer, paid.get(one["record"].uuid), today)
+            for rule in consistency.check_account(
+                one["copy"].answer, paid.get(one["record"].uuid), one["copy"].copied_on or today
+            )
         ],
         "unknown": [(one.label, one.actor_name, one.created_at) for one in open_writes[:MAX_NOTES]],
     }
 
 
 # --- Its accounts ---
+
+_INSTALLMENT_WORDS = STATE_WORDS | {
+    State.OVERDUE: "Past due",
+    State.NEXT: STATE_WORDS[State.FUTURE],
+    State.UNKNOWN: "Not provided",
+}
 
 
 def _loan(copy: LiveCopy, today: date, options: Options) -> Content:
@@ -187,26 +196,20 @@ def _loan(copy: LiveCopy, today: date, options: Options) -> Content:
     chosen = list(schedule.rows) if options.has_schedules else unpaid
     rows = chosen[: MAX_SCHEDULE_ROWS if options.has_schedules else MAX_INSTALLMENTS]
     columns = ("principal", "interest", "fees", "total")
+    states = dict(zip(map(id, schedule.rows), schedule.states(today, copy.copied_on), strict=True))
     return {
         "record": copy.record,
         "copy": copy,
         "loan": loan,
         "statement": None,
         "schedule": schedule,
-        "rows": [(row, _installment_state(row, today)) for row in rows],
+        "rows": [(row, _INSTALLMENT_WORDS[states[id(row)]]) for row in rows],
         "row_sums": _sums(rows, columns),
         "left_out": len(chosen) - len(rows),
         "paid": len(schedule.rows) - len(unpaid),
         "sums": _sums(schedule.rows, columns),
         "is_whole": options.has_schedules,
     }
-
-
-def _installment_state(row: Installment, today: date) -> str:
-    if row.is_paid:
-        return "Paid"
-    is_overdue = row.is_owed and row.has_known_marker and row.due_date is not None and row.due_date < today
-    return "Past due" if is_overdue else _status_word(row.status or "Upcoming")
 
 
 def _line(copy: LiveCopy, options: Options) -> Content:
@@ -239,6 +242,7 @@ def _overview(positions: Sequence[Content]) -> Content:
     return of_kinds | {
         "past_due": wording.past_due(past_due),
         "days": past_due.days,
+        "due_since": wording.due_since_total(past_due),
         "closed": past_due.closed,
         "totals": {name: _sums(rows, SUMMED) for name, rows in open_ones.items() if len(rows) > 1},
     }
@@ -263,6 +267,7 @@ def _position(copy: LiveCopy, today: date, options: Options) -> Content:
         "available": figures.available,
         "past_due": figures.past_due,
         "days": figures.days_past_due(today),
+        "due_since": figures.due_since and wording.due_since(figures.due_since, copy.copied_on),
         "due": figures.due_next and figures.due_next.day,
         "due_amount": figures.due_next and figures.due_next.amount,
     }

@@ -7,7 +7,6 @@ from portal.credit_lines.wording import past_due_words
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
 from portal.live.reading import LiveCopy
-from portal.registry.figures import figures_of
 from portal.registry.models import Record
 from portal.repayments.table import RepaymentRow
 from portal.ui import wording
@@ -24,13 +23,14 @@ def document(
 ) -> Document:
     """Build the document from the saved copies of the line and its repayments."""
     line = copy.answer if isinstance(copy.answer, Statement) else None
-    days, figures = billing_days(line), figures_of(line)
+    days, figures = billing_days(line), copy.figures
     paid = sorted(repayments.repayments, key=lambda one: one.effective_date or date.min, reverse=True)
     content = {
         "line": line,
         "use": credit_use(line),
         "past_due": past_due_words(figures, today) if line else "",
         "due_next": figures.due_next,
+        "due_since": figures.due_since and wording.due_since(figures.due_since, copy.copied_on),
         "bills": days[:MAX_STATEMENTS],
         "bills_left_out": max(0, len(days) - MAX_STATEMENTS),
         "repayments": [RepaymentRow(one) for one in paid[:MAX_REPAYMENTS]],

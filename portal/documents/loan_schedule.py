@@ -12,7 +12,6 @@ from portal.live.reading import LiveCopy
 from portal.loans.chart import Chart, chart
 from portal.loans.figures import figure_cards
 from portal.loans.schedule import schedule_table
-from portal.registry.figures import figures_of
 from portal.registry.models import Record
 from servicing import Loan, Repayment
 from servicing.schedules import schedule_of
@@ -31,12 +30,14 @@ def document(
     content: dict[str, Any] = {"loan": loan}
     if loan:
         schedule = schedule_of(loan, today)
-        plot = chart(schedule, today)
+        plot = chart(schedule, today, copy.copied_on)
         content |= {
-            "figures": figure_cards(figures_of(loan), loan, schedule, repayments, today),
+            "figures": figure_cards(copy, loan, schedule, repayments, today),
             "chart": plot,
             "balance": _balance_pieces(plot),
-            "table": schedule_table(schedule, today, max_rows=MAX_ROWS, is_paper=True),
+            "table": schedule_table(
+                schedule, today, copied_on=copy.copied_on, max_rows=MAX_ROWS, is_paper=True
+            ),
         }
     layout: dict[str, Any] = {}
     if table := content.get("table"):

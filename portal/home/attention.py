@@ -36,7 +36,14 @@ from portal.registry.attention import (
 )
 from portal.registry.models import Kind
 from portal.registry.recalculation import AccountState, account_state
-from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
+from portal.repayments.attention import (
+    DUE_DAYS,
+    due_payments,
+    due_since_copy,
+    past_due_accounts,
+    returned_payments,
+    unscheduled_payments,
+)
 from portal.runtime.business_date import business_date
 
 SYSTEM_COUNT, STAFF_ITEMS = "attention.system", "attention.staff"
@@ -49,6 +56,8 @@ GROUPS = {
     "broken": "Broken promises",
     "returned": "Returned payments",
     "past_due": "Past due",
+    "due_since": "Due since the copy",
+    "unscheduled": "Autopay without a scheduled payment",
     "due": f"Due in {DUE_DAYS} days",
     "onboarding": "Onboarding",
     "drafts": "Drafts",
@@ -88,6 +97,8 @@ IN_ORDER: Sequence[Callable[..., Items]] = [
     returned_payments,
     partial(past_due_accounts, Kind.LOAN),
     partial(past_due_accounts, Kind.LINE),
+    due_since_copy,
+    unscheduled_payments,
     undelivered_messages,
     partial(due_payments, Kind.LINE),
     partial(due_payments, Kind.LOAN),

@@ -7,12 +7,13 @@ from typing import Any
 from django.template.defaultfilters import truncatechars
 from django.utils.safestring import SafeString
 
-from portal.registry.figures import days_of
-from portal.registry.models import Kind, Record
+from portal.registry.figures import copy_day, days_of, due_since_of
+from portal.registry.models import Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.markup import escape_value, format_html, format_html_join
 from portal.ui.templatetags import ui
+from servicing.figures import DueSince, NotKnown
 
 LONGEST_WORD = 24
 """Longer words of the service are cut; the record's page shows them whole."""
@@ -60,29 +61,52 @@ def status(value: str) -> SafeString:
 
 
 def past_due(row: Any) -> str:
-    """An account's past due amount: blank if zero, in words if unknown."""
-    amount, is_late = row.record.past_due, row.record.flagged
+    """An account's past due amount, blank if zero, and what fell due since its copy."""
+    record, since = row.record, due_since_of(row.record)
+    shown = _past_due_amount(record)
+    if record.flagged:
+        shown = with_note(shown, as_of(copy_day(record)))
+    return shown + _due_since(since, None if record.flagged else copy_day(record)) if since else shown
+
+
+def _past_due_amount(record: Record) -> SafeString:
+    amount = record.past_due
     if amount is None:
-        return format_html(
-            '<span class="{}">{}</span>', "sd-bad sd-strong" if is_late else "sd-null", ui.NOT_KNOWN
-        )
+        if record.has_no_schedule_yet:
+            return format_html('<span class="sd-null">{}</span>', NotKnown.NO_SCHEDULE_YET)
+        css = "sd-bad sd-strong" if record.flagged else "sd-null"
+        return format_html('<span class="{}">{}</span>', css, ui.NOT_KNOWN)
     if not amount:
-        return ""
-    shown = format_html('<span class="{}">{}</span>', "sd-bad sd-strong" if is_late else "", ui.money(amount))
-    shown = with_note(shown, BEFORE_PARTIAL_PAYMENTS if row.record.is_partly_paid else "")
-    days = days_of(row.record) or 0  # A phone has no room for their column.
+        return SafeString("")
+    css = "sd-bad sd-strong" if record.flagged else ""
+    shown = format_html('<span class="{}">{}</span>', css, ui.money(amount))
+    shown = with_note(shown, BEFORE_PARTIAL_PAYMENTS if record.is_partly_paid else "")
+    days = days_of(record) or 0  # A phone has no room for their column.
     words = format_html('<small class="sd-narrow">{} day{}</small>', f"{days:,}", "" if days == 1 else "s")
     return join_badges(shown, words if days > 0 else "")
+
+
+def _due_since(since: DueSince, copied_on: date | None) -> SafeString:
+    amount = ui.NOT_KNOWN if since.amount is None else ui.money(since.amount)
+    shown = no_wrap(format_html("{} due {}", amount, short_day(since.day)))
+    return with_note(shown, f"Not updated since {short_day(copied_on)}" if copied_on else "")
+
+
+def as_of(day: date | None) -> str:
+    """The day of a copy, unless that is today."""
+    return f"as of {short_day(day)}" if day and day < business_date() else ""
 
 
 def past_due_total(row: Any) -> str:
     """A borrower's past due total with its unknown parts; blank if zero."""
     total = row.totals.past_due
     if not total.amount and not total.unknown:
-        return ""
+        return wording.due_since_total(total)
     amount, _, rest = (wording.past_due(total) or "").partition(", ")
     look = "sd-bad sd-strong" if total.is_late else "sd-null"
-    return with_note(format_html('<span class="{}">{}</span>', look, amount), rest)
+    oldest = as_of(row.totals.oldest_late_copy) if total.is_late else ""
+    notes = [rest, oldest, wording.due_since_total(total)]
+    return with_note(format_html('<span class="{}">{}</span>', look, amount), ", ".join(filter(None, notes)))
 
 
 def short_day(day: date) -> str:
@@ -91,14 +115,11 @@ def short_day(day: date) -> str:
 
 
 def days_past_due(row: Any) -> str:
-    """The days past due, if any. A line's are of the day of its copy, which is shown unless that is today."""
+    """The days past due, if any. A line's are those of the day of its copy."""
     record, days = row.record, days_of(row.record)
     if days is None:
         return ui.NOT_KNOWN if record.flagged else ""
-    if days <= 0:
-        return ""
-    day = record.answer_day if record.kind == Kind.LINE else None
-    return with_note(f"{days:,}", no_wrap(f"as of {short_day(day)}") if day and day < business_date() else "")
+    return f"{days:,}" if days > 0 else ""
 
 
 def due_next(row: Any) -> str:

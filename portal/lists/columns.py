@@ -7,7 +7,7 @@ from typing import Any
 
 from portal.lists import cells
 from portal.lists.pages import Column
-from portal.registry.figures import days_of
+from portal.registry.figures import copy_day, days_of
 from portal.ui.exports import amount
 from portal.ui.templatetags import ui
 from servicing.figures import aging
@@ -56,6 +56,27 @@ def account_columns(head: str) -> tuple[Column, ...]:
     )
 
 
+def due_since_columns() -> tuple[Column, ...]:
+    """In a file, what fell due since the copy, and its day; on screen both are beside the past due amount."""
+    return (
+        Column(
+            name="due_since",
+            head="Due since the copy",
+            value=lambda row: amount(row.record.due_since_amount),
+            reads=["due_since_amount"],
+            beside="past_due",
+        ),
+        Column(
+            name="due_since_on",
+            head="Oldest due since the copy",
+            value=lambda row: row.record.due_since_on,
+            reads=["due_since_on"],
+            beside="past_due",
+        ),
+        COPY_OF,
+    )
+
+
 def past_due_columns() -> tuple[Column, ...]:
     """The columns for past due amount, days past due and next payment."""
     return (
@@ -67,6 +88,7 @@ def past_due_columns() -> tuple[Column, ...]:
             cell=cells.past_due,
             css="sd-num",
         ),
+        *due_since_columns(),
         Column(
             name="days",
             head="Days past due",
@@ -99,6 +121,12 @@ def past_due_columns() -> tuple[Column, ...]:
     )
 
 
+COPY_OF = Column(
+    name="copy_of",
+    head="Copy of",
+    value=lambda row: copy_day(row.record),
+    reads=["answer_day", "answer_at"],
+)
 CHECKED = Column(
     name="checked",
     head="Last updated",

@@ -126,8 +126,6 @@ class ListPage:
     """The orders in words, if there are no column headers to click."""
     within: Callable[[QueryDict], Q] = lambda state: Q()
     """Limits the records that the list shows at all, by its query string."""
-    required: Callable[[QueryDict], Collection[str]] = lambda state: ()
-    """Columns that those records always have."""
     upcoming: Callable[[], Q] | None = None
     """The records that come last in the default order, and in reverse: soonest first."""
     presets: Mapping[str, str]
@@ -248,7 +246,7 @@ class ListPage:
         is_reversed = isinstance(column, str) and column.startswith("-")
         column = column.removeprefix("-") if isinstance(column, str) else column
         descending = is_reversed != sort.startswith("-")
-        nulls_last = True if column in _NULLABLE and column not in self.required(state) else None
+        nulls_last = True if column in _NULLABLE else None
         expression = F(column) if isinstance(column, str) else column
         return sort, [
             OrderBy(expression, descending, nulls_last=nulls_last),

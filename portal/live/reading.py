@@ -6,13 +6,14 @@ once in 30 seconds, unless a person refreshes it.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
@@ -23,7 +24,7 @@ from django.utils.functional import cached_property
 from portal.audit.models import Actor
 from portal.gateway import client_for
 from portal.registry import store
-from portal.registry.figures import figures_of
+from portal.registry.figures import copy_day, figures_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import LISTS, READS, REPAYMENTS_OF
@@ -71,7 +72,7 @@ class LiveCopy:
     @cached_property
     def figures(self) -> Figures:
         """The figures of an account today."""
-        return figures_of(self.answer)
+        return figures_of(self.answer, self.copied_on)
 
     @cached_property
     def repayments(self) -> list[Repayment]:
@@ -82,6 +83,11 @@ class LiveCopy:
     def at(self) -> datetime | None:
         """The time of the copy: of the service's answer or of the imported file."""
         return self.record.answer_at
+
+    @property
+    def copied_on(self) -> date | None:
+        """The business date of the copy."""
+        return copy_day(self.record)
 
     @property
     def failing_since(self) -> datetime | None:
@@ -241,6 +247,21 @@ def read_live(actor: Actor, record: Record) -> bool:
         return False
 
 
+def read_at_pace(
+    actor: Actor, records: Iterable[Record], *, rate: float | None = None
+) -> Iterator[tuple[Record, bool]]:
+    """Read records one by one, at most this many a second; yield each with whether it was read.
+
+    The usual pace is ``READS_PER_MINUTE``, for refreshing all accounts and for news together.
+    """
+    pause = 1 / (rate or settings.READS_PER_MINUTE / 60)
+    for record in records:
+        started = time.monotonic()
+        claim_due([record], force=True)
+        yield record, read_live(actor, record)
+        time.sleep(max(0.0, pause - (time.monotonic() - started)))
+
+
 def _read_in_thread(actor: Actor, record: Record) -> None:
     try:
         read_live(actor, record)
@@ -255,7 +276,10 @@ def refreshable(kinds: Sequence[str]) -> QuerySet[Record]:
 
 
 def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Record]:
-    """Accounts and their lists whose copy is older than this, oldest first."""
+    """Accounts and their lists whose copy is older than this.
+
+    First what fell due since its copy, then what is past due, then the oldest copies.
+    """
     lists = {kind: row.parent for kind, row in LISTS.items() if row.parent and row.parent in kinds}
     for list_kind, parent in lists.items():
         _create_missing_lists(parent, list_kind)
@@ -263,7 +287,11 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Recor
     due = refreshable([*kinds, *lists]).filter(~is_young)
     # Without the answers, because those of a large portfolio don't fit into memory.
     needed = due.only("kind", "uuid", "borrower_uuid")
-    return list(needed.order_by(F("checked_at").asc(nulls_first=True), "id"))
+    accounts = refreshable(kinds)
+    urgent = [accounts.filter(due_since_on__isnull=False), accounts.filter(flagged=True)]
+    ranks = [set(found.values_list("uuid", flat=True)) for found in urgent]
+    found = needed.order_by(F("checked_at").asc(nulls_first=True), "id")
+    return sorted(found, key=lambda one: next((n for n, uuids in enumerate(ranks) if one.uuid in uuids), 2))
 
 
 def _create_missing_lists(kind: str, list_kind: str) -> None:

@@ -104,9 +104,9 @@ class Chart:
         return self.today > 80
 
 
-def chart(schedule: Schedule, today: date) -> Chart | None:
+def chart(schedule: Schedule, today: date, copied_on: date | None) -> Chart | None:
     """Build the chart of a schedule by due date; None if it would be incomplete."""
-    states = dict(zip(map(id, schedule.rows), schedule.states(today), strict=True))
+    states = dict(zip(map(id, schedule.rows), schedule.states(today, copied_on), strict=True))
     rows = sorted((row for row in schedule.rows if row.due_date), key=lambda row: row.due_date or today)
     kinds = _kinds(rows)
     highest = max((_amount(row, kinds) for row in rows), default=Decimal(0))

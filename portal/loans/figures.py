@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
+from django.utils.text import capfirst
+
+from portal.live.reading import LiveCopy
 from portal.registry.models import Record
 from portal.ui import wording
 from portal.ui.markup import format_html
@@ -13,6 +16,7 @@ from servicing.figures import Figures, NotKnown, is_partly_paid
 from servicing.schedules import Installment, Schedule, State
 
 NOT_KNOWN = "Not known"
+STATE_WORDS = {State.PAID: "Paid", State.FUTURE: "Upcoming", State.DUE_SINCE: "Due since the copy"}
 DAYS_A_YEAR = 365.2425
 DAYS_A_MONTH = DAYS_A_YEAR / 12
 NOT_RECOGNIZED = "Some installments lack a date, an amount or a known status"
@@ -28,11 +32,13 @@ class FigureCard(NamedTuple):
 
 
 def figure_cards(
-    figures: Figures, loan: Loan, schedule: Schedule, repayments: Sequence[Repayment], today: date
+    copy: LiveCopy, loan: Loan, schedule: Schedule, repayments: Sequence[Repayment], today: date
 ) -> list[FigureCard]:
-    """Past due, due next, remaining payments, principal, maturity."""
+    """Past due, due since the copy if anything is, due next, remaining payments, principal, maturity."""
+    figures, copied_on = copy.figures, copy.copied_on
     return [
-        _past_due(figures, schedule, repayments, today),
+        _past_due(figures, schedule, repayments, today, copied_on or today),
+        *_due_since(figures, copied_on),
         _due_next(figures, schedule),
         _remaining(figures, schedule),
         _principal(figures),
@@ -41,19 +47,31 @@ def figure_cards(
 
 
 def _past_due(
-    figures: Figures, schedule: Schedule, repayments: Sequence[Repayment], today: date
+    figures: Figures, schedule: Schedule, repayments: Sequence[Repayment], today: date, copied_on: date
 ) -> FigureCard:
+    if figures.why_not_known == NotKnown.NO_SCHEDULE_YET:
+        return FigureCard("Past due", "The service lists no installments", NotKnown.NO_SCHEDULE_YET)
     if figures.past_due is None:
         return FigureCard("Past due", figures.why_not_known or "", NOT_KNOWN, is_bad=figures.is_late)
     if not figures.past_due:
         return FigureCard("Past due", "Nothing is past due", money(figures.past_due))
     days = figures.days_past_due(today) or 0
-    words = f"{installment_count(len(schedule.overdue(today)))}, {days} day{'' if days == 1 else 's'}"
-    if is_partly_paid(figures.oldest_unpaid_due, repayments):
+    words = f"{installment_count(len(schedule.overdue(copied_on)))}, {days} day{'' if days == 1 else 's'}"
+    if copied_on < today:
+        words += f", as of {wording.day(copied_on)}"
+    if is_partly_paid(figures.oldest_unpaid_due, schedule, repayments):
         words += ", before partial payments"
     if figures.is_closed:
         words += ", closed and not in totals"
     return FigureCard("Past due", words, money(figures.past_due), is_bad=figures.is_late)
+
+
+def _due_since(figures: Figures, copied_on: date | None) -> list[FigureCard]:
+    since = figures.due_since
+    if not since:
+        return []
+    amount = NOT_KNOWN if since.amount is None else money(since.amount)
+    return [FigureCard("Due since the copy", capfirst(wording.due_days(since, copied_on)), amount)]
 
 
 def _due_next(figures: Figures, schedule: Schedule) -> FigureCard:
@@ -151,8 +169,8 @@ def installment_count(number: int) -> str:
 
 def state_words(row: Installment, state: State, today: date) -> str:
     """The state of an installment in words."""
-    if row.due_date is None or state in (State.PAID, State.UNKNOWN, State.FUTURE):
-        return {State.PAID: "Paid", State.FUTURE: "Future"}.get(state, "Not provided")
+    if row.due_date is None or state not in (State.OVERDUE, State.NEXT):
+        return STATE_WORDS.get(state, "Not provided")
     days = abs((row.due_date - today).days)
     if state is State.OVERDUE:
         return f"{days} day{'' if days == 1 else 's'} past due"

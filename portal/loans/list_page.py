@@ -6,9 +6,10 @@ from django.db.models import Q
 
 from portal.lists import cells
 from portal.lists.columns import CHECKED, account_columns, money_column, past_due_columns, value_column
-from portal.lists.filters import aging_filter, flag_filter, value_filter
+from portal.lists.filters import aging_filter, choice_filter, flag_filter, value_filter
 from portal.lists.pages import Action, Column, ListPage, Row
 from portal.registry.models import Kind
+from portal.repayments.attention import loans_without_scheduled_payment
 from portal.ui import wording
 from portal.ui.templatetags import ui
 
@@ -75,6 +76,18 @@ LOANS = ListPage(
         ),
         flag_filter("delinquent", "Past due", Q(flagged__in=[True])),
         aging_filter(Kind.LOAN),
+        flag_filter("due_since", "Due since the copy", Q(due_since_on__isnull=False)),
+        choice_filter(
+            "scheduled",
+            "Scheduled",
+            {
+                "no": (
+                    "Autopay without a scheduled payment",
+                    lambda: Q(pk__in=loans_without_scheduled_payment().values("pk")),
+                )
+            },
+            prompt="Any scheduled payment",
+        ),
         flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
     ],
     presets={

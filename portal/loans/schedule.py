@@ -42,6 +42,7 @@ STATE: Final = Column("Status", "text", False)
 _BADGES: Final = {
     State.PAID: ("ok", "check"),
     State.OVERDUE: ("bad", "alert-circle"),
+    State.DUE_SINCE: ("neutral", "clock"),
     State.NEXT: ("waiting", "clock"),
     State.FUTURE: ("neutral", "minus"),
     State.UNKNOWN: ("neutral", "circle-dot"),
@@ -93,10 +94,16 @@ class ScheduleTable:
 
 
 def schedule_table(
-    schedule: Schedule, today: date, *, max_rows: int, subtotals: bool = True, is_paper: bool = False
+    schedule: Schedule,
+    today: date,
+    *,
+    copied_on: date | None,
+    max_rows: int,
+    subtotals: bool = True,
+    is_paper: bool = False,
 ) -> ScheduleTable:
     """Build the table: the first ``max_rows`` installments, or with 0 those around the one that needs attention."""
-    states = schedule.states(today)
+    states = schedule.states(today, copied_on)
     columns = _columns(schedule, states)
     same = [] if is_paper else _columns_without_news(schedule, columns)
     columns = [column for column in columns if column not in same]
@@ -126,19 +133,21 @@ def schedule_table(
     )
 
 
-def csv_rows(schedule: Schedule, today: date) -> tuple[list[str], Iterator[list[Any]]]:
+def csv_rows(
+    schedule: Schedule, today: date, copied_on: date | None
+) -> tuple[list[str], Iterator[list[Any]]]:
     """Column titles and all installments for the CSV file."""
     columns = schedule.columns
     rows = (
         [*(_plain(row.value(column), column.form) for column in columns), state_words(row, state, today)]
-        for row, state in zip(schedule.rows, schedule.states(today), strict=True)
+        for row, state in zip(schedule.rows, schedule.states(today, copied_on), strict=True)
     )
     return [*map(_label, columns), "Status here"], rows
 
 
 def _window(states: Sequence[State]) -> tuple[int, int]:
     """The first row of the window and the first one after it."""
-    urgent = (State.OVERDUE, State.NEXT)
+    urgent = (State.OVERDUE, State.DUE_SINCE, State.NEXT)
     needed = next((index for index, state in enumerate(states) if state in urgent), 0)
     first = max(0, min(needed - ROWS_BEFORE_URGENT, len(states) - WINDOW_ROWS))
     return first, min(first + WINDOW_ROWS, len(states))

@@ -16,6 +16,7 @@ from portal.loans.figures import figure_cards, terms
 from portal.loans.list_page import LOANS
 from portal.loans.schedule import csv_rows, schedule_table
 from portal.registry import store
+from portal.registry.figures import copy_day
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui.exports import list_file
@@ -43,15 +44,18 @@ def build_context(request: StaffRequest, copy: LiveCopy, listed: LiveCopy) -> di
     repaid, promised = total(row.total for row in schedule.rows), decimal_or_none(loan.total_repayment_amount)
     return {
         "loan": loan,
-        "figures": figure_cards(copy.figures, loan, schedule, repayments, today),
-        "chart": chart(schedule, today),
+        "figures": figure_cards(copy, loan, schedule, repayments, today),
+        "chart": chart(schedule, today, copy.copied_on),
         "schedule": schedule_table(
             schedule,
             today,
+            copied_on=copy.copied_on,
             max_rows=len(schedule.rows) if request.GET.get("rows") == "all" else 0,
             subtotals=request.GET.get("subtotals") != "off",
         ),
-        "findings": consistency.check_account(loan, repayments if listed.record.answer else None, today),
+        "findings": consistency.check_account(
+            loan, repayments if listed.record.answer else None, copy.copied_on or today
+        ),
         "adds_up": repaid if repaid is not None and repaid == promised else None,
         "other_owner": other_owner(loan, copy.record),
         "terms": given_terms,
@@ -78,7 +82,7 @@ def schedule(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpR
     """Export the whole saved schedule as CSV."""
     record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid)
     loan = store.last_answer(record, Loan) or Loan(uuid=loan_uuid)
-    heads, rows = csv_rows(schedule_of(loan, business_date()), business_date())
+    heads, rows = csv_rows(schedule_of(loan, business_date()), business_date(), copy_day(record))
     append(
         Actor.of(request),
         "loans.schedule",

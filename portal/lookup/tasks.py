@@ -13,9 +13,11 @@ from portal.audit.models import Actor
 from portal.audit.service_health import PAUSE, current_outage
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.live.reading import claim_due, due_for_refresh, read_live
+from portal.live.reading import due_for_refresh, read_at_pace
 from portal.lookup.imports import import_ids, import_profiles, open_lines
 from portal.lookup.models import Upload
+from portal.messaging.models import Message
+from portal.messaging.news import queue_reads
 from portal.registry.models import Kind, Record
 
 REFRESHED_KINDS = [Kind.LOAN, Kind.LINE, Kind.APPLICATION]
@@ -32,7 +34,7 @@ MAX_REFUSED_STORED = 10_000
     gives_way=True,
 )
 def refresh_portfolio(
-    progress: Progress, *, kind: str = "", older_than: float = 24, rate: float = 10
+    progress: Progress, *, kind: str = "", older_than: float = 24, rate: float | None = None
 ) -> None:
     """Refresh every account whose copy was too old when the job started; a resumed job skips what it already read."""
     actor = Actor.system("refresh")
@@ -43,6 +45,8 @@ def refresh_portfolio(
     finished = progress.job
     detail = {"read": finished.done, "failed": finished.failed, "started_by": finished.actor_name}
     append(actor, "lookup.refresh_portfolio", detail=detail)
+    # These came after their account was read, and what they are about may be on file by now.
+    queue_reads(Message.objects.filter(stored_at__gte=finished.created_at))
 
 
 def accounts_to_refresh(kind: str, before: datetime) -> list[Record]:
@@ -50,15 +54,12 @@ def accounts_to_refresh(kind: str, before: datetime) -> list[Record]:
     return due_for_refresh([kind] if kind else REFRESHED_KINDS, older_than=before)
 
 
-def refresh_accounts(actor: Actor, records: list[Record], *, rate: float) -> Iterator[bool]:
-    """Read accounts one by one, at most this many a second, and slower while the service is down."""
-    for record in records:
+def refresh_accounts(actor: Actor, records: list[Record], *, rate: float | None) -> Iterator[bool]:
+    """Read accounts one by one, and slower while the service is down."""
+    for _, is_read in read_at_pace(actor, records, rate=rate):
+        yield is_read
         if current_outage():
             time.sleep(PAUSE.total_seconds())
-        started = time.monotonic()
-        claim_due([record], force=True)
-        yield read_live(actor, record)
-        time.sleep(max(0.0, 1 / rate - (time.monotonic() - started)))
 
 
 @job("lookup.import_file", label="Import records")

@@ -9,6 +9,7 @@ import msgspec
 from django.db import models
 from django.utils import timezone
 
+from portal.registry.models import Record
 from portal.runtime.clocks import is_recent
 from portal.ui import wording
 from portal.ui.addresses import page_url
@@ -251,6 +252,21 @@ class Run(models.Model):
     def is_alive(self) -> bool:
         """Whether it is running. A killed run has no end either, but stops reporting."""
         return self.ended_at is None and is_recent(self.seen_at, RUN_TIMEOUT)
+
+
+class PendingRead(models.Model):
+    """The news about an account: why and when it is to be read, and when it was last read for that."""
+
+    account = models.OneToOneField(Record, on_delete=models.CASCADE, related_name="pending_read")
+    news_at = models.DateTimeField(help_text="The time of the newest message; the newest is read first.")
+    payment_uuid = models.CharField(max_length=64, blank=True, help_text="The payment that it is about.")
+    noticed_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, db_index=True, help_text="Null: nothing to read.")
+    read_at = models.DateTimeField(null=True)
+    tries = models.PositiveSmallIntegerField(default=0, help_text="Reads that failed, or missed the payment.")
+
+    def __str__(self) -> str:
+        return f"{self.account} since {self.noticed_at:%Y-%m-%d %H:%M}"
 
 
 class BankAccount(models.Model):

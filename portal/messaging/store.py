@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from portal.messaging.models import SUFFIX_BITS, Message, first_key_at
+from portal.messaging.news import queue_reads
 from portal.messaging.search_index import search_text
 from portal.registry.attention import forget_shared_items
 from portal.registry.figures import stored_amount
@@ -39,7 +40,8 @@ def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None)
         if moved:  # The day was a guess, and the service has now given another one.
             Message.objects.filter(uuid__in=moved).delete()
         _insert([row for uuid, row in rows.items() if uuid not in stored or uuid in moved])
-    new = rows.keys() - stored
+        new = rows.keys() - stored
+        queue_reads(rows[uuid] for uuid in new)
     if new:
         forget_shared_items()
     return new

@@ -1,13 +1,25 @@
 """Background jobs for messages."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import F
+from django.utils import timezone
 
 from portal.audit.models import Actor
+from portal.audit.service_health import current_outage
 from portal.jobs.execution import Progress
-from portal.jobs.kinds import job
-from portal.messaging.models import Message, Run
+from portal.jobs.kinds import chore, job
+from portal.jobs.queue import start_job
+from portal.live.reading import account_records, read_at_pace
+from portal.messaging.models import Message, PendingRead, Run
+from portal.messaging.news import READ_INTERVAL, due_reads, forget_finished_reads
 from portal.messaging.sync import Sync
+from portal.registry.models import Kind, Record
 from portal.ui import wording
+
+MAX_PAUSE: Final = timedelta(hours=1)
+"""The longest time before an account that couldn't be read is tried again."""
 
 
 @job("messaging.sync", label="Sync messages", single=True, every="MESSAGE_SYNC_MINUTES", gives_way=True)
@@ -31,3 +43,47 @@ def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
     # An earlier attempt may have marked some.
     gone = Message.objects.filter(gone_at__gte=progress.job.started_at).count()
     return {"new": new, "already here": run.claimed - new, "total": run.claimed, "gone": gone}
+
+
+@job("messaging.read_news", label="Read accounts with news", single=True)
+def read_news(progress: Progress) -> dict[str, int]:
+    """Read every account with news, newest first, until none is due or the service is out."""
+    actor, done = Actor.system("news"), 0
+    while (pending := due_reads().select_related("account").first()) and not current_outage():
+        done += read_account(actor, pending)
+        progress.step()
+    forget_finished_reads()
+    return {"read": done}
+
+
+def read_account(actor: Actor, pending: PendingRead) -> bool:
+    """Read an account and its repayments, unless both were read since the news; return whether that succeeded.
+
+    It is read once more if the payment isn't on file yet, and again later if the service didn't answer.
+    """
+    account, now = pending.account, timezone.now()
+    records = [] if account.archived_at else account_records(account)
+    is_stale = any(
+        pending.tries or one.checked_at is None or one.checked_at < pending.noticed_at for one in records
+    )
+    is_read = not is_stale or all(is_read for _, is_read in read_at_pace(actor, records))
+    payment = Record.objects.filter(kind=Kind.REPAYMENT, uuid=pending.payment_uuid)
+    is_missing = bool(pending.payment_uuid) and not pending.tries and not payment.exists()
+    values: dict[str, Any] = {"due_at": None}
+    if not is_read or is_missing:
+        values = {
+            "due_at": now + min(READ_INTERVAL * (pending.tries + 1), MAX_PAUSE),
+            "tries": F("tries") + 1,
+        }
+    own = PendingRead.objects.filter(pk=pending.pk)
+    # More news may have come while it was read.
+    if not own.filter(noticed_at=pending.noticed_at).update(read_at=now, **values):
+        own.update(read_at=now, due_at=now + READ_INTERVAL)
+    return is_read
+
+
+@chore
+def start_reading_news() -> None:
+    """Start the job once there is something to read."""
+    if due_reads().exists() and not current_outage():
+        start_job(read_news)

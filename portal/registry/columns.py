@@ -19,11 +19,11 @@ Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
 MAX_DAYS = 10**6
 
 
-def columns_from(answer: Answer | list[Repayment]) -> dict[str, Any]:
+def columns_from(answer: Answer | list[Repayment], copied_on: date | None) -> dict[str, Any]:
     """The columns of an answer in a form that every database can store; empty ones for a list."""
     if isinstance(answer, list):
         return {"search_text": ""}
-    return {name: _fit_column(name, value) for name, value in _columns_of(answer).items()}
+    return {name: _fit_column(name, value) for name, value in _columns_of(answer, copied_on).items()}
 
 
 def non_uuid_identifier(uuid: str) -> str:
@@ -31,7 +31,7 @@ def non_uuid_identifier(uuid: str) -> str:
     return "" if is_uuid(uuid) else uuid
 
 
-def _columns_of(answer: Answer) -> dict[str, Any]:
+def _columns_of(answer: Answer, copied_on: date | None) -> dict[str, Any]:
     match answer:
         case Borrower():
             return _borrower_columns(answer)
@@ -40,9 +40,9 @@ def _columns_of(answer: Answer) -> dict[str, Any]:
         case Application():
             return _application_columns(answer)
         case Loan():
-            return _loan_columns(answer)
+            return _loan_columns(answer, copied_on)
         case Statement():
-            return {"amount": answer.credit_limit, **figure_columns(figures_of(answer))}
+            return {"amount": answer.credit_limit, **figure_columns(figures_of(answer, copied_on))}
         case Repayment():
             return _repayment_columns(answer)
 
@@ -80,7 +80,7 @@ def _application_columns(application: Application) -> dict[str, Any]:
     }
 
 
-def _loan_columns(loan: Loan) -> dict[str, Any]:
+def _loan_columns(loan: Loan, copied_on: date | None) -> dict[str, Any]:
     # Their structure is undefined.
     other_ids = (str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int))
     return {
@@ -89,7 +89,8 @@ def _loan_columns(loan: Loan) -> dict[str, Any]:
         "state": loan.state or "",
         "rate": loan.interest_rate,
         "opened_on": loan.opening_date,
-        **figure_columns(figures_of(loan)),
+        "has_autopay": loan.autopay_enabled,
+        **figure_columns(figures_of(loan, copied_on)),
     }
 
 
@@ -105,6 +106,7 @@ def _repayment_columns(repayment: Repayment) -> dict[str, Any]:
         "amount": repayment.amount,
         "key_date": _calendar_date(repayment.effective_date),
         "subtype": payment_type,
+        "bank_account": repayment.borrower_bank_account_uuid,
         "flagged": status.upper().startswith("FAILED") or has_error,
     }
 

@@ -11,12 +11,14 @@ from django.conf import settings
 from django.db.models import Q
 
 from portal.registry.models import Kind, PastDueChange, Record
-from portal.runtime.business_date import business_date
+from portal.runtime.business_date import business_date, business_date_at
 from servicing import Loan, Repayment, Statement, consistency
 from servicing.figures import (
     AGING_DAYS,
     Aging,
+    DueSince,
     Figures,
+    NotKnown,
     Part,
     PastDue,
     account_figures,
@@ -25,6 +27,7 @@ from servicing.figures import (
     is_closed_status,
     is_partly_paid,
 )
+from servicing.schedules import schedule_of
 
 ACCOUNTS: Final = (Kind.LOAN, Kind.LINE)
 FIGURE_COLUMNS: Final = (
@@ -37,6 +40,10 @@ FIGURE_COLUMNS: Final = (
     "principal",
     "available",
     "oldest_unpaid_due",
+    "due_since_number",
+    "due_since_amount",
+    "due_since_on",
+    "has_no_schedule_yet",
     "days_past_due",
     "needs_check",
     "is_partly_paid",
@@ -44,8 +51,9 @@ FIGURE_COLUMNS: Final = (
     "figures_version",
     "figures_from",
     "opened_on",
+    "has_autopay",
 )
-FIGURES_VERSION: Final = 4
+FIGURES_VERSION: Final = 5
 """Raise it when a figure or a data check changes its meaning: a job then recalculates every account."""
 MAX_DIGITS: Final = 15
 """The digits of a number that are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""
@@ -55,15 +63,22 @@ NOT_KNOWN_RANK: Final = Decimal(10) ** 14
 """The rank of an account that is past due by an unknown amount: above all others."""
 
 
-def figures_of(answer: object) -> Figures:
-    """Today's figures of a loan's or a line's answer; all unknown without an answer."""
+def figures_of(answer: object, copied_on: date | None) -> Figures:
+    """Today's figures of a loan's or a line's answer from this business date; all unknown without an answer."""
     account = answer if isinstance(answer, Loan | Statement) else None
-    return account_figures(account, business_date(), closed=settings.CLOSED_STATUSES)
+    return account_figures(account, business_date(), copied_on=copied_on, closed=settings.CLOSED_STATUSES)
+
+
+def copy_day(record: Record) -> date | None:
+    """The business date of a record's answer."""
+    if record.answer_day or not record.answer_at:
+        return record.answer_day
+    return business_date_at(record.answer_at)
 
 
 def figure_columns(figures: Figures) -> dict[str, Any]:
     """The columns that store an account's figures."""
-    due, past_due = figures.due_next, stored_amount(figures.past_due)
+    due, since, past_due = figures.due_next, figures.due_since, stored_amount(figures.past_due)
     return {
         "past_due": past_due,
         "past_due_rank": rank(past_due, is_late=figures.is_late),
@@ -74,19 +89,27 @@ def figure_columns(figures: Figures) -> dict[str, Any]:
         "principal": stored_amount(figures.principal),
         "available": stored_amount(figures.available),
         "oldest_unpaid_due": figures.oldest_unpaid_due,
+        "due_since_number": since and since.number,
+        "due_since_amount": since and stored_amount(since.amount),
+        "due_since_on": since and since.day,
+        "has_no_schedule_yet": figures.why_not_known == NotKnown.NO_SCHEDULE_YET,
         "days_past_due": figures.reported_days,
         "figures_good_through": figures.good_through,
         "figures_version": FIGURES_VERSION,
     }
 
 
-def repayment_columns(answer: Loan | Statement, repayments: Sequence[Repayment] | None) -> dict[str, Any]:
+def repayment_columns(
+    answer: Loan | Statement, copied_on: date | None, repayments: Sequence[Repayment] | None
+) -> dict[str, Any]:
     """The columns that depend on an account and its repayments (None if never read)."""
-    figures = figures_of(answer)
+    today = business_date()
     return {
-        "needs_check": bool(consistency.check_account(answer, repayments, business_date())),
+        "needs_check": bool(consistency.check_account(answer, repayments, copied_on or today)),
         "is_partly_paid": isinstance(answer, Loan)
-        and is_partly_paid(figures.oldest_unpaid_due, repayments or ()),
+        and is_partly_paid(
+            figures_of(answer, copied_on).oldest_unpaid_due, schedule_of(answer, today), repayments or ()
+        ),
     }
 
 
@@ -140,6 +163,18 @@ class SavedAccount(NamedTuple):
     flagged: bool
     oldest_unpaid_due: date | None
     days_past_due: int | None
+    due_since_number: int | None
+    due_since_amount: Decimal | None
+    due_since_on: date | None
+    has_no_schedule_yet: bool | None
+    answer_day: date | None
+
+
+def due_since_of(account: "Record | SavedAccount") -> DueSince | None:
+    """What fell due since the copy of a saved account."""
+    if not account.due_since_on or not account.due_since_number:
+        return None
+    return DueSince(account.due_since_number, account.due_since_amount, account.due_since_on)
 
 
 def days_of(record: Record) -> int | None:
@@ -183,16 +218,30 @@ def aging_condition(kind: Kind, bucket: Aging) -> Q:
 
 def parts_of(accounts: Iterable[SavedAccount], today: date) -> Iterator[Part]:
     """What saved accounts add to their borrower's past due total."""
-    closed = settings.CLOSED_STATUSES
-    for kind, status, past_due, is_late, oldest, reported in accounts:
-        days = days_past_due(past_due, oldest, reported, today)
-        yield Part(kind == Kind.LINE, past_due, days, is_late, is_closed_status(status, closed))
+    for one in accounts:
+        yield Part(
+            is_line=one.kind == Kind.LINE,
+            past_due=one.past_due,
+            days=days_past_due(one.past_due, one.oldest_unpaid_due, one.days_past_due, today),
+            is_late=one.flagged,
+            is_closed=is_closed_status(one.status, settings.CLOSED_STATUSES),
+            due_since=due_since_of(one),
+            has_no_schedule_yet=bool(one.has_no_schedule_yet),
+        )
 
 
 def past_due_of(accounts: Iterable[tuple[str, Figures]]) -> PastDue:
     """The past due total of accounts, each with its kind."""
     today = business_date()
     return add_past_due(
-        Part(kind == Kind.LINE, one.past_due, one.days_past_due(today), one.is_late, one.is_closed)
+        Part(
+            is_line=kind == Kind.LINE,
+            past_due=one.past_due,
+            days=one.days_past_due(today),
+            is_late=one.is_late,
+            is_closed=one.is_closed,
+            due_since=one.due_since,
+            has_no_schedule_yet=one.why_not_known == NotKnown.NO_SCHEDULE_YET,
+        )
         for kind, one in accounts
     )

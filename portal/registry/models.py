@@ -102,6 +102,16 @@ def _list_indexes() -> list[models.Index]:
     return [
         # Orders past due accounts of both kinds, and adds them up by aging without reading rows.
         models.Index(fields=late, condition=IS_LATE & LISTED, name="accounts_past_due"),
+        models.Index(
+            fields=["due_since_on", "id"],
+            condition=models.Q(due_since_on__isnull=False) & LISTED,
+            name="accounts_due_since_copy",
+        ),
+        models.Index(
+            fields=["bank_account"],
+            condition=models.Q(kind=Kind.REPAYMENT, bank_account__isnull=False),
+            name="repayments_by_bank_account",
+        ),
         # These have few accounts: those that are past due, have an answer, or have stale figures.
         *(
             _index(kind, [days_column, "id"], only=models.Q(**{f"{days_column}__isnull": False}))
@@ -210,6 +220,16 @@ class Record(models.Model):
         max_digits=20, decimal_places=4, null=True, help_text="Orders what is past due, not known above all."
     )
     oldest_unpaid_due = models.DateField(null=True, help_text="Days past due of a loan are counted from it.")
+    due_since_number = models.PositiveIntegerField(
+        null=True, help_text="How many payments fell due since the copy; the service may know them as paid."
+    )
+    due_since_amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    due_since_on = models.DateField(null=True, help_text="The oldest of these due dates.")
+    has_no_schedule_yet = models.BooleanField(null=True)
+    bank_account = models.CharField(  # noqa: DJ001 - a column with a default would rebuild the table on SQLite
+        max_length=64, null=True, help_text="The borrower's bank account of a repayment."
+    )
+    has_autopay = models.BooleanField(null=True, help_text="Of a loan; null if its answer doesn't say.")
     days_past_due = models.IntegerField(null=True, help_text="Of a line, as reported in its answer.")
     due_amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     is_partly_paid = models.BooleanField(

@@ -11,7 +11,14 @@ from django.db import transaction
 
 from portal.registry import store
 from portal.registry.columns import columns_from
-from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS, FIGURES_VERSION, Lateness, save_changes
+from portal.registry.figures import (
+    ACCOUNTS,
+    FIGURE_COLUMNS,
+    FIGURES_VERSION,
+    Lateness,
+    copy_day,
+    save_changes,
+)
 from portal.registry.models import Kind, Record
 from portal.registry.records import last_changes_of, records_by_key, update_records
 from portal.registry.rollup import roll_up
@@ -55,7 +62,9 @@ def recalculate_batch(*, or_earlier_rules: bool = False) -> int:
         records = list(Record.objects.filter(pk__in=keys).order_by("pk").select_for_update())
         lists = records_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
         repayments = {one.uuid: one for one in lists}
-        lateness = [(record, Lateness.of(record)) for record in records if record.figures_version]
+        # What another version of the rules says differently is no event.
+        same_rules = [record for record in records if record.figures_version == FIGURES_VERSION]
+        lateness = [(record, Lateness.of(record)) for record in same_rules]
         for record in records:
             recalculate(record, repayments.get(record.uuid))
         save_changes(lateness)
@@ -67,7 +76,7 @@ def recalculate_batch(*, or_earlier_rules: bool = False) -> int:
 def recalculate(record: Record, repayments: Record | None) -> None:
     """Set an account's figures from its saved answer and its saved list of repayments."""
     answer = store.account_answer(record)
-    columns = columns_from(answer) if answer else {"figures_good_through": FOREVER}
+    columns = columns_from(answer, copy_day(record)) if answer else {"figures_good_through": FOREVER}
     for name in FIGURE_COLUMNS:
         if name in columns:
             setattr(record, name, columns[name])

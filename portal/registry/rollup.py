@@ -34,6 +34,16 @@ class BorrowerTotals:
     def lines(self) -> int:
         return sum(account.kind == Kind.LINE for account in self.accounts)
 
+    @property
+    def oldest_copy(self) -> date | None:
+        """The business date of the oldest answer about its loans and lines."""
+        return min((one.answer_day for one in self.accounts if one.answer_day), default=None)
+
+    @property
+    def oldest_late_copy(self) -> date | None:
+        """The same of those that are past due."""
+        return min((one.answer_day for one in self.accounts if one.flagged and one.answer_day), default=None)
+
     @cached_property
     def past_due(self) -> PastDue:
         """The past due total of its loans and lines."""

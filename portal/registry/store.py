@@ -24,6 +24,7 @@ from portal.registry.figures import (
     FIGURE_COLUMNS,
     FIGURES_VERSION,
     Lateness,
+    copy_day,
     repayment_columns,
     save_changes,
 )
@@ -155,16 +156,6 @@ def account_answer(account: Record) -> Loan | Statement | None:
     return last_answer(account, Loan) if account.kind == Kind.LOAN else last_answer(account, Statement)
 
 
-class _Autopay(msgspec.Struct):
-    autopay_enabled: Any = None
-
-
-def autopay(record: Record) -> bool | None:
-    """Whether a loan has autopay, without decoding its schedule; None if the answer does not say."""
-    value = msgspec.json.decode(record.answer, type=_Autopay).autopay_enabled if record.answer else None
-    return value if isinstance(value, bool) else None
-
-
 def find(kind: str, uuid: str) -> Record | None:
     """The record on file, archived or not."""
     return Record.objects.filter(kind=kind, uuid=uuid).first()
@@ -277,7 +268,7 @@ def set_repayment_columns(
     """Set the columns that depend on an account and its saved list of repayments."""
     if answer := answer or account_answer(account):
         listed = last_list(repayments, Repayment) if repayments and repayments.answer else None
-        for name, value in repayment_columns(answer, listed).items():
+        for name, value in repayment_columns(answer, copy_day(account), listed).items():
             setattr(account, name, value)
 
 
@@ -309,7 +300,7 @@ def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
     """Whether the item repeats the saved answer and adds nothing to it."""
     if item.answer is None or item.label or _has_newer_answer(record, at):
         return False
-    if has_stale_figures(record) or _has_other_spelling(record):
+    if has_stale_figures(record) or _has_other_spelling(record) or _depends_on_copy_day(record, at):
         return False
     if item.names_other_owner and record.borrower_uuid and not record.owner_confirmed:
         return False
@@ -321,6 +312,14 @@ def _has_other_spelling(record: Record) -> bool:
     """Whether another version of the portal saved a value of the interface as the service spelled it."""
     values = (record.category, record.status, record.subtype)
     return any(value != known_spelling(value) for value in values)
+
+
+def _depends_on_copy_day(account: Record, at: datetime) -> bool:
+    """Whether the same answer on another day means something else: what fell due since the copy is past due then."""
+    if account.kind not in ACCOUNTS or account.answer_day == business_date_at(at):
+        return False
+    is_outdated = account.figures_good_through is None or account.figures_good_through < business_date()
+    return account.due_since_on is not None or account.needs_check or is_outdated
 
 
 def has_stale_figures(record: Record) -> bool:
@@ -349,7 +348,7 @@ _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
     "answer_day",
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
-    *("rate", "flagged", "failing_since", "failure", "submitted_at"),
+    *("rate", "flagged", "failing_since", "failure", "submitted_at", "bank_account"),
     *FIGURE_COLUMNS,
 ]
 
@@ -392,7 +391,7 @@ def _apply_answer(
     if source == Source.SERVICE:
         record.checked_at, record.failing_since, record.failure = at, None, ""
     record.figures_from = at if record.kind in ACCOUNTS else None
-    for name, value in columns_from(answer).items():
+    for name, value in columns_from(answer, record.answer_day).items():
         setattr(record, name, value)
     return replaced
 

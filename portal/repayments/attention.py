@@ -5,23 +5,40 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import (
+    Case,
+    Count,
+    DateField,
+    DecimalField,
+    Exists,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
-from portal.registry import store
 from portal.registry.attention import Amount, Item, Items, Snoozed
-from portal.registry.figures import NOT_KNOWN_RANK, days_of
+from portal.registry.figures import NOT_KNOWN_RANK, copy_day, days_of, due_since_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import LINK_COLUMNS, active_records, distinct_values, records_by_uuid
 from portal.registry.sources import REPAYMENTS_OF
-from portal.repayments.returns import Returned, returned_since
+from portal.repayments.returns import Returned, is_dropped_from_list, returned_since
+from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.templatetags.ui import NOT_KNOWN
 from servicing.figures import Aging, aging, is_closed_status
+from servicing.promises import first_business_day
 
 RETURNED_DAYS = 7
 DUE_DAYS = 5
+UNSCHEDULED_DAYS = 10
 NOUNS = {Kind.LOAN: "loan", Kind.LINE: "line"}
 AREAS = {Kind.LOAN: "loans", Kind.LINE: "credit_lines"}
 LATE = {Kind.LOAN: "delinquent", Kind.LINE: "past_due"}
@@ -128,28 +145,142 @@ def _past_due_item(record: Record) -> Item:
     )
 
 
+def due_since_copy(snoozed: Snoozed) -> Items:
+    """Accounts with payments that fell due since their copy, so that only an update says whether they were paid."""
+    accounts = due_since_accounts()
+    for uuid, _, day in (key.partition(":") for key in snoozed.ids("since:")):
+        accounts = accounts.exclude(uuid=uuid, due_since_on=day)
+    columns = ("due_since_number", "due_since_amount", "due_since_on", "answer_day", "answer_at")
+    return Items(
+        accounts.order_by("due_since_on", "id").only(*LINK_COLUMNS, *columns),
+        _due_since_item,
+        group="due_since",
+        name="accounts due since the copy",
+        url=f"{reverse('collections:index')}?due_since=yes",
+        add_up=lambda rows: _add_up(one.due_since_amount for one in rows),
+    )
+
+
+def due_since_accounts() -> QuerySet[Record]:
+    """The active accounts with payments that fell due since their copy."""
+    return Record.objects.filter(due_since_on__isnull=False, archived_at__isnull=True)
+
+
+def _due_since_item(record: Record) -> Item:
+    noun, since = NOUNS[Kind(record.kind)], due_since_of(record)
+    return Item(
+        key=f"since:{record.uuid}:{record.due_since_on}",
+        state="neutral",
+        icon="calendar-event",
+        fact=f"{wording.money(record.due_since_amount) or 'Payment'} due since the copy,",
+        rest=wording.due_days(since, copy_day(record)) if since else "",
+        amount=wording.money(record.due_since_amount) or NOT_KNOWN,
+        meta=f"{noun} {record.uuid[:8]}",
+        borrower_uuid=record.borrower_uuid,
+        when=record.due_since_on,
+        rank=record.due_since_amount or Decimal(0),
+        url=record.get_absolute_url(),
+        verb=f"Open {noun}",
+    )
+
+
+def unscheduled_payments(snoozed: Snoozed) -> Items:
+    """Loans with autopay and a payment due soon for which less is scheduled than is due."""
+    accounts = loans_without_scheduled_payment()
+    for uuid, _, day in (key.partition(":") for key in snoozed.ids("unscheduled:")):
+        accounts = accounts.exclude(uuid=uuid, key_date=day)
+    return Items(
+        accounts.order_by("key_date", "id").only(*LINK_COLUMNS, "key_date", "due_amount"),
+        _unscheduled_item,
+        group="unscheduled",
+        name="loans with no payment scheduled",
+        url=f"{reverse('loans:index')}?scheduled=no",
+        add_up=lambda rows: _add_up(one.due_amount for one in rows),
+    )
+
+
+def loans_without_scheduled_payment() -> QuerySet[Record]:
+    """The open loans with autopay and an amount due within some days, of which less is scheduled.
+
+    A payment counts through the first business day from the due date on. Loans whose repayments were never read are
+    left out.
+    """
+    today = business_date()
+    days = [today + timedelta(days=number) for number in range(UNSCHEDULED_DAYS + 1)]
+    pay_by = Case(*(When(key_date=day, then=Value(first_business_day(day))) for day in days))
+    lists = Record.objects.filter(kind=Kind.LOAN_REPAYMENTS, uuid=OuterRef("uuid"), answer_at__isnull=False)
+    scheduled = (
+        active_records(Kind.REPAYMENT)
+        .filter(
+            ~is_dropped_from_list(),
+            parent_uuid=OuterRef("uuid"),
+            status=SCHEDULED,
+            key_date__gte=today,
+            key_date__lte=OuterRef("pay_by"),
+        )
+        .order_by()
+        .values("parent_uuid")
+        .annotate(sum=Sum("amount"))
+        .values("sum")
+    )
+    return (
+        active_records(Kind.LOAN)
+        .filter(~Q(status__in=_closed_statuses()), Exists(lists), has_autopay=True, key_date__in=days)
+        .annotate(
+            pay_by=Cast(pay_by, DateField()),
+            scheduled=Coalesce(Subquery(scheduled), Decimal(0), output_field=DecimalField()),
+        )
+        .filter(due_amount__gt=F("scheduled"))
+    )
+
+
+def _unscheduled_item(record: Record) -> Item:
+    amount = wording.money(record.due_amount)
+    return Item(
+        key=f"unscheduled:{record.uuid}:{record.key_date}",
+        state="warn",
+        icon="calendar-event",
+        fact=f"{amount} due {wording.day(record.key_date)},",
+        rest="autopay is on, but less is scheduled",
+        amount=amount or NOT_KNOWN,
+        meta=f"loan {record.uuid[:8]}",
+        borrower_uuid=record.borrower_uuid,
+        when=record.key_date,
+        rank=record.due_amount or Decimal(0),
+        url=record.get_absolute_url(),
+        verb="Open loan",
+    )
+
+
 def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     """The next payments of open accounts of a kind that are not past due, soonest first."""
     today = business_date()
-    statuses = distinct_values(kind, "status") if kind == Kind.LOAN else []  # Lines have none.
-    closed = [one for one in statuses if is_closed_status(one, settings.CLOSED_STATUSES)]
+    closed = _closed_statuses() if kind == Kind.LOAN else []  # Lines have none.
     accounts = active_records(kind).filter(
         ~Q(status__in=closed),
         flagged=False,
         key_date__gte=today,
         key_date__lte=today + timedelta(days=DUE_DAYS),
     )
+    if kind == Kind.LOAN:  # Those are items of their own.
+        accounts = accounts.exclude(pk__in=loans_without_scheduled_payment().values("pk"))
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("due:")):
         accounts = accounts.exclude(uuid=uuid, key_date=day)
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
     name = f"{NOUNS[kind]}s with a payment due"
-    rows = accounts.order_by("key_date", "id").only(*LINK_COLUMNS, "key_date", "due_amount", "answer")
+    rows = accounts.order_by("key_date", "id").only(*LINK_COLUMNS, "key_date", "due_amount", "has_autopay")
     return Items(rows, _due_item, group="due", name=name, url=url)
+
+
+def _closed_statuses() -> list[str]:
+    """The statuses of loans on file that mean closed."""
+    statuses = distinct_values(Kind.LOAN, "status")
+    return [one for one in statuses if is_closed_status(one, settings.CLOSED_STATUSES)]
 
 
 def _due_item(record: Record) -> Item:
     noun, amount = NOUNS[Kind(record.kind)], wording.money(record.due_amount)
-    autopay = {True: ", autopay on", False: ", autopay off", None: ""}[store.autopay(record)]
+    autopay = {True: ", autopay on", False: ", autopay off", None: ""}[record.has_autopay]
     return Item(
         key=f"due:{record.uuid}:{record.key_date}",
         state="waiting",

@@ -10,6 +10,7 @@ from django.db.models import Q
 from portal.lists.filters import amount_filters, date_filters, flag_filter, value_filter
 from portal.lists.pages import Action, Column, ListPage
 from portal.registry import store
+from portal.registry.figures import copy_day
 from portal.registry.models import Kind, Record
 from portal.registry.records import records_by_uuid, with_borrowers
 from portal.registry.sources import REPAYMENTS_OF
@@ -30,7 +31,8 @@ def load_rows(records: Sequence[Record]) -> Iterator[RepaymentRow]:
     for record, borrower in with_borrowers(records):
         repayment = store.last_answer(record, Repayment) or _from_columns(record)
         account = accounts.get(record.parent_uuid)
-        yield RepaymentRow(repayment, account, borrower or _unknown_borrower(record), record.why_null)
+        owner = borrower or _unknown_borrower(record)
+        yield RepaymentRow(repayment, account, owner, record.why_null, copy_day(record))
 
 
 def _from_columns(record: Record) -> Repayment:
@@ -66,6 +68,7 @@ FILE_VALUES: dict[str, Callable[[RepaymentRow], Any]] = {
     "Bank account": attrgetter("repayment.borrower_bank_account_uuid"),
     "ACH batch": attrgetter("repayment.ach_batch_id"),
     "ACH ID": attrgetter("repayment.ach_id"),
+    "Copy of": attrgetter("copied_on"),
 }
 """The columns of a file; on screen repayments have a table of their own."""
 

@@ -5,12 +5,13 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from django.db.models import Min, Q
+from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 from portal.messaging.models import Message, first_key_at, moment_of_key
-from portal.registry.models import Kind, Snapshot
+from portal.registry.models import Kind, Record, Snapshot
 from portal.registry.records import active_records
+from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date, business_date_at, business_date_of_service
 from servicing import Repayment, codec
 
@@ -90,3 +91,9 @@ def _shows_return(copy: Snapshot) -> bool:
 def is_returned() -> Q:
     """The condition that a repayment was returned."""
     return Q(status=RETURNED) | Q(subtype=RETURNED_TYPE)
+
+
+def is_dropped_from_list() -> Exists:
+    """The condition that the service no longer lists a repayment: its account's list was read again without it."""
+    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("parent_uuid"))
+    return Exists(lists.filter(answer_at__gt=OuterRef("answer_at")))

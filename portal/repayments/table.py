@@ -31,7 +31,7 @@ from servicing.values import decimal_or_none, is_same_word
 PAGE_SIZE, ACCOUNT_PAGE_SIZE = 25, 12
 SCHEDULED, SUCCEEDED, RETURNED = "SCHEDULED", "SUCCEEDED", "FAILED_AFTER_SUCCESS"
 USUAL_TYPE = "SINGLE_PAYMENT"
-UPCOMING = "Upcoming"
+UPCOMING = "Scheduled"
 PARTS = ("principal", "interest", "fees", "suspense")
 PART_COLUMNS = {name: name.replace("_", " ").capitalize() for name in (*PARTS, "ending_balance")}
 BAR_WIDTH = 100
@@ -65,6 +65,8 @@ class RepaymentRow:
     borrower: Record | None = None
     why_null: str = ""
     """Why a value is missing."""
+    copied_on: date | None = None
+    """The business date of the answer that it is from."""
 
     @property
     def url(self) -> str:

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from portal.runtime.business_date import business_date
-from servicing.figures import PastDue
+from servicing.figures import DueSince, PastDue
 
 MINUS = "−"
 MASK = "••••"
@@ -91,7 +91,9 @@ def money(value: Decimal | int | None) -> str | None:
     """An amount with two decimals and the currency sign; the minus is a real minus, not a hyphen."""
     if value is None:
         return None
-    return f"{MINUS if value < 0 else ''}${abs(value):,.2f}"
+    digits = f"{value:,.2f}"
+    is_negative = digits.startswith("-") and digits.strip("-0.") != ""
+    return f"{MINUS if is_negative else ''}${digits.removeprefix('-')}"
 
 
 def rate(value: Decimal | int | None, *, places: int | None = None) -> str | None:
@@ -204,6 +206,33 @@ def past_due(total: PastDue) -> str | None:
     if total.amount is not None:
         return f"{money(total.amount)}, plus {unknown} not known" if unknown else money(total.amount)
     return f"Not known for {unknown}" if unknown else None
+
+
+def due_since(found: DueSince, copied_on: date | None) -> str:
+    """What fell due since the copy: "$310.00 due Nov 26, 2026, not updated since Nov 25, 2026"."""
+    return f"{money(found.amount) or 'An amount not known'} {due_days(found, copied_on)}"
+
+
+def due_days(found: DueSince, copied_on: date | None) -> str:
+    """The due date, or the first of several, and the day of the copy."""
+    several = "" if found.number == 1 else f"{found.number} payments since "
+    return f"due {several}{day(found.day)}{f', not updated since {day(copied_on)}' if copied_on else ''}"
+
+
+def due_since_total(total: PastDue) -> str:
+    """What fell due since the copies of several accounts: "$310.00 due since the copy"; empty if nothing did."""
+    if not total.due_since:
+        return ""
+    known = sum((one.amount for one in total.due_since if one.amount is not None), Decimal(0))
+    unknown = sum(one.amount is None for one in total.due_since)
+    amount = money(known) if known else ""
+    missing = f"{unknown} account{'' if unknown == 1 else 's'} without a figure" if unknown else ""
+    return f"{', plus '.join(filter(None, (amount, missing)))} due since the copy"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun: "1 day", "12 days"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _counted(loans: int, lines: int) -> str:

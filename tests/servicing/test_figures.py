@@ -13,6 +13,7 @@ from servicing.figures import (
     FOREVER,
     Aging,
     Due,
+    DueSince,
     Figures,
     NotKnown,
     Part,
@@ -24,6 +25,7 @@ from servicing.figures import (
     loan_figures,
     percent_of_limit,
 )
+from servicing.schedules import schedule_of
 
 TODAY = date(2026, 11, 20)
 CLOSED = frozenset({"CLOSED", "PAID_OFF", "CHARGED_OFF"})
@@ -77,6 +79,62 @@ class TestLoan:
             1,
         )
 
+    def test_what_falls_due_after_the_copy_is_due_since(self) -> None:
+        rows = [
+            row("2026-11-17", "7.00"),
+            row("2026-11-18", "100.10"),
+            row("2026-11-19", "100.15"),
+            row("2026-11-20"),
+        ]
+        found = loan_figures(loan(*rows), TODAY, copied_on=date(2026, 11, 18))
+        assert (found.past_due, found.oldest_unpaid_due) == (7, date(2026, 11, 17))
+        assert found.due_since == DueSince(2, Decimal("200.25"), date(2026, 11, 18))
+        assert found.due_next == Due(TODAY, Decimal("100.10"))
+        newer = loan_figures(loan(*rows), TODAY, copied_on=TODAY)
+        assert (newer.past_due, newer.due_since) == (Decimal("207.25"), None)
+
+    @pytest.mark.parametrize("day", range(17, 22))
+    def test_one_day_decides_between_past_due_and_due_since(self, day: int) -> None:
+        copied_on = date(2026, 11, day)
+        found = loan_figures(loan(row("2026-11-18")), TODAY, copied_on=copied_on)
+        is_past_due = copied_on > date(2026, 11, 18)
+        assert (found.is_late, bool(found.due_since)) == (is_past_due, not is_past_due)
+        assert found.aging(TODAY) == (Aging.DAYS_1_29 if is_past_due else Aging.CURRENT)
+
+    @pytest.mark.parametrize(
+        ("rows", "due_since"),
+        [
+            ([row("2026-11-18", None), row("2026-11-19")], DueSince(2, None, date(2026, 11, 18))),
+            ([row("2026-11-18", status="WAIVED")], DueSince(1, None, date(2026, 11, 18))),
+            ([row("2026-11-18", "0.004")], None),
+            ([paid_row("2026-11-18")], None),
+            ([row(None), row("2026-11-18")], DueSince(1, Decimal("100.10"), date(2026, 11, 18))),
+        ],
+    )
+    def test_due_since_without_an_amount_stays_due_since(
+        self, rows: list[Any], due_since: DueSince | None
+    ) -> None:
+        found = loan_figures(loan(*rows), TODAY, copied_on=date(2026, 11, 10), closed=CLOSED)
+        assert (found.due_since, found.is_late) == (due_since, False)
+        closed = loan_figures(
+            loan(*rows, status="Closed"), TODAY, copied_on=date(2026, 11, 10), closed=CLOSED
+        )
+        assert closed.due_since is None
+
+    def test_less_than_half_a_cent_is_nothing(self) -> None:
+        found = figures(row("2026-10-10", "0.0049"), row("2026-11-10", "0.004"))
+        assert (found.past_due, found.is_late, found.days_past_due(TODAY)) == (0, False, 0)
+        assert figures(row("2026-10-10", "0.005")).past_due == Decimal("0.005")
+
+    @pytest.mark.parametrize(("age", "why"), [(30, "NO_SCHEDULE_YET"), (31, "NO_SCHEDULE")])
+    def test_a_new_loan_has_no_schedule_yet(self, age: int, why: str) -> None:
+        opened = TODAY - timedelta(days=age)
+        found = figures(opening_date=opened)
+        assert (found.past_due, found.why_not_known, found.is_late) == (None, NotKnown[why], False)
+        assert found.good_through == (TODAY if age == 30 else FOREVER)
+        delinquent = figures(opening_date=opened, delinquent=True)
+        assert (delinquent.why_not_known, delinquent.is_late) == (NotKnown.NO_SCHEDULE, True)
+
     def test_a_fully_paid_loan_has_no_balance(self) -> None:
         found = figures(paid_row("2026-09-10"), paid_row("2026-10-10", "0.00"))
         assert (found.past_due, found.remaining, found.principal, found.due_next) == (0, 0, 0, None)
@@ -123,8 +181,13 @@ class TestLoan:
         assert figures(row("2026-10-10", status="WAIVED")).days_past_due(TODAY) is None
         assert figures(row("2026-12-10"), delinquent=True).days_past_due(TODAY) is None
 
-    def test_an_installment_paid_after_today_counts_as_unpaid(self) -> None:
-        future = row("2026-11-10", status="PAID", paid_on="2026-11-25", balance=Decimal("5.00"))
+    @pytest.mark.parametrize("status", ["PAID", "completed"])
+    def test_a_paid_status_is_paid_whatever_the_payment_date_says(self, status: str) -> None:
+        found = figures(row("2026-11-10", status=status, paid_on="2026-11-25", balance=Decimal("5.00")))
+        assert (found.past_due, found.remaining, found.principal) == (0, 0, 5)
+
+    def test_a_payment_date_in_the_future_alone_is_unpaid_until_then(self) -> None:
+        future = row("2026-11-10", status="SCHEDULED", paid_on="2026-11-25", balance=Decimal("5.00"))
         found = figures(future)
         assert (found.past_due, found.remaining, found.principal) == (
             Decimal("100.10"),
@@ -193,12 +256,28 @@ class TestLoan:
 
     def test_a_repayment_after_the_oldest_unpaid_date_is_partial(self) -> None:
         def repayment_on(day: date, status: str = "SUCCEEDED") -> Repayment:
-            return Repayment(uuid="r-1", effective_date=day, status=status)
+            return Repayment(uuid="r-1", effective_date=day, status=status, amount=Decimal("100.10"))
 
         oldest = date(2026, 10, 10)
-        assert is_partly_paid(oldest, [repayment_on(date(2026, 10, 11))])
-        assert not is_partly_paid(oldest, [repayment_on(oldest), repayment_on(date(2026, 10, 11), "FAILED")])
-        assert not is_partly_paid(None, [repayment_on(date(2026, 10, 11))])
+        unpaid = schedule_of(loan(row("2026-10-10")), TODAY)
+        assert is_partly_paid(oldest, unpaid, [repayment_on(date(2026, 10, 11))])
+        assert is_partly_paid(oldest, unpaid, [repayment_on(date(2026, 10, 11), "completed")])
+        assert not is_partly_paid(
+            oldest, unpaid, [repayment_on(oldest), repayment_on(date(2026, 10, 11), "FAILED")]
+        )
+        assert not is_partly_paid(None, unpaid, [repayment_on(date(2026, 10, 11))])
+
+    def test_a_repayment_of_a_paid_installment_is_not_partial(self) -> None:
+        def paid(amount: str, day: date) -> Repayment:
+            return Repayment(uuid="r-1", effective_date=day, status="SUCCEEDED", amount=Decimal(amount))
+
+        later = paid_row("2026-11-10") | {"paid_on": "2026-11-12"}
+        schedule, oldest = schedule_of(loan(row("2026-10-10"), later), TODAY), date(2026, 10, 10)
+        its_own = paid("100.10", date(2026, 11, 12))
+        assert not is_partly_paid(oldest, schedule, [its_own])
+        assert is_partly_paid(oldest, schedule, [its_own, its_own])
+        assert is_partly_paid(oldest, schedule, [paid("100.11", date(2026, 11, 12))])
+        assert is_partly_paid(oldest, schedule, [paid("100.10", date(2026, 11, 11))])
 
 
 class TestLine:
@@ -233,6 +312,43 @@ class TestLine:
             12,
             FOREVER,
         )
+
+    @pytest.mark.parametrize(
+        ("copied", "today", "is_next", "is_since"),
+        [
+            (24, 24, True, False),
+            (24, 25, False, True),
+            (20, 25, False, True),
+            (25, 25, False, False),
+            (25, 30, False, False),
+        ],
+    )
+    def test_a_bill_is_due_next_until_its_day_and_then_due_since_the_copy(
+        self, copied: int, today: int, is_next: bool, is_since: bool
+    ) -> None:
+        day, amount = date(2026, 11, 24), Decimal("620.00")
+        line = Statement(
+            past_due_balance=Decimal(0), days_past_due=0, payment_amount_due=amount, payment_due_date=day
+        )
+        found = line_figures(line, date(2026, 11, today), copied_on=date(2026, 11, copied))
+        assert found.due_next == (Due(day, amount) if is_next else None)
+        assert found.due_since == (DueSince(1, amount, day) if is_since else None)
+        assert (found.past_due, found.is_late) == (0, False)
+
+    @pytest.mark.parametrize("amount", ["0", "0.004", "-5", None])
+    def test_a_bill_of_nothing_is_never_due(self, amount: str | None) -> None:
+        line = Statement(
+            payment_amount_due=None if amount is None else Decimal(amount), payment_due_date=TODAY
+        )
+        later = line_figures(line, TODAY + timedelta(days=1), copied_on=TODAY)
+        assert (line_figures(line, TODAY).due_next, later.due_since) == (None, None)
+
+    @pytest.mark.parametrize(
+        ("reported", "past_due"), [("0.004", "0"), ("-0.001", "0"), ("0.005", "0.005"), ("-0.5", "-0.5")]
+    )
+    def test_less_than_half_a_cent_is_nothing(self, reported: str, past_due: str) -> None:
+        found = line_figures(Statement(past_due_balance=Decimal(reported), days_past_due=None), TODAY)
+        assert (found.past_due, found.is_late) == (Decimal(past_due), Decimal(past_due) > 0)
 
     @pytest.mark.parametrize(
         ("past_due", "days", "is_late", "bucket"),

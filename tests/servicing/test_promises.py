@@ -56,6 +56,7 @@ def states(
 
 
 KEPT, BROKEN, OPEN = PromiseState.KEPT, PromiseState.BROKEN, PromiseState.OPEN
+PENDING, WAITING, NOT_KNOWN = PromiseState.PENDING, PromiseState.WAITING, PromiseState.NOT_KNOWN
 
 
 @pytest.mark.parametrize(
@@ -66,13 +67,18 @@ KEPT, BROKEN, OPEN = PromiseState.KEPT, PromiseState.BROKEN, PromiseState.OPEN
         (repayment("499.99"), BROKEN),
         (repayment(kind="SINGLE_PAYMENT"), KEPT),
         (repayment(kind="payoff"), KEPT),
-        (repayment(kind="RETURNED"), BROKEN),
-        (repayment(kind="AUTOPAY"), BROKEN),
-        (repayment(status="succeeded"), KEPT),
-        (repayment(status="FAILED"), BROKEN),
-        (repayment(status="FAILED_AFTER_SUCCESS"), BROKEN),
-        (repayment(status=None), BROKEN),
-        (repayment(amount=None), BROKEN),
+        *((repayment(kind=kind), KEPT) for kind in ("RECURRING", "AUTOPAY", "", "lockbox")),
+        *(
+            (repayment(kind=kind), BROKEN)
+            for kind in ("RETURNED", "Merchant_Return", "REVERSED", "REFUNDED", "DISPUTED", "chargeback")
+        ),
+        *((repayment(status=status), KEPT) for status in ("succeeded", "COMPLETED", "Settled")),
+        *((repayment(status=status), BROKEN) for status in ("FAILED", "FAILED_AFTER_SUCCESS", "canceled")),
+        *((repayment(status=status), NOT_KNOWN) for status in (None, "", "POSTED", "IN_REVIEW")),
+        (repayment(status="POSTED", kind="RETURNED"), BROKEN),
+        (repayment("-500", status="POSTED"), BROKEN),
+        (repayment(status="POSTED", day=DEADLINE + timedelta(days=1)), BROKEN),
+        (repayment(amount=None), NOT_KNOWN),
         (repayment("-500"), BROKEN),
         (repayment(day=None), BROKEN),
         (repayment(day=DEADLINE), KEPT),
@@ -90,10 +96,25 @@ def test_only_qualifying_repayments_keep_a_promise(paid: SeenRepayment, state: P
 def test_a_promise_is_broken_only_by_data_read_after_its_deadline() -> None:
     late = DEADLINE + timedelta(days=1)
     assert states([promise()], today=DEADLINE, read_on=DEADLINE) == [OPEN]
-    assert states([promise()], today=late, read_on=DEADLINE) == [PromiseState.WAITING]
-    assert states([promise()], today=late, read_on=None) == [PromiseState.WAITING]
+    assert states([promise()], today=late, read_on=DEADLINE) == [WAITING]
+    assert states([promise()], today=late, read_on=None) == [WAITING]
     assert states([promise()], today=late, read_on=late) == [BROKEN]
     assert states([promise()], repayment(), today=late, read_on=DEADLINE) == [KEPT]
+    pending = repayment(status="SCHEDULED")
+    assert states([promise()], pending, today=late, read_on=DEADLINE) == [WAITING]
+    assert states([promise()], pending, today=late, read_on=late) == [PENDING]
+
+
+def test_a_payment_with_an_unknown_status_matters_unless_the_others_reach_the_amount() -> None:
+    unclear = repayment("100", status="POSTED", uuid="r-9")
+    (found,) = decide([promise()], [repayment("400"), unclear], today=DAY, read_on=DAY, grace_days=1)
+    assert (found.state, found.paid, [one.uuid for one in found.unclear]) == (NOT_KNOWN, 400, ["r-9"])
+    assert states([promise()], repayment(), unclear) == [KEPT]
+    assert states([promise()], repayment("499.99"), unclear) == [NOT_KNOWN]
+    rest = repayment("500", status="SCHEDULED", uuid="r-2")
+    assert states([promise()], rest, unclear, today=DAY, read_on=DAY) == [PENDING]
+    late = DEADLINE + timedelta(days=1)
+    assert states([promise()], unclear, today=late, read_on=DEADLINE) == [WAITING]
 
 
 def test_a_payment_scheduled_by_the_deadline_makes_a_promise_pending() -> None:

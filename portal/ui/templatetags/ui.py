@@ -23,7 +23,7 @@ from portal.ui import wording
 from portal.ui.icons import ICONS
 from portal.ui.logo import icon_url, logo
 from portal.ui.markup import format_html, format_html_join
-from servicing.figures import PastDue, percent_of_limit
+from servicing.figures import DueSince, PastDue, percent_of_limit
 from servicing.rules import COUNTRIES
 from servicing.values import decimal_or_none
 
@@ -104,6 +104,18 @@ def known_money(value: Any) -> str:
 def past_due_words(total: PastDue) -> tuple[str, str, str]:
     """The past due amount, then a comma and the parts that are unknown."""
     return (wording.past_due(total) or "").partition(", ")
+
+
+@register.filter
+def due_since(found: DueSince, copied_on: date | None) -> str:
+    """What fell due since the copy of this day."""
+    return wording.due_since(found, copied_on)
+
+
+@register.filter
+def due_since_total(total: PastDue) -> str:
+    """What fell due since the copies of several accounts."""
+    return wording.due_since_total(total)
 
 
 @register.filter

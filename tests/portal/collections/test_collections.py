@@ -5,15 +5,12 @@ import html
 import io
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
-from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection, connections
 from django.db.models import Max
@@ -22,12 +19,11 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit.models import Actor, Entry
+from portal.audit.models import Entry
 from portal.collections.contacts import contact_form
-from portal.collections.list_page import WORKLIST, cursor_of, next_account
+from portal.collections.list_page import cursor_of, next_account
 from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import decide_promises
 from portal.lists.cells import short_day
@@ -35,57 +31,17 @@ from portal.live import reading
 from portal.notes.models import FollowUp
 from portal.registry.models import Kind, PastDueChange, Record
 from portal.repayments.returns import MAX_DATED
-from portal.runtime.business_date import CACHE_KEY, business_date
+from portal.runtime.business_date import business_date
 from servicing.promises import business_day_after
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import CLIENT_ID, SECRET, browser_of, existing_user, htmx, wait_for_reads
+from tests.conftest import browser_of, existing_user, htmx
 from tests.portal import pages
+from tests.portal.collections.conftest import ACTOR, advance, late_loan, refresh
 
 pytestmark = pytest.mark.django_db
-ACTOR = Actor(name="Maya Chen")
 TOMORROW = (timezone.localdate() + timedelta(days=1)).isoformat()
 CONTACT = {"person": "Someone else", "channel": "phone", "outcome": "reached"}
-
-
-@pytest.fixture
-def sandbox(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sandbox]:
-    """A separate sandbox, whose date is the business date."""
-    with Sandbox(tmp_path / "s.sqlite3", client_id=CLIENT_ID, secret=SECRET, control=True) as sandbox:
-        settings.SERVICING_URL, settings.BUSINESS_DATE_FROM = sandbox.url, "sandbox"
-        settings.SERVICING_CLIENT_ID, settings.SERVICING_SECRET = CLIENT_ID, SECRET
-        gateway.client.cache_clear()
-        cache.clear()
-        yield sandbox
-        wait_for_reads()
-    gateway.client.cache_clear()
-
-
-@pytest.fixture
-def servicer(sandbox: Sandbox) -> Browser:
-    return browser_of(Role.SERVICER)
-
-
-def refresh(*accounts: Record) -> None:
-    """Read accounts and their repayments again."""
-    for account in accounts:
-        for record in reading.account_records(account):
-            assert reading.read_live(ACTOR, record)
-        account.refresh_from_db()
-
-
-def advance(sandbox: Sandbox, days: int) -> None:
-    sandbox.world.advance(days)
-    cache.delete(CACHE_KEY)
-
-
-def late_loan(sandbox: Sandbox, owner: Record | None = None, **terms: Any) -> Record:
-    """Create a loan of $100 a month with three installments past due, unless ``terms`` change that."""
-    opened = sandbox.world.clock.today() - timedelta(days=100)
-    values = {"amount": "1200.00", "interest_rate": "0", "opened": opened} | terms
-    loan = given.loan(sandbox, owner or given.borrower(sandbox), **values)
-    refresh(loan)
-    return loan
 
 
 def in_days(days: int) -> date:
@@ -183,7 +139,7 @@ class TestWorklist:
         assert "as of" not in pages.visible_text(pages.page(servicer, "/collections/"))
         advance(sandbox, 2)
         shown = pages.visible_text(pages.page(servicer, "/collections/"))
-        assert f"$55.50 12 days 12 as of {short_day(in_days(-2))}" in shown
+        assert f"$55.50 12 days as of {short_day(in_days(-2))} 12" in shown
 
     @pytest.mark.parametrize(
         ("query", "number"),
@@ -224,6 +180,11 @@ class TestWorklist:
         paid, falls_due = late_loan(sandbox), late_loan(sandbox, opened=today - timedelta(days=25))
         assert not PastDueChange.objects.exists()
         advance(sandbox, 10)
+        assert export_rows(servicer, "?change=new") == []
+        rows = sandbox.world.account(falls_due.uuid).body["installments"]
+        unpaid = [one | {"status": "SCHEDULED", "paid_on": None} for one in rows]
+        sandbox.world.amend(falls_due.uuid, installments=unpaid)
+        refresh(falls_due)
         page = pages.visible_text(pages.page(servicer, "/collections/"))
         assert "Newly past due" in page
         assert [row["Account"] for row in export_rows(servicer, "?change=new")] == [falls_due.uuid]
@@ -313,17 +274,6 @@ class TestWorklist:
         assert pending == (in_days(5).isoformat(), "50.00")
         assert (row["Last payment"], row["Last payment amount"]) == (in_days(-20).isoformat(), "20.00")
         assert "Autopay off" in pages.visible_text(pages.page(servicer, "/collections/"))
-
-    def test_next_account_query_uses_an_index(self, sandbox: Sandbox) -> None:
-        found = WORKLIST.find(QueryDict("")).found
-        with connection.cursor() as cursor:
-            if connection.vendor == "postgresql":  # Otherwise it scans and sorts a small table.
-                cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
-                cursor.execute("SET LOCAL enable_bitmapscan = off")
-        for after in (found.filter(past_due_rank=5, pk__lt=9), found.filter(past_due_rank__lt=5)):
-            plan = after.values_list("pk")[:1].explain()
-            assert "accounts_past_due" in plan
-            assert "TEMP B-TREE" not in plan
 
     def test_next_account_is_found_without_counting_rows(self, sandbox: Sandbox) -> None:
         loan = late_loan(sandbox)
@@ -650,7 +600,7 @@ class TestPromises:
         paid = sandbox.world.repayment(loan.uuid, amount="300", status="SUCCEEDED", effective_date=in_days(1))
         sandbox.world.amend(paid["uuid"], amount=None)
         refresh(loan)
-        assert promise_state(loan) == "Open"
+        assert promise_state(loan) == "Not known"
         sandbox.world.amend(paid["uuid"], status="FAILED_AFTER_SUCCESS")
         refresh(loan)
         shown = pages.visible_text(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))

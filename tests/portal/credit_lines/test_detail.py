@@ -112,9 +112,12 @@ class TestReadAloud:
             ({"days_past_due": 3}, "An amount is past due."),
             (
                 {"payment_amount_due": "0", "past_due_balance": "310", "days_past_due": 12},
-                "$310.00 is past due, for 12 days.",
+                "$310.00 is past due. The oldest part is 12 days late.",
             ),
-            ({"past_due_balance": "310", "days_past_due": 1}, "$310.00 is past due, for 1 day."),
+            (
+                {"past_due_balance": "310", "days_past_due": 1},
+                "$310.00 is past due. The oldest part is 1 day late.",
+            ),
             ({"past_due_balance": "0", "days_past_due": 0}, ""),
         ],
     )
@@ -126,8 +129,8 @@ class TestReadAloud:
     @pytest.mark.parametrize(
         ("days", "amount", "words"),
         [
-            (12, "310", "Past due 12 days, $310.00"),
-            (1, None, "Past due 1 day, amount not known"),
+            (12, "310", "Past due $310.00, the oldest part 12 days late"),
+            (1, None, "Past due, amount not known, the oldest part 1 day late"),
             (None, "310", "Past due $310.00"),
             (0, "0", ""),
             (None, None, ""),

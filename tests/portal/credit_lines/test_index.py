@@ -17,7 +17,8 @@ class TestList(PortfolioList):
     area = "credit_lines"
     noun = "line"
     heads: ClassVar[list[str]] = [
-        *("Limit", "Principal", "Principal as % of limit", "Available", "Past due", "Days past due", "Aging"),
+        *("Limit", "Principal", "Principal as % of limit", "Available", "Past due"),
+        *("Due since the copy", "Oldest due since the copy", "Copy of", "Days past due", "Aging"),
         *("Due next", "Amount due next", "Last updated"),
     ]
 

@@ -129,7 +129,9 @@ class TestAttention:
         owner = given.borrower(portal_service)
         installment = {"due_date": str(days_from_now(3)), "total": Decimal("50.00"), "status": "SCHEDULED"}
         for status in ("Charged off", "ACTIVE"):
-            loan = portal_service.world.loan(owner.uuid, status=status, delinquent=False)
+            loan = portal_service.world.loan(
+                owner.uuid, status=status, delinquent=False, autopay_enabled=False
+            )
             portal_service.world.amend(loan["uuid"], installments=[installment])
             read_account(owner, Kind.LOAN, loan["uuid"])
         assert [item[:21] for item in attention_items(servicer)] == ["Payment of $50.00 due"]
@@ -181,7 +183,7 @@ class TestAttention:
             }
         ]
         for rows in (near, far):
-            loan = portal_service.world.loan(owner.uuid)
+            loan = portal_service.world.loan(owner.uuid, autopay_enabled=False)
             portal_service.world.amend(loan["uuid"], installments=rows)
             read_account(owner, Kind.LOAN, loan["uuid"])
         (only,) = attention_items(servicer)

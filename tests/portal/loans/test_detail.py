@@ -211,7 +211,8 @@ class TestSchedule:
 
 class TestChart:
     def build_chart(self, *rows: dict[str, Any]) -> Any:
-        return chart(schedule_of(Loan(uuid="l-1", installments=rows), date(2026, 11, 20)), date(2026, 11, 20))
+        today = date(2026, 11, 20)
+        return chart(schedule_of(Loan(uuid="l-1", installments=rows), today), today, today)
 
     def test_an_incomplete_or_invalid_schedule_has_no_chart(self) -> None:
         row = {"due_date": "2026-12-01", "total": 5}

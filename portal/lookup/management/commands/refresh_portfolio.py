@@ -22,10 +22,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--older-than", type=float, default=24, help="only copies older than this many hours"
         )
-        parser.add_argument("--rate", type=float, default=10, help="most calls per second")
+        parser.add_argument("--rate", type=float, help="most calls per second (READS_PER_MINUTE)")
 
-    def handle(self, *args: Any, kind: str | None, older_than: float, rate: float, **options: Any) -> None:
-        if rate <= 0 or older_than < 0:
+    def handle(
+        self, *args: Any, kind: str | None, older_than: float, rate: float | None, **options: Any
+    ) -> None:
+        if (rate is not None and rate <= 0) or older_than < 0:
             raise CommandError("--rate must be above 0; --older-than must be 0 or more.")
         actor = Actor.system("refresh")
         records = accounts_to_refresh(kind or "", timezone.now() - timedelta(hours=older_than))

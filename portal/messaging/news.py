@@ -1,0 +1,142 @@
+"""Messages as a reason to read accounts: a new message about an account, or about a payment of one, queues a read.
+
+Nothing is taken from a message's payload but whose it is: the account's two answers say what is true. An account is
+read for news at most once in five minutes, newest news first, by the job in :mod:`portal.messaging.tasks`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from portal.messaging.models import BankAccount, Message, PendingRead
+from portal.registry.figures import ACCOUNTS
+from portal.registry.models import LISTED, Kind, Record
+from portal.registry.records import records_with_owners
+from portal.registry.sources import REPAYMENTS_OF
+
+READ_INTERVAL: Final = timedelta(minutes=5)
+"""The shortest time between two reads of an account for news."""
+MAX_ACCOUNTS_OF_BANK: Final = 5
+
+
+def queue_reads(messages: Iterable[Message]) -> None:
+    """Queue a read of each account that these messages are about, unless its copy is newer than they are."""
+    newest: dict[int, Message] = {}
+    by_message = list(_accounts_of(messages))
+    times = _oldest_answers({account.pk: account for _, accounts in by_message for account in accounts})
+    for message, accounts in by_message:
+        is_certain = message.created_at is not None and message.created_at.at is not None
+        for account in accounts:
+            read_at = times.get(account.pk)
+            if is_certain and read_at and message.recorded_at <= read_at:
+                continue
+            if account.pk not in newest or message.pk > newest[account.pk].pk:
+                newest[account.pk] = message
+    _queue({pk: (one.recorded_at, one.subject_uuid) for pk, one in newest.items()})
+
+
+def request_reads(accounts: Iterable[Record]) -> int:
+    """Queue a read of these accounts because a person asked for it; return their number."""
+    now = timezone.now()
+    wanted = {account.pk: (now, "") for account in accounts}
+    _queue(wanted)
+    return len(wanted)
+
+
+def due_reads() -> QuerySet[PendingRead]:
+    """The reads whose time has come, newest news first."""
+    return PendingRead.objects.filter(due_at__lte=timezone.now()).order_by("-news_at", "-pk")
+
+
+def forget_finished_reads() -> None:
+    """Delete what is read and may be read again at once."""
+    limit = timezone.now() - READ_INTERVAL
+    PendingRead.objects.filter(due_at=None, read_at__lt=limit).delete()
+
+
+def _queue(wanted: Mapping[int, tuple[datetime, str]]) -> None:
+    """Queue reads: for each account the time of its newest message, and the payment that is about."""
+    now = timezone.now()
+    before = {one.account_id: one for one in PendingRead.objects.filter(account__in=wanted)}
+    rows = []
+    for pk, (news_at, payment) in wanted.items():
+        one = before.get(pk) or PendingRead(account_id=pk, news_at=news_at, payment_uuid=payment)
+        if one.due_at is None or one.news_at < news_at:
+            one.news_at, one.payment_uuid = news_at, payment
+        one.noticed_at, one.tries = now, 0
+        one.due_at = max(now, one.read_at + READ_INTERVAL) if one.read_at else now
+        rows.append(one)
+    PendingRead.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["account"],
+        update_fields=["news_at", "payment_uuid", "noticed_at", "due_at", "tries"],
+    )
+
+
+def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequence[Record]]]:
+    """Each message with the active accounts it may be about.
+
+    Those are the account it names or the account of its payment; else those with payments of the same bank account, at
+    most five; else all of the borrower that staff linked the bank account to.
+    """
+    found = list(messages)
+    subjects = records_with_owners(one.subject_uuid for one in found)
+    named = {uuid: _account_uuid(subject) for uuid, (subject, *_) in subjects.items()}
+    unknown = {one.bank_account for one in found if one.bank_account and not named.get(one.subject_uuid)}
+    of_banks = _accounts_of_banks(unknown)
+    uuids = {*filter(None, named.values()), *(uuid for of_bank in of_banks.values() for uuid in of_bank)}
+    accounts: dict[str, list[Record]] = {}
+    for account in _readable().filter(uuid__in=uuids):
+        accounts.setdefault(account.uuid, []).append(account)
+    for message in found:
+        own = named.get(message.subject_uuid)
+        wanted = [own] if own else of_banks.get(message.bank_account, ())
+        yield message, [account for uuid in wanted for account in accounts.get(uuid, ())]
+
+
+def _account_uuid(subject: Record) -> str:
+    """The ID of the account that a record is or belongs to; empty without one."""
+    return subject.uuid if subject.kind in ACCOUNTS else subject.parent_uuid
+
+
+def _accounts_of_banks(banks: Collection[str]) -> dict[str, list[str]]:
+    if not banks:
+        return {}
+    repayments = Record.objects.filter(LISTED, kind=Kind.REPAYMENT, bank_account__in=banks)
+    pairs = (
+        repayments.exclude(parent_uuid="").order_by().values_list("bank_account", "parent_uuid").distinct()
+    )
+    found: dict[str, list[str]] = {}
+    for bank, account_uuid in pairs:
+        found.setdefault(bank or "", []).append(account_uuid)
+    of_banks = {bank: uuids[:MAX_ACCOUNTS_OF_BANK] for bank, uuids in found.items()}
+    linked = dict(BankAccount.objects.filter(pk__in=banks - found.keys()).values_list("pk", "borrower_uuid"))
+    of_borrowers: dict[str, list[str]] = {}
+    owned = _readable().filter(borrower_uuid__in=linked.values()) if linked else Record.objects.none()
+    for uuid, owner in owned.values_list("uuid", "borrower_uuid"):
+        of_borrowers.setdefault(owner, []).append(uuid)
+    return of_banks | {bank: of_borrowers.get(owner, []) for bank, owner in linked.items()}
+
+
+def _readable() -> QuerySet[Record]:
+    """The active loans and lines whose borrower is known, as the service needs it to find them."""
+    return Record.objects.filter(LISTED, kind__in=ACCOUNTS).exclude(borrower_uuid="")
+
+
+def _oldest_answers(accounts: Mapping[int, Record]) -> dict[int, datetime]:
+    """When both answers of each account were last read: the account and its list of repayments."""
+    uuids = {account.uuid for account in accounts.values()}
+    lists = Record.objects.filter(
+        Q(kind__in=REPAYMENTS_OF.values()), uuid__in=uuids, checked_at__isnull=False
+    )
+    listed = {(kind, uuid): at for kind, uuid, at in lists.values_list("kind", "uuid", "checked_at")}
+    times = {}
+    for pk, account in accounts.items():
+        at = listed.get((REPAYMENTS_OF[account.kind], account.uuid))
+        if account.checked_at and at:
+            times[pk] = min(account.checked_at, at)
+    return times
