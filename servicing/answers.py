@@ -1,14 +1,13 @@
 """Turns an HTTP answer into its JSON, or into the error that it means.
 
-Hides which status, body or header distinguishes a rejection from a failure, and the many shapes of reasons.
+Hides which status, body or header distinguishes a rejection from a failure.
 """
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import islice
 from typing import Any, Final, Literal
 
 from servicing.codec import Budget, parse
@@ -24,24 +23,19 @@ from servicing.errors import (
     Unavailable,
 )
 from servicing.masking import masked, masked_text
+from servicing.reasons import ENVELOPE_FIELDS, has_content, plain_name, reasons_in, says_success
 
 Kind = Literal["read", "write"]
 
 RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 499, 502, 503, 504})
 """Statuses after which a read is retried."""
 MAX_CLOCK_DIFFERENCE_SECONDS: Final = 60
-MAX_REASONS: Final = 50
-MAX_REASON_CHARACTERS: Final = 500
 MAX_TEXT_CHARACTERS: Final = 20_000
 MAX_RECORDED_VALUES: Final = 100_000
 MAX_WAIT_SECONDS: Final = 86_400.0
-MAX_DEPTH: Final = 8
 
+# A lone one of these is a rejection; a name that a record also has, such as `error_description`, decides nothing.
 _REASONS: Final = ("message", "error", "errors", "detail", "details")
-_FIELD_NAMES: Final = ("field", "path", "name")
-# A rejection may contain these fields besides its reasons.
-_ENVELOPE_FIELDS: Final = frozenset({*_REASONS, "status", "statuscode", "status_code", "code", "success", "ok", "type",
-                            "title", "timestamp", "path", "request_id", "requestid"})  # fmt: skip
 # The service or a proxy gave up on the request without saying whether it was carried out.
 _UNDECIDED_STATUSES: Final = frozenset({408, 425, 499})
 _NOT_FOUND_REASON: Final = re.compile(r".*\bnot found\W*", re.IGNORECASE | re.DOTALL)
@@ -76,19 +70,6 @@ def interpret(
     if is_success and kind == "read" and not _holds_only_reasons(value):
         return value
     raise _error(kind, status, headers, reasons_in(value), now)
-
-
-def reasons_in(value: Any) -> tuple[str, ...]:
-    """The service's own reasons in a body of any shape, masked and without repeats."""
-    found = islice(_reasons(value), MAX_REASONS)
-    return tuple(
-        dict.fromkeys(masked_text(text.strip())[:MAX_REASON_CHARACTERS] for text in found if text.strip())
-    )
-
-
-def reasons_in_envelope(value: Any) -> tuple[str, ...]:
-    """The service's own reasons in a body that may also hold data."""
-    return reasons_in({key: value.get(key) for key in _REASONS} if isinstance(value, dict) else value)
 
 
 def recordable_body(body: bytes) -> Any:
@@ -162,52 +143,16 @@ def _is_refused_write(value: Any) -> bool:
     """Whether a 2xx answer is in fact a rejection: it has an error and no sign of success."""
     return (
         _holds_only_reasons(value)
-        and any(_has_content(value.get(key)) for key in ("error", "errors"))
-        and not any(_is_truthy(value.get(key)) for key in ("success", "ok"))
+        and any(has_content(value.get(key)) for key in ("error", "errors"))
+        and not says_success(value)
     )
 
 
 def _holds_only_reasons(value: Any) -> bool:
     """Whether a body holds reasons and otherwise only fields of a rejection."""
-    if not isinstance(value, dict) or not any(_has_content(value.get(key)) for key in _REASONS):
+    if not isinstance(value, dict) or not any(has_content(value.get(key)) for key in _REASONS):
         return False
-    return all(item is None or key.casefold() in _ENVELOPE_FIELDS for key, item in value.items())
-
-
-def _has_content(value: Any, depth: int = 0) -> bool:
-    """Whether a reason is not blank; an object or list of blanks is blank."""
-    if isinstance(value, dict | list):
-        inner = value.values() if isinstance(value, dict) else value
-        return depth < MAX_DEPTH and any(_has_content(item, depth + 1) for item in inner)
-    return bool(value.strip() if isinstance(value, str) else value)
-
-
-def _is_truthy(value: Any) -> bool:
-    return value not in (None, False, 0, "") and str(value).casefold() not in ("false", "0", "no")
-
-
-def _reasons(value: Any, depth: int = 0) -> Iterator[str]:
-    if depth > MAX_DEPTH:
-        return
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _reasons(item, depth + 1)
-    elif isinstance(value, dict):
-        yield from _reasons_of_object(value, depth + 1)
-
-
-def _reasons_of_object(value: dict[str, Any], depth: int) -> Iterator[str]:
-    """The reasons in the known fields; if there are none, every value counts as reasons against its field."""
-    reason_items = [value[key] for key in _REASONS if value.get(key)]
-    if not reason_items:
-        for name, item in value.items():
-            yield from (f"{name}: {reason}" for reason in _reasons(item, depth))
-        return
-    field_name = next((value[key] for key in _FIELD_NAMES if isinstance(value.get(key), str)), "")
-    for item in reason_items:
-        yield from (f"{field_name}: {reason}" if field_name else reason for reason in _reasons(item, depth))
+    return all(item is None or plain_name(key) in ENVELOPE_FIELDS for key, item in value.items())
 
 
 def _plain_text(body: bytes) -> str:

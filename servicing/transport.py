@@ -27,7 +27,6 @@ from servicing.answers import (
     RETRYABLE_STATUSES,
     Kind,
     interpret,
-    reasons_in_envelope,
     recordable_body,
     retry_after_seconds,
     unreadable_answer,
@@ -43,6 +42,7 @@ from servicing.errors import (
     Unavailable,
 )
 from servicing.masking import masked
+from servicing.reasons import reasons_beside_data
 from servicing.version import __version__
 
 T = TypeVar("T")
@@ -403,7 +403,7 @@ def _read_or_error(
         try:
             return read(value, budget)
         except ProtocolError as problem:
-            raise unreadable_answer(call.kind, problem.message, reasons_in_envelope(value)) from None
+            raise unreadable_answer(call.kind, problem.message, reasons_beside_data(value)) from None
     except ServicingError as problem:
         error = problem
     except TimeoutError:

@@ -19,7 +19,8 @@ from servicing import (
     Unauthenticated,
     Unavailable,
 )
-from servicing.answers import Kind, interpret, reasons_in, recordable_body
+from servicing.answers import Kind, interpret, recordable_body
+from servicing.reasons import reasons_in
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 NO = b'{"message": "No."}'
@@ -176,6 +177,31 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(header: str, seconds: float
         ({"code": 17, "retry": True}, []),
         (None, []),
         (17, []),
+        ({"detail": [{"loc": ["query", "limit"], "msg": "too large", "type": "int"},
+                     {"loc": ["body", "key_people", 0, "phone"], "msg": "too short"}]},
+         ["limit: too large", "key_people.0.phone: too short"]),
+        ({"errors": [{"title": "Too short", "source": {"pointer": "/data/attributes/first_name"}},
+                     {"title": "Bad", "detail": "Not a zip", "source": {"parameter": "zip"}}]},
+         ["first_name: Too short", "zip: Not a zip"]),
+        ({"type": "about:blank", "title": "Invalid parameters", "status": 400,
+          "invalid-params": [{"name": "dob", "reason": "under 18"}, {"name": "ssn", "reason": "not 9 digits"}]},
+         ["Invalid parameters", "dob: under 18", "ssn: not 9 digits"]),
+        ({"title": "Bad request", "detail": "The amount is missing"}, ["The amount is missing"]),
+        ({"violations": [{"propertyPath": "address.zip", "message": "wrong", "code": "c1"}]},
+         ["address.zip: wrong"]),
+        ({"error": "invalid_client", "error_description": "Unknown client"},
+         ["invalid_client", "Unknown client"]),
+        ({"fault": {"faultstring": "Quota exceeded", "faultcode": "soap:Server"}}, ["Quota exceeded"]),
+        ({"Errors": [{"Code": "17", "Message": "No.", "Target": "Phone"}]}, ["Phone: No."]),
+        ({"errors": [{"field": "email", "defaultMessage": "odd", "objectName": "user"}]}, ["email: odd"]),
+        ({"errors": [{"property": "phone", "constraints": {"isPhone": "too short"}}]}, ["phone: too short"]),
+        ({"errors": [{"location": "body", "param": "phone", "msg": "Invalid value"}]}, ["phone: Invalid value"]),
+        ({"errors": [{"path": ["people", 1, "zip"], "message": "odd"}]}, ["people.1.zip: odd"]),
+        ([{"instancePath": "/address/zip", "message": "odd"}], ["address.zip: odd"]),
+        ({"timestamp": "2026-05-01", "status": 400, "error": "Bad Request", "message": "No.", "path": "/v1/users"},
+         ["No.", "Bad Request"]),
+        ({"error": {"code": "E7", "message": "Invalid", "details": [{"target": "zip", "message": "odd"}]}},
+         ["Invalid", "zip: odd"]),
     ],
 )  # fmt: skip
 def test_reasons_are_read_from_common_shapes(value: Any, reasons: list[str]) -> None:
