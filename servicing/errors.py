@@ -124,7 +124,7 @@ class DocumentRefused(ServicingError):
 
 
 class ProtocolError(ServicingError):
-    """The answer to a read does not follow the interface."""
+    """The answer to a read does not follow the interface, or is an error in spite of its status."""
 
 
 class IncompleteList(ProtocolError):

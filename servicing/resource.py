@@ -1,7 +1,7 @@
 """The base of all resources: reading a record, reading a list, writing, and paging.
 
-Hides how a result is decoded, and how paging yields every record once although the interface does not say what
-`offset` counts.
+Hides how a result is decoded, which objects are no answer, and how paging yields every record once although the
+interface does not say what `offset` counts.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from servicing.codec import Budget, Model, Record, read, read_list, unwrap_list
 from servicing.errors import IncompleteList, ProtocolError
+from servicing.reasons import mentions_error, says_error, says_failed_status, says_success
 from servicing.transport import Payload, Transport
 
 M = TypeVar("M", bound=Model)
@@ -22,6 +23,10 @@ OffsetUnit = Literal["rows", "pages0", "pages1"]
 
 MAX_PASSES: Final = 3
 """How often a list is read at most if records may have been missed."""
+_COMMON_FIELDS: Final = frozenset(
+    {"uuid", "user_uuid", "external_id", "status", "state", "details", "created_at"}
+)
+"""Fields of records that an error object may have too."""
 
 
 class Resource:
@@ -36,7 +41,7 @@ class Resource:
 
     def _list(self, operation: str, path: str, model: type[M], **ids: str) -> list[M]:
         def read_all(value: Any, budget: Budget) -> list[M]:
-            return read_list(model, unwrap_list(value), budget)
+            return read_records(model, value, budget)
 
         return self._transport.call(operation, "GET", path, ids=ids, read=read_all)
 
@@ -52,18 +57,58 @@ class Resource:
         **ids: str,
     ) -> M:
         return self._transport.call(
-            operation, method, path, ids=ids, payload=payload, read=partial(_read_record, model, uuid)
+            operation,
+            method,
+            path,
+            ids=ids,
+            payload=payload,
+            read=partial(_read_record, model, uuid, is_write=True),
         )
 
 
-def _read_record(model: type[M], uuid: str, value: Any, budget: Budget) -> M:
-    """The requested record; raise `ProtocolError` if the service answered with another one."""
+def _read_record(model: type[M], uuid: str, value: Any, budget: Budget, *, is_write: bool = False) -> M:
+    """The requested record; raise `ProtocolError` for an error, something else or another record.
+
+    A write that says that it succeeded may have an error about something else.
+    """
+    if isinstance(value, dict) and says_error(value) and not (is_write and says_success(value)):
+        raise ProtocolError(f"The response is an error instead of a {model.__name__}.")
     record = read(model, value, budget)
+    if not has_fields(record):
+        raise ProtocolError(f"The response has no field of a {model.__name__}.")
     if uuid and isinstance(record, Record) and record.uuid.casefold() != uuid.casefold():
         raise ProtocolError(
             f"The response has the {model.__name__} {record.uuid[:60]!r}, not the one requested."
         )
     return record
+
+
+def has_fields(record: Model) -> bool:
+    """Whether an object has a field of its kind, so that it is a record and no error, envelope or empty object.
+
+    A field may be null, but not unreadable. Fields that an error may have too count only if nothing else in the
+    object belongs to an error.
+    """
+    unreadable = {issue.path for issue in record.issues}
+    fields = record.raw.keys() - record.extra.keys() - unreadable
+    return bool(fields - _COMMON_FIELDS) or (bool(fields) and not mentions_error(record.extra))
+
+
+def read_records(model: type[M], value: Any, budget: Budget | None = None) -> list[M]:
+    """The records of a list, bare or in an envelope; raise `ProtocolError` if it or one of them is an error.
+
+    What a record says beside its fields is not looked at: a failed repayment may well name its error.
+    """
+    records = read_list(model, _unwrap(value), budget)
+    if odd := [number for number, record in enumerate(records, 1) if not has_fields(record)]:
+        raise ProtocolError(f"Item {odd[0]} of {len(records)} has no field of a {model.__name__}.")
+    return records
+
+
+def _unwrap(value: Any) -> list[Any]:
+    if isinstance(value, dict) and (says_error(value) or says_failed_status(value)):
+        raise ProtocolError("The response is an error instead of a list.")
+    return unwrap_list(value)
 
 
 class Pagination(Model, frozen=True, kw_only=True):
@@ -98,7 +143,7 @@ def read_page(model: type[R], value: Any, budget: Budget | None = None) -> Page[
     pagination = value.get("pagination") if isinstance(value, dict) else None
     return Page(
         pagination=read(Pagination, pagination if isinstance(pagination, dict) else {}),
-        data=read_list(model, unwrap_list(value), budget),
+        data=read_records(model, value, budget),
     )
 
 

@@ -22,6 +22,7 @@ from portal.registry.table_statistics import analyze, needs_analyze
 from portal.ui.guard import number_problem
 from servicing import Borrower, KeyPerson, ServicingError, codec
 from servicing.masking import HIDDEN, masked_text, tax_numbers
+from servicing.resource import has_fields
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
@@ -252,6 +253,8 @@ def _parse_profile(line: str) -> Parsed:
         borrower = codec.decode(Borrower, line)
     except ServicingError as error:
         return f"not a user object: {error.message}" if line.lstrip().startswith("{") else NOT_AN_OBJECT
+    if not has_fields(borrower):
+        return "not a user object: it has no field of one"
     people: list[Borrower | KeyPerson] = [borrower, *borrower.key_people]
     for person in people:
         name = " ".join(filter(None, (person.first_name, person.middle_name, person.last_name)))

@@ -37,6 +37,7 @@ from tests.servicing.wire import Reply, Wire, cut, dripping, half, response, sil
 pytestmark = pytest.mark.core
 
 LOAN = '{"uuid": "l-1", "amount": 0.1}'
+STATEMENT = '{"past_due_balance": 0.1}'
 APPLICATION = '{"uuid": "a-1", "status": {"decision": "APPROVED"}}'
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
@@ -85,7 +86,7 @@ READS: list[Callable[[Client], object]] = [
 def test_reads_have_a_content_type_only_for_filters_in_a_body(
     wire: Wire, options: dict[str, Any], typed: list[int]
 ) -> None:
-    wire.answer(response(LOAN), response(APPLICATION), response(LOAN), *[response("[]")] * 3)
+    wire.answer(response(LOAN), response(APPLICATION), response(STATEMENT), *[response("[]")] * 3)
     with Client(wire.url, auth="none", **options) as client:
         for call_client in READS:
             call_client(client)

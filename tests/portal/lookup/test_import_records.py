@@ -202,6 +202,7 @@ def test_an_invalid_id_file_shows_the_reason(supervisor: Browser, data: bytes, r
         (b"\xff\xfe", "isn’t UTF-8"),
         (b"[]", "not a user object"),
         (b'{"first_name": "Nobody"}', "not a user object"),
+        (b'{"uuid": "b-1", "error_code": "E1042"}', "not a user object: it has no field of one"),
         (b'{"uuid": "../x"}', "uuid can have only letters"),
         (b'{"uuid": "547-09-1255"}', "uuid contains nine digits"),
         (b"x" * 1_000_001, "longer than a million"),
@@ -213,7 +214,19 @@ def test_an_invalid_id_file_shows_the_reason(supervisor: Browser, data: bytes, r
             "name contains nine digits",
         ),
     ],
-    ids=["not UTF-8", "list", "no uuid", "path", "SSN", "long", "ids", "capitals", "EIN", "SSN of a person"],
+    ids=[
+        "not UTF-8",
+        "list",
+        "no uuid",
+        "error",
+        "path",
+        "SSN",
+        "long",
+        "ids",
+        "capitals",
+        "EIN",
+        "SSN of a person",
+    ],
 )
 def test_an_invalid_profile_shows_the_reason(supervisor: Browser, data: bytes, reason: str) -> None:
     assert reason in upload(supervisor, profiles=data).content.decode()

@@ -1,0 +1,59 @@
+"""Tests that an error inside a successful answer changes nothing on file and is shown as a failure."""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.pages import allow_refresh, page, panel, visible_text
+
+pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the service
+
+STATEMENT, REPAYMENTS = "credit_lines.statement", "repayments.of_line"
+PANELS = ("line", "line-repayments")
+ERRORS: list[Any] = [
+    {"error_code": "E1042", "error_message": "Backend timeout"},
+    {"data": [], "error": "Backend timeout"},
+    {"success": False, "message": "Backend timeout"},
+    [{"error": "Backend timeout"}],
+    '"Backend timeout"',
+]
+
+
+@pytest.fixture
+def line(portal_service: Sandbox, viewer: Browser) -> Record:
+    """A line that is past due, with repayments, as read a while ago."""
+    owner = given.borrower(portal_service)
+    line = given.line(portal_service, owner)
+    past_due = {"past_due_balance": Decimal("7502.71"), "days_past_due": 94}
+    portal_service.fail_next(STATEMENT, changes=past_due)
+    row = {"uuid": "r-1", "amount": Decimal("310.25"), "status": "SCHEDULED", "effective_date": "2026-12-01"}
+    portal_service.fail_next(REPAYMENTS, body=[row])
+    for name in PANELS:
+        panel(viewer, line.get_absolute_url(), name)
+    return line
+
+
+@pytest.mark.parametrize("body", ERRORS)
+def test_an_error_changes_no_copy_and_is_shown(
+    viewer: Browser, portal_service: Sandbox, line: Record, body: Any
+) -> None:
+    kinds = [Kind.LINE, Kind.LINE_REPAYMENTS, Kind.REPAYMENT]
+    copies = {one.pk: (one.answer, one.answer_at) for one in Record.objects.filter(kind__in=kinds)}
+    assert len(copies) == 3
+    for record in Record.objects.filter(kind__in=kinds):
+        allow_refresh(record)
+    for operation in (STATEMENT, REPAYMENTS):
+        portal_service.fail_next(operation, body=body)
+    for name in PANELS:
+        shown = visible_text(panel(viewer, line.get_absolute_url(), name))
+        assert re.search(r"(Failing|Request rejected) since [^.]*[.:].*Backend timeout", shown)
+    assert {one.pk: (one.answer, one.answer_at) for one in Record.objects.filter(kind__in=kinds)} == copies
+    line.refresh_from_db()
+    assert (line.past_due, line.failure.endswith("Backend timeout")) == (Decimal("7502.71"), True)
+    assert "$7,502.71" in visible_text(page(viewer, "/collections/"))
