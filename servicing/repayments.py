@@ -49,7 +49,8 @@ class RepaymentsResource(Resource):
     def of_loan(self, borrower_id: str, loan_id: str) -> list[Repayment]:
         """List the repayments on a loan (section 4.9; the path says `loans`, in the plural).
 
-        Raises `NotFound`, `Rejected`, `Unavailable`, `ProtocolError` or `Unauthenticated`.
+        Raises `NotFound`, `Rejected`, `Unavailable`, `ProtocolError` or `Unauthenticated`; `IncompleteList` if the
+        service says that there are more, but does not return them.
         """
         return self._list(
             "repayments.of_loan",
@@ -62,7 +63,7 @@ class RepaymentsResource(Resource):
     def of_line(self, borrower_id: str, line_id: str) -> list[Repayment]:
         """List the repayments on a line of credit (section 4.8).
 
-        Raises `NotFound`, `Rejected`, `Unavailable`, `ProtocolError` or `Unauthenticated`.
+        Raises what `of_loan` raises.
         """
         return self._list(
             "repayments.of_line",

@@ -4,15 +4,23 @@ Hides how a result is decoded, which objects are no answer, and how paging yield
 interface does not say what `offset` counts.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from servicing.codec import Budget, Model, Record, read, read_list, unwrap_list
-from servicing.errors import IncompleteList, ProtocolError
-from servicing.reasons import mentions_error, says_error, says_failed_status, says_success
+from servicing.errors import IncompleteList, ProtocolError, Rejected
+from servicing.reasons import (
+    has_content,
+    mentions_error,
+    plain_name,
+    says_error,
+    says_failed_status,
+    says_no,
+    says_success,
+)
 from servicing.transport import Payload, Transport
 
 M = TypeVar("M", bound=Model)
@@ -23,6 +31,12 @@ OffsetUnit = Literal["rows", "pages0", "pages1"]
 
 MAX_PASSES: Final = 3
 """How often a list is read at most if records may have been missed."""
+_TOTALS: Final = frozenset(
+    {"total", "totalcount", "totalitems", "totalrecords", "totalelements", "totalresults"}
+)
+_MORE: Final = frozenset(
+    {"hasmore", "hasnext", "hasnextpage", "next", "nextpage", "nextcursor", "nextpagetoken"}
+)
 _COMMON_FIELDS: Final = frozenset(
     {"uuid", "user_uuid", "external_id", "status", "state", "details", "created_at"}
 )
@@ -39,11 +53,41 @@ class Resource:
         """Read one record; raise `ProtocolError` if its uuid is not `uuid`."""
         return self._transport.call(operation, "GET", path, ids=ids, read=partial(_read_record, model, uuid))
 
-    def _list(self, operation: str, path: str, model: type[M], **ids: str) -> list[M]:
-        def read_all(value: Any, budget: Budget) -> list[M]:
-            return read_records(model, value, budget)
+    def _list(self, operation: str, path: str, model: type[R], **ids: str) -> list[R]:
+        """Read a list, further pages too if its envelope says that there are any.
 
-        return self._transport.call(operation, "GET", path, ids=ids, read=read_all)
+        The answer of a call is the whole list or, before the last one, its `Page`. Raises `IncompleteList` if the
+        service doesn't return all of it.
+        """
+        rows: dict[str, R] = {}
+        pages: list[Page[R]] = []
+        answer: list[R] | Page[R] = []
+
+        def read_part(value: Any, budget: Budget) -> list[R] | Page[R]:
+            pages.append(page := read_page(model, value, budget))
+            rows.update((record.uuid, record) for record in page)
+            budget.take_records(len(rows))
+            found = page.data if len(pages) == 1 else list(rows.values())
+            is_part = len(found) < (page.pagination.total or 0) or (page.data and _announces_more(value))
+            return page if is_part else found
+
+        def fetch(offset: int) -> Page[R]:
+            nonlocal answer
+            # The interface names no parameters for these lists, so the first call has none.
+            query = {"limit": str(len(pages[0])), "offset": str(offset)} if pages else None
+            answer = self._transport.call(operation, "GET", path, ids=ids, query=query, read=read_part)
+            return pages[-1]
+
+        try:
+            for _ in iterate_pages(fetch):
+                if isinstance(answer, list):
+                    return answer
+        except (IncompleteList, Rejected):
+            if not pages:
+                raise
+        total = pages[0].pagination.total
+        of_total = f"{len(rows):,} of {total:,}" if total else f"only {len(rows):,}"
+        raise IncompleteList(f"The list is incomplete: the service returned {of_total} records.")
 
     def _write(
         self,
@@ -140,11 +184,45 @@ class Page(Struct, Generic[R], frozen=True, kw_only=True):
 
 def read_page(model: type[R], value: Any, budget: Budget | None = None) -> Page[R]:
     """A page from parsed JSON; a bare array is a page without pagination."""
-    pagination = value.get("pagination") if isinstance(value, dict) else None
     return Page(
-        pagination=read(Pagination, pagination if isinstance(pagination, dict) else {}),
+        pagination=_read_pagination(value) if isinstance(value, dict) else Pagination(),
         data=read_records(model, value, budget),
     )
+
+
+def _read_pagination(envelope: Mapping[str, Any]) -> Pagination:
+    """The pagination of an envelope; some services put the total beside the data or call it otherwise."""
+    pagination = next(_pagination_objects(envelope))
+    found = read(Pagination, pagination)
+    if found.total is not None:
+        return found
+    totals = (
+        item
+        for values in (*_pagination_objects(envelope), envelope)
+        for name, item in values.items()
+        if plain_name(name) in _TOTALS
+    )
+    return read(Pagination, pagination | {"total": next(totals, None)})
+
+
+def _announces_more(value: Any) -> bool:
+    """Whether an envelope says in another way than by its total that there are more pages."""
+    return isinstance(value, dict) and any(
+        plain_name(name) in _MORE and has_content(item) and not says_no(item)
+        for values in (*_pagination_objects(value), value)
+        for name, item in values.items()
+    )
+
+
+def _pagination_objects(envelope: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The objects beside the data that describe pages; the first may be empty."""
+    pagination = envelope.get("pagination")
+    yield pagination if isinstance(pagination, dict) else {}
+    for values in (envelope.get(name) for name in ("meta", "paging", "page", "links")):
+        if isinstance(values, dict):
+            yield values
+            if isinstance(inner := values.get("pagination"), dict):
+                yield inner
 
 
 class Cursor(NamedTuple):

@@ -35,7 +35,7 @@ from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, Operation, operation_named
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.clocks import SKEW
-from servicing import Borrower, Loan, Repayment, Statement, codec
+from servicing import Borrower, Loan, Page, Repayment, Statement, codec
 from servicing.figures import FOREVER
 from servicing.rules import known_spelling
 
@@ -87,10 +87,11 @@ def observe(
 def records_in_answer(operation: str, answer: Any, ids: Mapping[str, str]) -> list[Observation]:
     """The observations in an operation's answer, with the IDs of its call.
 
-    A record whose ID can't be part of a URL is left out, since no page could show it.
+    A record whose ID can't be part of a URL is left out, since no page could show it. A page of a list is nothing to
+    save: the answer to the last call is the whole list.
     """
     row = operation_named(operation)
-    items = _observations(row, answer, ids) if row and row.kind else []
+    items = _observations(row, answer, ids) if row and row.kind and not isinstance(answer, Page) else []
     return [item for item in items if IDENTIFIER.fullmatch(item.uuid)]
 
 

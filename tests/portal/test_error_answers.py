@@ -57,3 +57,28 @@ def test_an_error_changes_no_copy_and_is_shown(
     line.refresh_from_db()
     assert (line.past_due, line.failure.endswith("Backend timeout")) == (Decimal("7502.71"), True)
     assert "$7,502.71" in visible_text(page(viewer, "/collections/"))
+
+
+def test_an_incomplete_list_keeps_what_was_known_and_says_so(
+    viewer: Browser, portal_service: Sandbox, line: Record
+) -> None:
+    allow_refresh(line)
+    part = {"data": [{"uuid": "r-9", "amount": 5, "status": "SUCCEEDED"}], "pagination": {"total": 7}}
+    portal_service.fail_next(REPAYMENTS, body=part, times=None)
+    shown = visible_text(panel(viewer, line.get_absolute_url(), "line-repayments"))
+    assert "The list is incomplete: the service returned 1 of 7 records." in shown
+    assert "$310.25" in shown
+    assert not Record.objects.filter(uuid="r-9").exists()
+
+
+def test_pages_of_repayments_become_one_copy(viewer: Browser, portal_service: Sandbox, line: Record) -> None:
+    allow_refresh(line)
+    for first in (1, 4, 7):
+        rows = [
+            {"uuid": f"p-{n}", "amount": n, "status": "SUCCEEDED"} for n in range(first, min(first + 3, 8))
+        ]
+        portal_service.fail_next(REPAYMENTS, body={"data": rows, "pagination": {"total": 7}})
+    panel(viewer, line.get_absolute_url(), "line-repayments")
+    copy = Record.objects.get(kind=Kind.LINE_REPAYMENTS)
+    assert (copy.answer.count('"uuid"'), copy.failing_since) == (7, None)
+    assert Record.objects.filter(kind=Kind.REPAYMENT, uuid__startswith="p-").count() == 7
