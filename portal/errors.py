@@ -79,6 +79,12 @@ FAILURES: dict[type[servicing.ServicingError], Failure] = {
         "The service rejected this",
         "Fix what the service names and send again.",
     ),
+    servicing.Busy: Failure(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The service is busy",
+        servicing.Busy.advice,
+        unchanged="Nothing was sent.",
+    ),
     servicing.NotSent: Failure(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "The service can’t be reached",
@@ -158,6 +164,8 @@ class FailureMiddleware(MiddlewareMixin):
                 return failure_page(request, OUTCOME_UNKNOWN, error=error, intent=intent)
             case servicing.ServicingError():
                 failure = next(failure for kind, failure in FAILURES.items() if isinstance(error, kind))
+                if isinstance(error, servicing.Busy):
+                    failure = failure._replace(advice=error.advice)
                 if failure.status == HTTPStatus.BAD_GATEWAY:
                     logger.error("%s", error)
                 return failure_page(request, failure, error=error)

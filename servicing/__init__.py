@@ -13,6 +13,7 @@ from servicing.codec import Issue
 from servicing.credit_lines import Statement, StatementDocument
 from servicing.documents import Document, DocumentFetcher
 from servicing.errors import (
+    Busy,
     ConfigurationError,
     Conflict,
     DocumentRefused,
@@ -44,6 +45,7 @@ __all__ = [
     "AnswerNotSaved",
     "Application",
     "Borrower",
+    "Busy",
     "Call",
     "Client",
     "ConfigurationError",

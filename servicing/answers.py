@@ -8,10 +8,12 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import ceil
 from typing import Any, Final, Literal
 
 from servicing.codec import Budget, parse
 from servicing.errors import (
+    Busy,
     Conflict,
     Forbidden,
     NotFound,
@@ -33,6 +35,8 @@ MAX_CLOCK_DIFFERENCE_SECONDS: Final = 60
 MAX_TEXT_CHARACTERS: Final = 20_000
 MAX_RECORDED_VALUES: Final = 100_000
 MAX_WAIT_SECONDS: Final = 86_400.0
+MAX_WAIT_IN_SECONDS: Final = 300
+"""A longer wait is written in minutes."""
 
 # A lone one of these is a rejection; a name that a record also has, such as `error_description`, decides nothing.
 _REASONS: Final = ("message", "error", "errors", "detail", "details")
@@ -106,17 +110,32 @@ def _error(
     if meaning in (Forbidden, Unauthenticated) and difference > MAX_CLOCK_DIFFERENCE_SECONDS:
         meaning = Unauthenticated
         reasons = (*reasons, f"Our clock and the service's are {difference:.0f} seconds apart.")
-    if meaning in (Unavailable, OutcomeUnknown, ProtocolError):
+    wait = retry_after_seconds(headers, now)
+    if meaning is Busy:
+        advice = f"Try again in {_describe_wait(wait)}." if wait else Busy.advice
+        message = f"The service is busy. Nothing was sent. {advice}"
+    elif meaning in (Unavailable, OutcomeUnknown, ProtocolError):
         message = f"The lending service returned status {status}."
     else:
         message = "; ".join(reasons) or "The lending service rejected the request without a reason."
     error = meaning(message, reasons=reasons)
-    error.retry_after = retry_after_seconds(headers, now)
+    error.retry_after = wait
+    if isinstance(error, Busy):
+        error.advice = advice
     return error
 
 
+def _describe_wait(seconds: float) -> str:
+    number, unit = (
+        (ceil(seconds), "second") if seconds <= MAX_WAIT_IN_SECONDS else (ceil(seconds / 60), "minute")
+    )
+    return f"{number} {unit}{'' if number == 1 else 's'}"
+
+
 def _error_type(kind: Kind, status: int, reasons: tuple[str, ...]) -> type[ServicingError]:
-    if status >= 500 or status in _UNDECIDED_STATUSES or (status == 429 and kind == "read"):
+    if status == 429 and kind == "write":
+        return Busy
+    if status >= 500 or status in _UNDECIDED_STATUSES or status == 429:
         return Unavailable if kind == "read" else OutcomeUnknown
     if status < 200 or status in range(300, 400):
         return ProtocolError if kind == "read" else OutcomeUnknown

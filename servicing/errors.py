@@ -7,6 +7,7 @@ The tree::
     ├── InvalidInput             the client's own rules rejected the input, every problem at once; nothing was sent
     ├── Unreadable               an encrypted field cannot be decrypted; never says why
     ├── NotSent                  a write was certainly not sent
+    │   └── Busy                 the service had too many requests and did not take it
     ├── Rejected                 the service rejected the call, in its own words
     │   ├── NotFound             no such record, or not this borrower's
     │   ├── Forbidden            rejected although the signature is fresh
@@ -89,6 +90,12 @@ class Unreadable(ServicingError):
 
 class NotSent(ServicingError):
     """A write was certainly not sent: connection refused, no such host, connect timeout."""
+
+
+class Busy(NotSent):
+    """The service had too many requests and did not take a write (429). `advice` says when to try again."""
+
+    advice = "Try again in a moment."
 
 
 class Rejected(ServicingError):

@@ -425,7 +425,9 @@ def _no_answer_error(call: Call, reply: Reply) -> ServicingError:
             return Unavailable("The service isn’t responding. Retrying shortly.")
         return Unavailable(f"The lending service didn’t respond: {reply.failure}.")
     if reply.was_not_sent:
-        return NotSent(f"Nothing was sent. The lending service can’t be reached: {reply.failure}.")
+        return NotSent(
+            f"Nothing was sent. The lending service can’t be reached: {reply.failure}. Try again in a moment."
+        )
     return OutcomeUnknown(
         f"The lending service didn’t respond, so the change may or may not have gone through: {reply.failure}."
     )

@@ -179,9 +179,8 @@ def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpRespo
     except Blocked:
         reason = "The same application was already sent; its outcome is unknown."
         return show_form_again(request, borrower, reason, status=409)
-    except NotSent:
-        reason = "The service can’t be reached. Try again in a moment."
-        return show_form_again(request, borrower, reason, status=503)
+    except NotSent as error:
+        return show_form_again(request, borrower, error.message, status=503)
     except InvalidInput as error:
         return show_form_again(request, borrower, error.message, status=422)
     except Rejected as error:

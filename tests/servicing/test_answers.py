@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servicing import (
+    Busy,
     Conflict,
     Forbidden,
     NotFound,
@@ -45,7 +46,7 @@ def interpret_error(
         (409, Conflict, Conflict),
         (418, Rejected, Rejected),
         (422, Rejected, Rejected),
-        (429, Unavailable, Rejected),
+        (429, Unavailable, Busy),
         (500, Unavailable, OutcomeUnknown),
         (503, Unavailable, OutcomeUnknown),
         (199, ProtocolError, OutcomeUnknown),
@@ -160,6 +161,25 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(header: str, seconds: float
     error = interpret_error("read", 503, headers={"Retry-After": header, "Date": header})
 
     assert error.retry_after == seconds
+
+
+@pytest.mark.parametrize(
+    ("header", "advice"),
+    [
+        ("17", "in 17 seconds"),
+        ("1", "in 1 second"),
+        ("300", "in 300 seconds"),
+        ("301", "in 6 minutes"),
+        ("Fri, 01 May 2026 12:00:30 GMT", "in 30 seconds"),
+        ("0", "in a moment"),
+        ("soon", "in a moment"),
+    ],
+)
+def test_a_busy_service_took_no_write(header: str, advice: str) -> None:
+    error = interpret_error("write", 429, b'{"message": "Too Many"}', headers={"Retry-After": header})
+
+    assert error.message == f"The service is busy. Nothing was sent. Try again {advice}."
+    assert error.reasons == ("Too Many",)
 
 
 @pytest.mark.parametrize(

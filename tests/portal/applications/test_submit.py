@@ -302,8 +302,7 @@ def test_an_unsent_application_can_be_sent_again(
     settings.SERVICING_URL = "http://127.0.0.1:9"
     gateway.client.cache_clear()
     page = html(send(servicer, borrower), 503)
-    assert "The service can’t be reached." in page
-    assert "Nothing was sent." in page
+    assert "Nothing was sent. The lending service can’t be reached: the connection was refused." in page
     settings.SERVICING_URL = portal_service.url
     gateway.client.cache_clear()
     assert send(servicer, borrower).status_code == 303

@@ -33,6 +33,7 @@ from tests.portal.borrowers.wizard import (
     html_of_error,
     people,
 )
+from tests.portal.pages import visible_text
 
 
 @contextmanager
@@ -301,6 +302,14 @@ def test_a_rejection_without_a_field_stays_on_review(wizard: Wizard, sandbox: Sa
     page = html_of_error(wizard.send())
     assert "5. Review and send" in page
     assert "<q>Try again on Monday</q>, <q>Or &lt;b&gt;never&lt;/b&gt;</q>" in page
+
+
+def test_a_busy_service_is_named_with_its_wait(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, status=429, headers={"Retry-After": "17"}, message="Too Many")
+    shown = visible_text(html_of_error(wizard.send(), 503))
+    assert "The service is busy. Nothing was sent. Try again in 17 seconds." in shown
+    assert "Try again in a moment" not in shown
+    assert phases(CREATE) == ["attempt", "outcome not_sent"]
 
 
 def test_a_draft_can_be_sent_after_an_outage(

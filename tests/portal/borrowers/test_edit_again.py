@@ -70,7 +70,7 @@ def test_a_change_can_be_sent_after_an_outage(
     settings.SERVICING_URL = "http://127.0.0.1:9"
     gateway.client.cache_clear()
     page = html_of_error(editor.post(preview | {"reason": "Called"}, "send"), 503)
-    assert "The service can’t be reached. Nothing was sent." in page
+    assert "Nothing was sent. The lending service can’t be reached: the connection was refused." in page
     assert "Called" in page
     settings.SERVICING_URL = portal_service.url
     gateway.client.cache_clear()
