@@ -5,6 +5,7 @@ Hides which status, body or header distinguishes a rejection from a failure.
 
 import html
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -81,7 +82,7 @@ def recordable_body(body: bytes) -> Any:
     try:
         return masked(parse(body, Budget(max_values=MAX_RECORDED_VALUES)))
     except ProtocolError:
-        return masked_text(body[:MAX_TEXT_CHARACTERS].decode(errors="replace"))
+        return masked_text(_decode(body))
 
 
 def unreadable_answer(kind: Kind, why: str, words: Sequence[str] = ()) -> ServicingError:
@@ -176,6 +177,8 @@ def _holds_only_reasons(value: Any) -> bool:
 
 def _plain_text(body: bytes) -> str:
     """The visible text of a body, which may be an HTML page."""
-    return html.unescape(
-        " ".join(_MARKUP.sub(" ", body[:MAX_TEXT_CHARACTERS].decode(errors="replace")).split())
-    )
+    return html.unescape(" ".join(_MARKUP.sub(" ", _decode(body)).split()))
+
+
+def _decode(body: bytes) -> str:
+    return body.removeprefix(BOM_UTF8)[:MAX_TEXT_CHARACTERS].decode(errors="replace")

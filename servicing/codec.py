@@ -13,6 +13,7 @@ import gzip
 import re
 import sys
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Context, Decimal
@@ -139,9 +140,12 @@ class Budget:
 
 
 def parse(text: bytes | str, budget: Budget | None = None) -> Any:
-    """Plain values with exact numbers, sensitive fields hidden; `ProtocolError` if the text is not JSON."""
+    """Plain values with exact numbers, sensitive fields hidden; `ProtocolError` if the text is not JSON.
+
+    A byte-order mark before it is dropped.
+    """
     budget = budget or _unlimited()
-    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    data = (text.encode(errors="surrogatepass") if isinstance(text, str) else text).removeprefix(BOM_UTF8)
     budget.check_values(data)
     numbers = Context(prec=MAX_DIGITS, Emin=MIN_EXPONENT, Emax=MAX_EXPONENT, traps=[], flags=[])
     value = _parse_json(data, numbers.create_decimal)

@@ -272,3 +272,14 @@ def test_recorded_bodies_are_masked_and_truncated() -> None:
     assert recordable_body(b'{"dob": "1980/01/01", "ok": 0.1}')["dob"] == "[hidden]"
     assert recordable_body(b"plain 123-45-6789") == "plain [hidden]"
     assert len(recordable_body(b"x" * 50_000)) == 20_000
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_one_byte_order_mark_is_dropped(kind: Kind) -> None:
+    mark = "\ufeff".encode()
+
+    assert interpret(kind, 200, {}, mark + b'{"uuid": "b-1"}', now=NOW) == {"uuid": "b-1"}
+    assert interpret_error(kind, 422, mark + NO).reasons == ("No.",)
+    assert interpret_error(kind, 422, mark + b"Closed").reasons == ("Closed",)
+    assert recordable_body(mark + NO) == {"message": "No."}
+    assert isinstance(interpret_error(kind, 200, mark * 2 + NO), ProtocolError | OutcomeUnknown)

@@ -16,6 +16,7 @@ from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.models import Draft
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
+from servicing.sandbox.wire import dumps
 from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.borrowers.editor import phases
@@ -302,6 +303,12 @@ def test_a_rejection_without_a_field_stays_on_review(wizard: Wizard, sandbox: Sa
     page = html_of_error(wizard.send())
     assert "5. Review and send" in page
     assert "<q>Try again on Monday</q>, <q>Or &lt;b&gt;never&lt;/b&gt;</q>" in page
+
+
+def test_a_byte_order_mark_before_the_answer_changes_nothing(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, body="\ufeff".encode() + dumps(sandbox.world.borrower()))
+    assert wizard.send().status_code == 303
+    assert phases(CREATE) == ["attempt", "outcome confirmed"]
 
 
 def test_a_busy_service_is_named_with_its_wait(wizard: Wizard, sandbox: Sandbox) -> None:
