@@ -10,7 +10,7 @@ from msgspec import structs
 
 from servicing.codec import Budget, Record
 from servicing.errors import InvalidInput
-from servicing.resource import OffsetUnit, Page, Resource, iterate, read_page
+from servicing.resource import OffsetUnit, Page, Resource, iterate, read_usable
 from servicing.transport import Payload, Transport
 from servicing.values import RemoteTime, is_same_word
 
@@ -76,7 +76,8 @@ class MessagesResource(Resource):
     ) -> Page[Message]:
         """One page of messages (section 4.10). Both dates are inclusive, in the service's time zone.
 
-        `filters_ignored` of the page is True if one of its messages does not fit the dates or the event.
+        `filters_ignored` of the page is True if one of its messages does not fit the dates or the event. What has no
+        usable ID is in `unusable`, so that it hides no other message.
         Raises `InvalidInput`, `Rejected`, `Unavailable`, `ProtocolError` or `Unauthenticated`.
         """
         parameters = _to_parameters(
@@ -112,7 +113,7 @@ class MessagesResource(Resource):
                 yield message
 
     def _read_page(self, filters: Filters, value: Any, budget: Budget) -> Page[Message]:
-        page = read_page(Message, value, budget)
+        page = read_usable(Message, value, budget)
         is_ignored = not all(filters.matches(message, self._zone) for message in page)
         return structs.replace(page, filters_ignored=is_ignored)
 

@@ -5,12 +5,13 @@ interface does not say what `offset` counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from servicing.codec import Budget, Model, Record, read, read_list, unwrap_list
+from servicing.codec import Budget, Model, Record, read, read_list, to_json, unwrap_list
 from servicing.errors import IncompleteList, ProtocolError, Rejected
 from servicing.reasons import (
     has_content,
@@ -167,11 +168,25 @@ class Pagination(Model, frozen=True, kw_only=True):
     total: int | None = None
 
 
+class Unusable(NamedTuple):
+    """An element of a list that is no record: as received, and where it is, which tells equal ones apart."""
+
+    raw: Any
+    places: frozenset[str]
+
+
 class Page(Struct, Generic[R], frozen=True, kw_only=True):
-    """One page of a list (section 2.10): its `pagination`, and the records in `data`, over which it iterates."""
+    """One page of a list (section 2.10): its `pagination`, and the records in `data`, over which it iterates.
+
+    Its length is the number of elements received, those in `unusable` included.
+    """
 
     pagination: Pagination
     data: list[R]
+    unusable: list["Unusable"] = []
+    """Elements without a usable ID or without a field of their kind."""
+    order: list[str] = []
+    """Every element in order, with its content if it has no usable ID; empty if all are in `data`."""
     filters_ignored: bool = False
     """Whether a record does not match the filters that were sent, so the service can't have used them."""
 
@@ -179,19 +194,52 @@ class Page(Struct, Generic[R], frozen=True, kw_only=True):
         return iter(self.data)
 
     def __len__(self) -> int:
-        return len(self.data)
+        return len(self.data) + len(self.unusable)
 
 
 def read_page(model: type[R], value: Any, budget: Budget | None = None) -> Page[R]:
     """A page from parsed JSON; a bare array is a page without pagination."""
-    return Page(
-        pagination=_read_pagination(value) if isinstance(value, dict) else Pagination(),
-        data=read_records(model, value, budget),
-    )
+    return Page(pagination=_read_pagination(value), data=read_records(model, value, budget))
 
 
-def _read_pagination(envelope: Mapping[str, Any]) -> Pagination:
+def read_usable(model: type[R], value: Any, budget: Budget | None = None) -> Page[R]:
+    """A page from parsed JSON, with elements that are no records put apart instead of raising for them."""
+    rows = _unwrap(value)
+    with_id = [raw for raw in rows if isinstance(raw, dict) and _is_usable_id(raw.get("uuid"))]
+    records = read_list(model, with_id, budget)
+    usable = [record for record in records if has_fields(record)]
+    if (
+        isinstance(value, list)
+        and not usable
+        and any(isinstance(raw, dict) and says_error(raw) for raw in rows)
+    ):
+        raise ProtocolError("The response is an error instead of a list.")
+    uuids = {id(record.raw): record.uuid for record in usable}
+    order = [uuids.get(id(raw)) or to_json(raw).decode() for raw in rows]
+    unusable = [
+        Unusable(raw, frozenset(_places(order, number, set(uuids.values()))))
+        for number, raw in enumerate(rows)
+        if id(raw) not in uuids
+    ]
+    return Page(pagination=_read_pagination(value), data=usable, unusable=unusable, order=order)
+
+
+def _places(order: list[str], number: int, uuids: set[str]) -> Iterator[str]:
+    """The distances of an element from the nearest records before and after it on its page."""
+    for step, end in ((-1, -1), (1, len(order))):
+        found = next((place for place in range(number, end, step) if order[place] in uuids), None)
+        if found is not None:
+            yield f"{number - found} from {order[found]}"
+
+
+def _is_usable_id(value: Any) -> bool:
+    return (isinstance(value, str) and bool(value.strip())) or type(value) in (int, Decimal)
+
+
+def _read_pagination(envelope: Any) -> Pagination:
     """The pagination of an envelope; some services put the total beside the data or call it otherwise."""
+    if not isinstance(envelope, dict):
+        return Pagination()
     pagination = next(_pagination_objects(envelope))
     found = read(Pagination, pagination)
     if found.total is not None:
@@ -238,25 +286,31 @@ class PageStep(NamedTuple, Generic[R]):
     new: list[R]
     page: Page[R]
     cursor: Cursor
+    unusable: list[Unusable]
+    """The new elements that are no records."""
 
 
 def iterate(fetch: Callable[[int], Page[R]], counts: OffsetUnit | None = None) -> Iterator[R]:
     """Every record of a paged list once, whatever offsets count, even while new ones arrive at its front.
 
-    A pass that may have missed records is repeated; raises `IncompleteList` if that does not help.
+    A pass that may have missed records is repeated; raises `IncompleteList` if that does not help, or at the end if
+    elements had no usable ID.
     """
     seen: set[str] = set()
     for attempt in range(MAX_PASSES):
-        seen_before = len(seen)
+        seen_before, unusable = len(seen), 0
         try:
             for step in iterate_pages(fetch, counts):
+                unusable += len(step.unusable)
                 new = [record for record in step.new if record.uuid not in seen]
                 seen.update(record.uuid for record in new)
                 yield from new
-            return
+            break
         except IncompleteList:
             if attempt == MAX_PASSES - 1 or (attempt and len(seen) == seen_before):
                 raise
+    if unusable:
+        raise IncompleteList(f"{unusable:,} of the list’s elements have no usable ID.")
 
 
 def iterate_pages(
@@ -272,6 +326,8 @@ def iterate_pages(
     caller must check.
     """
     seen: set[str] = set()
+    places: set[str] = set()
+    number = 0
     offset, pages_without_new = (1 if counts == "pages1" else 0), 0
     if start:
         offset, counts = start.offset, counts or start.counts
@@ -279,19 +335,22 @@ def iterate_pages(
     has_shrunk, trusts_total = False, True
     while True:
         new = {record.uuid: record for record in page if record.uuid not in seen}
+        unusable = [one for one in page.unusable if not one.places & places]
         seen.update(new)
-        yield PageStep(list(new.values()), page, Cursor(offset, counts))
-        if new:
+        places.update(*(one.places for one in unusable))
+        number += len(new) + len(unusable)
+        yield PageStep(list(new.values()), page, Cursor(offset, counts), unusable)
+        if new or unusable:
             pages_without_new = 0
         elif len(page) >= len(previous):
             # If offsets count rows, the last pages get shorter; these don't count.
             pages_without_new += 1
         total = page.pagination.total
-        if total is not None and len(seen) > total and not has_shrunk:
+        if total is not None and number > total and not has_shrunk:
             trusts_total = False
-        is_counted = trusts_total and not has_shrunk and total is not None and len(seen) >= total
+        is_counted = trusts_total and not has_shrunk and total is not None and number >= total
         if (
-            not page.data
+            not len(page)
             or (is_counted and _is_short(page))
             or pages_without_new > 1 + _count_new_records(first, page)
         ):
@@ -301,7 +360,7 @@ def iterate_pages(
         has_shrunk = has_shrunk or _has_shrunk(previous, page)
         counts = counts or _offset_unit(previous, page)
     if not start:
-        _require_all(len(seen), first.pagination.total if trusts_total else None, page, has_shrunk=has_shrunk)
+        _require_all(number, first.pagination.total if trusts_total else None, page, has_shrunk=has_shrunk)
 
 
 def _is_short(page: Page[R]) -> bool:
@@ -320,9 +379,9 @@ def _require_all(number: int, total: int | None, last: Page[R], *, has_shrunk: b
     if has_shrunk:
         raise IncompleteList("Records were removed from the list while it was read, so some may be missing.")
     if total is not None and number < total:
-        reason = "repeats its pages" if last.data else "ends early"
+        reason = "repeats its pages" if len(last) else "ends early"
         raise IncompleteList(f"The list {reason}: {number:,} of {total:,} records were read.")
-    if total is None and last.data:
+    if total is None and len(last):
         raise IncompleteList(f"The list repeats its pages: {number:,} records were read.")
 
 
@@ -333,7 +392,7 @@ def _count_new_records(first: Page[R], page: Page[R]) -> int:
 
 def _offset_unit(previous: Page[R], page: Page[R]) -> OffsetUnit | None:
     """What offsets count, as two neighboring pages show it; None if they leave it open."""
-    before, after = ([record.uuid for record in each] for each in (previous, page))
+    before, after = (each.order or [record.uuid for record in each] for each in (previous, page))
     if previous.pagination.total is None or previous.pagination.total != page.pagination.total:
         return None
     if len(before) > 1 and after[: len(before) - 1] == before[1:]:

@@ -150,6 +150,7 @@ def check_days(client: Client, start: date | None, end: date | None) -> int:
             save_messages(page.data, day=day)
             listed = Message.objects.filter(uuid__in=[storage_uuid(one.uuid) for one in page]).fingerprint()
             values |= {"listed": listed.number, "digest": listed.digest, "read_at": now}
+            values["unusable"] = len(page.unusable)
         if total is not None:
             Day.objects.update_or_create(day=day, defaults=values)
     return len(stale)

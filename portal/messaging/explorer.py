@@ -7,7 +7,7 @@ the way.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property, partial
@@ -31,8 +31,15 @@ from portal.messaging.filters import (
 from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import COLUMNS, MessageQuery
-from portal.messaging.store import message_row, save_messages, service_zone, storage_uuid
-from portal.messaging.sync import offset_counts
+from portal.messaging.store import (
+    describe_unusable,
+    differs,
+    message_row,
+    save_messages,
+    service_zone,
+    storage_uuid,
+)
+from portal.messaging.sync import MAX_NAMED, offset_counts
 from portal.runtime.database import index_values, write_if_possible
 from portal.ui import wording
 from portal.ui.exports import amount
@@ -79,6 +86,8 @@ class Explorer:
     filters_ignored: bool = False
     """Whether the service answered with messages that its own filters exclude."""
     shown: Sequence[Message] = ()
+    unusable: list[str] = field(default_factory=list)
+    """Names of messages of this page that have no usable ID, so that they can't be shown."""
     total: int | None = None
     """The total as reported by the service, or of saved messages as far as they are counted."""
     next: str = ""
@@ -135,7 +144,7 @@ class Explorer:
     @property
     def is_beyond_end(self) -> bool:
         """Whether the page is beyond the last one, as in an old link to a list that became shorter."""
-        return not self.shown and bool(self.total)
+        return not self.shown and not self.unusable and bool(self.total)
 
     @property
     def last(self) -> int:
@@ -220,6 +229,7 @@ class Explorer:
         offset = None if number == 1 else self._offset(client, number)
         page = client.messages.list(**self.sent, limit=self.size, offset=offset)
         self.shown, self.filters_ignored = _save(page), page.filters_ignored
+        self.unusable = [describe_unusable(one.raw) for one in page.unusable]
         self.total, self.first = page.pagination.total, (number - 1) * self.size + 1
         has_more = len(page) == self.size if self.total is None else number * self.size < self.total
         self.next = self.query_string(page=str(number + 1)) if has_more and len(page) else ""
@@ -291,12 +301,18 @@ class Explorer:
     def file_lines(self, client: Client, *, is_whole: bool) -> Iterator[list[Any]]:
         """The lines of a file under :data:`FILE_COLUMNS`. The last one says so if the service failed before the end."""
         number = 0
+        if is_whole:
+            self.unusable = []
         for batch in self._batches(client) if is_whole else [self.shown]:
             number += len(batch)
             yield from map(_file_line, link_messages(batch))
         if self.failure:
             problem = f"INCOMPLETE: the lending service failed ({self.failure.message}). This file has {number:,} of"
             ending = f"{problem} {self.total_words} messages; the others are missing."
+            yield [ending, *[None] * (len(FILE_COLUMNS) - 1)]
+        if self.unusable:
+            names = "; ".join(self.unusable[:MAX_NAMED])
+            ending = f"INCOMPLETE: without a usable ID, so missing: {len(self.unusable):,} ({names})"
             yield [ending, *[None] * (len(FILE_COLUMNS) - 1)]
 
     def _batches(self, client: Client) -> Iterator[Sequence[Message]]:
@@ -308,6 +324,7 @@ class Explorer:
         filters, zone = Filters(**self.sent), service_zone()
         try:
             for step in iterate_pages(lambda offset: page(offset=offset), offset_counts()):
+                self.unusable += [describe_unusable(one.raw) for one in step.unusable]
                 yield _save(message for message in step.new if filters.matches(message, zone))
         except ServicingError as error:
             self.failure = error
@@ -329,10 +346,11 @@ def _save(messages: Iterable[RemoteMessage]) -> list[Message]:
     messages = list(messages)
     uuids = [storage_uuid(message.uuid) for message in messages]
     saved = Message.objects.in_bulk(uuids, field_name="uuid")
-    if any(uuid not in saved or saved[uuid].gone_at for uuid in uuids):
+    pairs = list(zip(uuids, messages, strict=True))
+    if any(uuid not in saved or saved[uuid].gone_at or differs(one, saved[uuid]) for uuid, one in pairs):
         write_if_possible(lambda: save_messages(messages))
         saved = Message.objects.in_bulk(uuids, field_name="uuid")
-    return [saved.get(uuid) or message_row(one) for uuid, one in zip(uuids, messages, strict=True)]
+    return [saved.get(uuid) or message_row(one) for uuid, one in pairs]
 
 
 def _in_words(name: str, value: Any) -> str:

@@ -29,7 +29,18 @@ DISPLAY_PARAMS: Final = ("limit", "source", "order")
 """These affect only the display."""
 TRANSIENT_PARAMS: Final = ("page", "message", "tab", "panel", "since", "format", "all")
 """These are transient, and not part of the list's address."""
-RARE_FILTERS: Final = ("payment", "least", "most", "borrower", "id", "link", "gone", "order", "source")
+RARE_FILTERS: Final = (
+    "payment",
+    "least",
+    "most",
+    "borrower",
+    "id",
+    "link",
+    "gone",
+    "changed",
+    "order",
+    "source",
+)
 """The form hides these until one of them is used."""
 SIZES: Final = (25, 50, 100)
 MAX_SUGGESTIONS: Final = 5
@@ -129,6 +140,7 @@ class FilterForm(StaffForm):
     q = TextField(label="Text or JSON", required=False, max_length=2000)
     link = _choice_field("Borrower link", ("", "Any"), ("unlinked", "Unlinked"))
     gone = _choice_field("At the service", ("", "Any"), ("gone", "Gone"))
+    changed = _choice_field("Payload", ("", "Any"), ("changed", "Changed later"))
     order = _choice_field("Order", ("", "Newest first"), ("oldest", "Oldest first"))
     source = _choice_field("Source", ("", "Lending service"), ("copy", "Local copy"))
     limit = forms.TypedChoiceField(
@@ -171,7 +183,7 @@ class FilterForm(StaffForm):
     @property
     def selects(self) -> list[tuple[str, str, SafeString]]:
         """Name, label and choices of the fields with a few fixed values."""
-        fields: Any = ((name, self.fields[name]) for name in ("link", "gone", "order", "source"))
+        fields: Any = ((name, self.fields[name]) for name in ("link", "gone", "changed", "order", "source"))
         return [
             (name, field.label, select_options(tuple(field.choices), self.data.get(name, "")))
             for name, field in fields

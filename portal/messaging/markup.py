@@ -30,7 +30,7 @@ BURST = """<tr data-row><th scope="rowgroup" colspan="5"><details{}><summary>
 ROW = """<tr data-row data-message="{uuid}"{css}><th scope="row" class="sd-nowrap"><a id="row-{key}" href="{url}"
 hx-get="{beside}" hx-target="#message" hx-push-url="{beside}" title="{exact}"{mark}>{time}</a></th>
 <td class="sd-event"><span class="sd-strong">{event}</span> {status}
-<small>{owner} <code class="sd-widest">{start}</code>{gone}</small></td>{payment}</tr>"""
+<small>{owner} <code class="sd-widest">{start}</code>{gone}{changed}</small></td>{payment}</tr>"""
 PAYMENT = """<td class="sd-widest sd-nowrap">{}</td><td class="sd-num">{}</td><td class="sd-wide">{}</td>"""
 NO_PAYMENT = SafeString('<td class="sd-widest"></td><td></td><td class="sd-wide"></td>')
 
@@ -103,6 +103,7 @@ class MessageRows:
             owner=row.borrower or self._unlinked(row),
             start=one.uuid[:8],
             gone=format_html(" {}", badge("neutral", "Gone at the service")) if one.gone_at else "",
+            changed=format_html(" {}", badge("warn", "Payload changed")) if one.changed_payload else "",
             payment=explain_missing(_payment(row), lambda: one.why_null),
         )
 

@@ -48,7 +48,12 @@ def _indexes() -> list[models.Index]:
     fields |= {"of_day": ["day", "is_placed", "gone_at", "id"], "by_stored_at": ["stored_at"]}
     indexes = [models.Index(fields=names, name=f"messages_{name}") for name, names in fields.items()]
     gone = models.Q(gone_at__isnull=False)
-    return [*indexes, models.Index(fields=["gone_at"], name="messages_by_gone_at", condition=gone)]
+    changed = models.Q(changed_payload__isnull=False)
+    return [
+        *indexes,
+        models.Index(fields=["gone_at"], name="messages_by_gone_at", condition=gone),
+        models.Index(fields=["id"], name="messages_changed", condition=changed),
+    ]
 
 
 class Fingerprint(NamedTuple):
@@ -115,7 +120,10 @@ class Message(models.Model):
     bank_account = models.CharField(max_length=64, blank=True)
     stored_at = models.DateTimeField(default=timezone.now)
     gone_at = models.DateTimeField(null=True, help_text="When the service was found not to list it any more.")
-    body = models.TextField(help_text="The message as exact JSON text.")
+    body = models.TextField(help_text="The message as exact JSON text, with its first payload.")
+    changed_payload = models.TextField(  # noqa: DJ001 - "" would make SQLite copy the table to add it
+        null=True, help_text="The payload as last listed, if it isn't the first one."
+    )
     search_text = models.TextField(blank=True)
 
     objects = MessageQuerySet.as_manager()
@@ -167,6 +175,11 @@ class Message(models.Model):
         return codec.decode(RemoteMessage, self.body)
 
     @cached_property
+    def later_payload(self) -> Any:
+        """The payload as last listed, if it isn't the first one."""
+        return codec.parse(self.changed_payload) if self.changed_payload else None
+
+    @cached_property
     def repayment(self) -> Repayment | None:
         """The repayment in a payment event; other events have none."""
         if not self.event.startswith("payment."):
@@ -189,6 +202,9 @@ class Day(models.Model):
         help_text="How many messages the service listed when it was last read to its end.",
     )
     digest = models.BigIntegerField(default=0, db_default=0, help_text="Of the IDs that it listed.")
+    unusable = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="How many it listed without a usable ID, which can't be saved."
+    )
     read_at = models.DateTimeField(null=True, help_text="When it was last read to its end.")
     offset = models.PositiveIntegerField(null=True, help_text="Where a reading that was cut off goes on.")
     counts = models.CharField(max_length=6, blank=True, help_text="What an offset was found to count.")
@@ -201,8 +217,8 @@ class Day(models.Model):
         return f"{self.day}: {self.claimed}"
 
     def agrees_with(self, saved: Fingerprint) -> bool:
-        """Whether exactly the listed messages are saved."""
-        return self.listed is not None and saved == (self.listed, self.digest)
+        """Whether exactly the listed messages are saved, and all of them could be."""
+        return self.listed is not None and not self.unusable and saved == (self.listed, self.digest)
 
     @property
     def bounds(self) -> tuple[date | None, date | None]:
@@ -212,6 +228,7 @@ class Day(models.Model):
     def restart(self) -> None:
         """Make the next run read it from the front."""
         self.offset, self.counts, self.part_listed, self.part_digest = None, "", 0, 0
+        self.unusable = 0
 
     def add_part(self, uuids: Iterable[str]) -> None:
         """Count messages listed before the point at which reading will resume."""
@@ -237,6 +254,10 @@ class Run(models.Model):
     gone = models.PositiveIntegerField(
         default=0, db_default=0, help_text="How many the service no longer has."
     )
+    unusable = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="How many messages have no usable ID, so they can't be saved."
+    )
+    unusable_names = models.TextField(blank=True, default="", db_default="", help_text="The first of them.")
     filters_ignored = models.BooleanField(
         default=False, db_default=False, help_text="Whether it read the list without filters."
     )

@@ -165,7 +165,9 @@ class MessageQuery:
     @property
     def _is_small(self) -> bool:
         """Whether something other than a column leaves few messages, so that columns' indexes would only mislead."""
-        is_preselected = self._sqlite_text or self.filters.get("link") or self.filters.get("gone")
+        is_preselected = self._sqlite_text or any(
+            self.filters.get(name) for name in ("link", "gone", "changed")
+        )
         return bool(is_preselected) or self._number_in_amounts <= MAX_FETCHED
 
     # --- Text ---
@@ -236,10 +238,13 @@ class MessageQuery:
 
     @cached_property
     def _preselected(self) -> Q:
-        """Conditions by text (on SQLite), by messages gone at the service, and by a missing borrower."""
+        """Conditions by text (on SQLite), by messages gone or changed at the service, and by a missing borrower."""
         found = Q()
         if self.filters.get("gone"):
             found &= Q(pk__in=Message.objects.order_by().filter(gone_at__isnull=False).values("pk"))
+        if self.filters.get("changed"):
+            changed = Message.objects.order_by().filter(changed_payload__isnull=False)
+            found &= Q(pk__in=changed.values("pk"))
         if self._sqlite_text:
             found &= self._sqlite_text.matches(self._key_range, MAX_SEARCHED, descending=self.is_descending)
         if self.filters.get("link"):

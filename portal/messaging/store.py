@@ -1,4 +1,4 @@
-"""Saves messages as received, each once, however often they are read.
+"""Saves messages, each once, however often they are read: as last listed, with the payload that was first received.
 
 Hides which columns filters need, and the position of a message with an uncertain time.
 """
@@ -21,30 +21,67 @@ from portal.registry.attention import forget_shared_items
 from portal.registry.figures import stored_amount
 from portal.registry.store import IDENTIFIER
 from servicing import Message as RemoteMessage
+from servicing import codec
+from servicing.masking import masked_text
 from servicing.rules import known_spelling
 from servicing.values import decimal_or_none
 
 ONE_DAY: Final = timedelta(days=1)
+MAX_NAME_CHARACTERS: Final = 100
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None) -> set[str]:
-    """Save new messages and return their IDs. ``day`` is the service's day, if known."""
-    rows = {row.uuid: row for row in (message_row(message, day) for message in messages)}
+    """Save messages as they are now and return the IDs of new ones. ``day`` is the service's day, if known."""
+    by_uuid = {storage_uuid(message.uuid): message for message in messages}
     with transaction.atomic():
-        found = list(Message.objects.filter(uuid__in=rows).values_list("uuid", "day", "is_placed", "gone_at"))
-        stored = {uuid: its_day if is_placed else None for uuid, its_day, is_placed, _ in found}
-        if back := [uuid for uuid, *_, gone_at in found if gone_at]:
+        found = Message.objects.defer("search_text").filter(uuid__in=by_uuid)
+        stored = {message.uuid: message for message in found}
+        if back := [uuid for uuid, message in stored.items() if message.gone_at]:
             Message.objects.filter(uuid__in=back).update(gone_at=None)
-        moved = [uuid for uuid, its_day in stored.items() if day and its_day != day]
-        if moved:  # The day was a guess, and the service has now given another one.
-            Message.objects.filter(uuid__in=moved).delete()
-        _insert([row for uuid, row in rows.items() if uuid not in stored or uuid in moved])
-        new = rows.keys() - stored
-        queue_reads(rows[uuid] for uuid in new)
-    if new:
+        rows, replaced = [], []
+        for uuid, message in by_uuid.items():
+            old = stored.get(uuid)
+            if old is None:
+                rows.append(message_row(message, day))
+            elif day and (old.day != day or not old.is_placed):
+                # The day was a guess, and the service has now given another one.
+                rows.append(_later_row(message, old, day))
+                replaced.append(uuid)
+            elif differs(message, old):
+                row = _later_row(message, old, day)
+                row.id, row.day, row.is_placed, row.stored_at = old.id, old.day, old.is_placed, old.stored_at
+                rows.append(row)
+                replaced.append(uuid)
+        if replaced:  # The search index follows new and deleted rows.
+            Message.objects.filter(uuid__in=replaced).delete()
+        _insert(rows)
+        new = by_uuid.keys() - stored.keys()
+        queue_reads(row for row in rows if row.uuid in new)
+    if rows:
         forget_shared_items()
     return new
+
+
+def differs(message: RemoteMessage, saved: Message) -> bool:
+    """Whether the service lists the message otherwise than when it was saved."""
+    if saved.changed_payload is None and _ENCODER.encode(message.raw).decode() == saved.body:
+        return False
+    known, listed = codec.parse(saved.body), message.raw
+    last_payload = (
+        known.get("payload") if saved.changed_payload is None else codec.parse(saved.changed_payload)
+    )
+    return bool(listed | {"payload": listed.get("payload")} != known | {"payload": last_payload})
+
+
+def _later_row(message: RemoteMessage, saved: Message, day: date | None) -> Message:
+    """The row of a later reading. Its first payload stays; another one is kept beside it."""
+    first, later = codec.parse(saved.body).get("payload"), message.raw.get("payload")
+    if later == first:
+        return message_row(message, day)
+    row = message_row(codec.read(RemoteMessage, message.raw | {"payload": first}), day)
+    row.changed_payload = _ENCODER.encode(later).decode()
+    return row
 
 
 def message_row(message: RemoteMessage, day: date | None = None) -> Message:
@@ -72,6 +109,16 @@ def message_row(message: RemoteMessage, day: date | None = None) -> Message:
 def storage_uuid(uuid: str) -> str:
     """The ID under which a message is saved: its own, or a digest if no address or index can hold it."""
     return uuid if IDENTIFIER.fullmatch(uuid) else f"odd-{_digest(uuid, 16).hex()}"
+
+
+def describe_unusable(raw: Any) -> str:
+    """A short name of a message that has no usable ID, from what else it says."""
+    if isinstance(raw, dict):
+        words = [
+            raw[name].strip() for name in ("event", "created_at", "uuid") if isinstance(raw.get(name), str)
+        ]
+        return masked_text(", ".join(filter(None, words))[:MAX_NAME_CHARACTERS]) or "an object without event"
+    return masked_text(_ENCODER.encode(raw).decode()[:MAX_NAME_CHARACTERS])
 
 
 def service_zone() -> ZoneInfo:

@@ -6,8 +6,9 @@ is halved, down to days. Each batch saves the position to resume from, so that n
 the service fails. If the service ignores dates, its whole list is read as if it were one day.
 """
 
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
@@ -24,20 +25,23 @@ from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.gateway import client_for
 from portal.messaging.models import WHOLE_LIST, Day, Fingerprint, Message, MessageQuerySet, Run
-from portal.messaging.store import ONE_DAY, save_messages, service_today, storage_uuid
+from portal.messaging.store import ONE_DAY, describe_unusable, save_messages, service_today, storage_uuid
 from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, analyze
 from portal.runtime.clocks import SKEW, is_recent
 from portal.runtime.database import is_unavailable, release_connection
 from servicing import Client, IncompleteList, Page, ProtocolError, Rejected, Unavailable
 from servicing import Message as RemoteMessage
 from servicing.messages import MESSAGES_PER_PAGE
-from servicing.resource import Cursor, OffsetUnit, PageStep, iterate_pages
+from servicing.resource import Cursor, OffsetUnit, PageStep, Unusable, iterate_pages
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 BATCH: Final = 1_000
 """The number of messages saved together."""
 WEEK: Final = timedelta(days=7)
 FRONT_PAGES: Final = 10
+MAX_NAMED: Final = 10
+"""The messages without a usable ID that a run names."""
 LIMITS: Final = (MESSAGES_PER_PAGE, 10, 1)
 """The messages per page; the next smaller number is used if an answer can't be read, as it may be too large."""
 PAUSES_SECONDS: Final = (1, 2, 4, 8, 16)
@@ -95,6 +99,7 @@ class Sync:
         self.read_before = read_before
         self.sleep = sleep
         self.problems: list[IncompleteList] = []
+        self.unusable: dict[date, list[str]] = {}
 
     def read_missing(self) -> Run:
         """Read missing messages, newest days first."""
@@ -113,6 +118,9 @@ class Sync:
             run.day, run.ended_at = None, timezone.now()
             run.save()
             counts = {"already_here": run.already_here, "gone": run.gone, "total": run.claimed}
+            if run.unusable:
+                counts["unusable"] = run.unusable
+                logger.warning("%d messages have no usable ID: %s", run.unusable, run.unusable_names)
             append(self.actor, "messaging.sync", detail={"new": run.added, "failure": run.failure} | counts)
         return run
 
@@ -130,7 +138,7 @@ class Sync:
             before, run.already_here = run.added, 0
             self._read(Day.objects.filter(day=WHOLE_LIST).first() or Day(day=WHOLE_LIST, claimed=0))
             run.already_here = max(0, run.already_here - before)
-            if not self.problems:
+            if not self.problems and not run.unusable:
                 self._with_retries(_mark_all_days_read)
 
     def _start(self, first: date | None, last: date | None, saved: MessageQuerySet) -> None:
@@ -143,7 +151,7 @@ class Sync:
         """Request days without messages; any message in the answer shows that the service ignores days."""
         day = service_today() + FAR_AHEAD
         with suppress(Rejected):  # A service that rejects the days doesn't ignore them.
-            if self._page(day, day, limit=1).data:
+            if len(self._page(day, day, limit=1)):
                 raise FiltersIgnored
 
     def claimed(self, first: date | None, last: date | None) -> int:
@@ -273,10 +281,14 @@ class Sync:
             known.restart()
         waiting: list[RemoteMessage] = []
         listed: set[str] = set()
+        if cursor is None:
+            self.unusable[known.day] = []
         for step in iterate_pages(partial(self._page, *known.bounds, limit), counts, start=cursor):
             total = step.page.pagination.total
             known.claimed = known.claimed if total is None else total
             waiting += step.new
+            known.unusable += len(step.unusable)
+            self._name_unusable(known.day, step.unusable)
             uuids = [storage_uuid(message.uuid) for message in step.new]
             listed.update(uuids)
             if len(waiting) < BATCH and not is_read:
@@ -292,9 +304,14 @@ class Sync:
                 is_read = False
         self._save(waiting, known, new, None)
         known.listed, known.digest, known.read_at = known.part_listed, known.part_digest, timezone.now()
-        known.claimed = known.listed
+        known.claimed = known.listed + known.unusable
         self._with_retries(partial(_write, [known]))
         return listed
+
+    def _name_unusable(self, day: date, elements: Iterable[Unusable]) -> None:
+        self.unusable.setdefault(day, []).extend(describe_unusable(one.raw) for one in elements)
+        names = [name for of_day in self.unusable.values() for name in of_day]
+        self.run.unusable, self.run.unusable_names = len(names), "; ".join(names[:MAX_NAMED])
 
     def _save(
         self,

@@ -44,6 +44,7 @@ BUILT_IN_VIEWS = {
     "Returned after posting": "payment=FAILED_AFTER_SUCCESS",
     "Unlinked": "link=unlinked",
     "Gone at the service": "gone=gone",
+    "Needs a data check": "changed=changed",
 }
 NO_TIME = dict.fromkeys(("start_date", "start_time", "end_date", "end_time"))
 TOO_LONG = "Large exports use the local copy, shown now. If it isn’t complete, sync first."

@@ -198,6 +198,11 @@ class Store:
                 (body["uuid"], at, day, body["event"], _text(body)),
             )
 
+    def replace_message(self, uuid: str, body: JSON) -> None:
+        """List ``body``, which may be anything, in the place of a message."""
+        with self._lock:
+            self._db.execute("UPDATE messages SET body = ? WHERE uuid = ?", (_text(body), uuid))
+
     def remove_message(self, uuid: str) -> None:
         """Delete a message."""
         with self._lock:

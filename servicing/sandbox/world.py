@@ -372,6 +372,10 @@ class World:
         """Every message, newest first."""
         return self.store.messages(start=None, end=None, event=None, skip=0, limit=10**9)[1]
 
+    def replace_message(self, uuid: str, body: Any) -> None:
+        """List something else in the place of a message, as a service with a defect does."""
+        self.store.replace_message(uuid, body)
+
     def remove_message(self, uuid: str) -> None:
         """Remove a message from the list."""
         self.store.remove_message(uuid)

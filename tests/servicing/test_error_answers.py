@@ -116,6 +116,11 @@ def test_an_error_is_no_list(
     assert read_error(wire, read, body).reasons == reasons
 
 
+@pytest.mark.parametrize("read", LIST_READS)
+def test_a_list_of_nothing_but_an_error_is_no_list(wire: Wire, read: Callable[[Client], Any]) -> None:
+    assert read_error(wire, read, [{"error": "Backend timeout"}]).reasons == ("Backend timeout",)
+
+
 @pytest.mark.parametrize(
     ("element", "reasons"),
     [

@@ -62,6 +62,8 @@ class Command(BaseCommand):
         self.stdout.write(
             f"Done: {run.added:,} new, {run.already_here:,} already saved, {run.claimed:,} in all.{gone}"
         )
+        if run.unusable:
+            self.stdout.write(f"Without a usable ID, so not saved: {run.unusable:,} ({run.unusable_names}).")
         if run.filters_ignored:
             self.stdout.write("The service ignored the dates, so all messages were read.")
 
