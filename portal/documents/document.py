@@ -45,9 +45,9 @@ MAX_SERVICE_WAIT_SECONDS = 8.0
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 # From this amount on, columns are as wide as their content.
 WIDE_AMOUNT = 1_000_000
-# Removed for paper: tooltips and the templates' indentation.
+# Removed for paper: tooltips, and the templates' indentation except between words, where it is the only space.
 _HINT = re.compile(r'<(span|time) [^>]*title="[^"]*"[^>]*>([^<]*)</\1>')
-_INDENTATION = re.compile(r">\s*\n\s*<")
+_INDENTATION = re.compile(r">\s*\n\s*<(?!/?(?:a|b|small|span|time)\b)")
 _TAG = re.compile("<[^>]*>")
 _CANONICAL = msgspec.json.Encoder(order="sorted", decimal_format="string")
 

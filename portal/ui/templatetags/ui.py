@@ -125,8 +125,9 @@ def rate(value: Decimal | int | str | None) -> str:
 
 @register.filter
 def day(value: date | str | None, form: str = "") -> str:
-    """A day: ``{{ loan.opening_date|day }}``, or ``|day:"weekday"`` if someone must act on it."""
-    return _or_dash(wording.day(value or None, weekday=form == "weekday"))
+    """A day: ``|day``, ``|day:"weekday"`` if someone must act on it, ``|day:"unbroken"`` in a line of text."""
+    words = _or_dash(wording.day(value or None, weekday=form == "weekday"))
+    return words.replace(" ", "\N{NO-BREAK SPACE}") if form == "unbroken" else words
 
 
 @register.filter

@@ -1,0 +1,81 @@
+"""No document prints anything outside its page, however long its data are."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.test import Client as Browser
+
+from portal.documents.models import LongDocument
+from portal.notes.models import Note
+from portal.runtime.business_date import business_date
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.applications.answers import offer, saved_application
+from tests.portal.documents.glyphs import glyphs_outside
+from tests.portal.documents.test_document import load_accounts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LONG_NAME = "Saint Bartholomew’s Agricultural Machinery, Irrigation & Cold Storage Cooperative of Ohio LLC"
+ONE_WORD = "Wordwithoutanybreak" * 5
+MOST_ROWS = 360
+STATEMENTS = 30
+# Less than the margin of every page.
+MARGIN_POINTS = 30
+PAPERS = [(mode, paper) for mode in ("borrower", "internal") for paper in ("letter", "a4")]
+
+
+def long_borrower(sandbox: Sandbox, name: str) -> dict[str, str]:
+    """A borrower with much of everything; the addresses of its documents by name."""
+    person = {"first_name": "Maximiliane", "last_name": "Von Der Hohenstaufen-Wittgenstein" * 2}
+    owner = given.borrower(sandbox, first_name=name, key_people=[person] * 4)
+    loan = given.loan(sandbox, owner, amount="9876543.21", installments=MOST_ROWS)
+    line = given.line(sandbox, owner, limit="9500000.00", drawn="8765432.10")
+    today = business_date()
+    for number in range(STATEMENTS, 0, -1):
+        sandbox.world.statement(line.uuid, today - timedelta(days=30 * number))
+    for number in range(4):
+        for account in (loan, line):
+            sandbox.world.repayment(
+                account.uuid,
+                amount="1234567.89",
+                status="FAILED_AFTER_SUCCESS",
+                error_description=f"R01 {ONE_WORD} {number}",
+                effective_date=str(today - timedelta(days=number)),
+                ending_balance="8765432.10",
+            )
+    load_accounts(loan), load_accounts(line)
+    offers = [offer(n, amount=9876543.21, explanation=f"{ONE_WORD} and {LONG_NAME}") for n in range(8)]
+    application = saved_application(owner, *offers)
+    Note.objects.create(borrower_uuid=owner.uuid, text=ONE_WORD * 4, author_id=1, author_name=LONG_NAME)
+    base = f"/borrowers/{owner.uuid}"
+    return {
+        "summary": f"{base}/summary.pdf?schedules=1&statements=1",
+        "loan": f"{base}/loans/{loan.uuid}/schedule.pdf?",
+        "line": f"{base}/lines/{line.uuid}/summary.pdf?",
+        "offers": f"{base}/applications/{application.uuid}/offer-sheet.pdf?",
+        "payments": f"{base}/statement-of-account.pdf?",
+        "payments of all": "/repayments/statement-of-account.pdf?",
+    }
+
+
+def download(browser: Browser, address: str) -> bytes:
+    answer = browser.get(address)
+    if answer.status_code == 303:
+        call_command("work", batch=True)
+        answer = browser.get(f"{LongDocument.objects.latest('created_at').get_absolute_url()}download/")
+    assert answer["Content-Type"] == "application/pdf"
+    return bytes(answer.content)
+
+
+@pytest.mark.parametrize("name", [LONG_NAME, ONE_WORD], ids=["long-name", "one-word"])
+@pytest.mark.parametrize(("mode", "paper"), PAPERS)
+def test_no_glyph_lies_outside_the_page(
+    portal_service: Sandbox, viewer: Browser, mode: str, paper: str, name: str
+) -> None:
+    outside = {}
+    for document, address in long_borrower(portal_service, name).items():
+        pdf = download(viewer, f"{address}&data=copies&mode={mode}&paper={paper}")
+        if found := glyphs_outside(pdf, margin=MARGIN_POINTS):
+            outside[document] = found[:3]
+    assert outside == {}
