@@ -30,6 +30,8 @@ from servicing.errors import ConfigurationError, DocumentRefused, ServicingError
 
 MEGABYTE: Final = 1024 * 1024
 _PDF: Final = b"%PDF-"
+# Readers of PDFs accept other bytes before the mark, such as a byte-order mark, but no more than these in all.
+_MARK_BYTES: Final = 1024
 _CHUNK_BYTES: Final = 64 * 1024
 _MAX_HEAD_BYTES: Final = 64 * 1024
 _CONNECT_SECONDS: Final = 5.0
@@ -146,7 +148,10 @@ class Document:
         self._response = response
         self._host = host
         head = self._read(len(_PDF))
-        if head != _PDF:
+        if head and head != _PDF:
+            head += self._read(_MARK_BYTES - len(_PDF))
+        before, mark, _ = head.partition(_PDF)
+        if not mark or b"<" in before:  # A page in HTML or XML may contain the mark.
             self.close()
             raise _refusal(f"{host} sent a file that isn’t a PDF.", response.status)
         self._chunks = self._stream(head)

@@ -144,9 +144,29 @@ def test_a_document_is_unavailable_if_the_connection_is_cut(
 
 
 @pytest.mark.parametrize(
-    "start", [b"", b"%PD", b" %PDF-1.7", b"\n%PDF-1.7", b"\xef\xbb\xbf%PDF-1.7", b"%pdf-1"]
+    "before",
+    [b"", b" ", b"\n", b"\xef\xbb\xbf", b"\xff\xfe", b"\x1b%-12345X@PJL\r\n", b"\0" * 1019],
+    ids=["none", "blank", "line", "utf8-mark", "utf16-mark", "printer", "most"],
 )
-def test_a_pdf_must_start_with_its_signature(wire: Wire, start: bytes) -> None:
+def test_the_mark_of_a_pdf_may_lie_in_the_first_1024_bytes(wire: Wire, before: bytes) -> None:
+    wire.answer(response(before + PDF))
+    assert read_document(local_fetcher(wire.url), wire.url) == before + PDF
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"",
+        b"%PD",
+        b"%pdf-1",
+        b"\0" * 1020 + b"%PDF-1.7",
+        b"<!doctype html><title>%PDF-1.7</title>",
+        b"\xef\xbb\xbf<html><body>%PDF-1.7",
+        b" \n<?xml version='1.0'?><e>%PDF-1.7</e>",
+        "\ufeff<html>".encode("utf-16-le") + b"%PDF-1.7",
+    ],
+)
+def test_a_file_without_the_mark_of_a_pdf_is_refused(wire: Wire, start: bytes) -> None:
     wire.answer(response(start, headers={"Content-Type": "application/pdf"}))
 
     assert refusal_message(local_fetcher(wire.url), wire.url) == "127.0.0.1 sent a file that isn’t a PDF."
