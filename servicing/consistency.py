@@ -5,8 +5,9 @@ missing. Rules are grouped by the kind of object they check.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from servicing.applications import Application, Offer
@@ -22,8 +23,9 @@ CENT: Final = Decimal("0.01")
 # Databases that keep 15 digits store smaller amounts to the cent.
 MAX_AMOUNT: Final = Decimal(10) ** 13
 OUT_OF_RANGE: Final = "An amount is $10 trillion or more: lists show it as not known"
-# A longer gap between statements means a wrong date.
-MAX_STATEMENT_GAP_YEARS: Final = 100
+# A statement that follows sooner is a corrected one.
+MIN_CYCLE_DAYS: Final = 7
+MONTH_DAYS: Final = 31
 
 
 class Rule(NamedTuple):
@@ -263,15 +265,16 @@ def check_line(statement: Statement) -> list[Rule]:
     return broken_rules(LINE_RULES, statement)
 
 
-def missing_months(days: Iterable[date | None]) -> list[date]:
-    """The first day of each month without a statement, between the first and the last statement."""
-    covered = {day.replace(day=1) for day in days if day}
-    month, last = min(covered, default=date.max), max(covered, default=date.min)
-    missing = []
-    while month < last and last.year - month.year < MAX_STATEMENT_GAP_YEARS:
-        month = (month + timedelta(days=31)).replace(day=1)
-        missing += [] if month in covered else [month]
-    return missing
+def statement_gaps(days: Iterable[date | None]) -> list[tuple[date, date]]:
+    """The pairs of following billing dates that are more than one and a half usual cycles apart, oldest first.
+
+    The usual cycle is the lower quartile of those known, as gaps are longer; a month if only one is known.
+    """
+    pairs = list(pairwise(sorted({day for day in days if day})))
+    distances = ((later - earlier).days for earlier, later in pairs)
+    cycles = sorted(distance for distance in distances if distance >= MIN_CYCLE_DAYS)
+    usual = cycles[len(cycles) // 4] if len(cycles) > 1 else MONTH_DAYS
+    return [(earlier, later) for earlier, later in pairs if 2 * (later - earlier).days > 3 * usual]
 
 
 def _past_due_without_days(statement: Statement) -> int | None:
@@ -322,8 +325,8 @@ LINE_RULES: Final = (
         _unexplained_percent,
     ),
     Rule(
-        "line.months", "A month has no statement", "notice", ZERO,
-        lambda statement: len(missing_months(document.billing_date for document in statement.statements)),
+        "line.months", "A gap between statements", "notice", ZERO,
+        lambda statement: len(statement_gaps(document.billing_date for document in statement.statements)),
     ),
     Rule("line.range", OUT_OF_RANGE, "warn", ZERO, _line_out_of_range),
 )  # fmt: skip

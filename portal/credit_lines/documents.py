@@ -5,7 +5,6 @@ too large, too slow or cut off, the reader gets a message instead of half a docu
 """
 
 import time
-from datetime import date
 from functools import lru_cache
 from typing import IO
 from urllib.parse import urlsplit
@@ -16,25 +15,28 @@ from django.utils import timezone
 from portal import gateway
 from portal.audit.models import Actor, RemoteCall
 from portal.credit_lines.models import Fingerprint
+from portal.credit_lines.statements import StatementKey, statements_by_key
 from portal.gateway import StaffRequest
 from servicing import Client, ServicingError, Statement
 from servicing.documents import DocumentFetcher
 
 
 class NotListed(Exception):
-    """The service lists no document for this day."""
+    """The service lists no such document."""
 
 
-def download(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: date, file: IO[bytes]) -> None:
+def download(
+    request: StaffRequest, borrower_uuid: str, line_uuid: str, key: StatementKey, file: IO[bytes]
+) -> None:
     """Download the statement into ``file`` by the service's current link.
 
     Raises :class:`NotListed`, or what the service and the fetcher raise.
     """
     statement = request.servicing.credit_lines.statement(borrower_uuid, line_uuid)
-    url = link_of(statement, day)
+    url = link_of(statement, key)
     started, failure = time.monotonic(), None
     try:
-        _fetch(url, line_uuid, day, file)
+        _fetch(url, line_uuid, key, file)
     except ServicingError as error:
         failure = error
         raise
@@ -42,15 +44,15 @@ def download(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: dat
         _record_call(Actor.of(request), url, failure, time.monotonic() - started)
 
 
-def link_of(statement: Statement, day: date) -> str:
-    """The link of a day's statement; the last one listed if there are two."""
-    links = [paper.url for paper in statement.statements if paper.billing_date == day and paper.url]
-    if not links:
-        raise NotListed
-    return links[-1]
+def link_of(statement: Statement, key: StatementKey) -> str:
+    """The link of a statement."""
+    try:
+        return statements_by_key(statement)[key]
+    except KeyError:
+        raise NotListed from None
 
 
-def _fetch(url: str, line_uuid: str, day: date, file: IO[bytes]) -> None:
+def _fetch(url: str, line_uuid: str, key: StatementKey, file: IO[bytes]) -> None:
     with _fetcher(
         gateway.client(),
         tuple(settings.SERVICING_DOCUMENT_HOSTS),
@@ -58,7 +60,7 @@ def _fetch(url: str, line_uuid: str, day: date, file: IO[bytes]) -> None:
         settings.SERVICING_DOCUMENT_TIMEOUT,
     ).fetch(url) as paper:
         file.writelines(paper)
-    _save_fingerprint(line_uuid, day, paper.sha256 or "", paper.size or 0)
+    _save_fingerprint(line_uuid, key, paper.sha256 or "", paper.size or 0)
     file.seek(0)
 
 
@@ -70,11 +72,12 @@ def _fetcher(
     return client.documents(hosts=hosts, allow_loopback_http=allow_loopback, time_limit=time_limit)
 
 
-def _save_fingerprint(line_uuid: str, day: date, sha256: str, size: int) -> None:
+def _save_fingerprint(line_uuid: str, key: StatementKey, sha256: str, size: int) -> None:
     now = timezone.now()
     Fingerprint.objects.update_or_create(
         line_uuid=line_uuid,
-        billing_date=day,
+        billing_date=key.day,
+        position=key.position,
         sha256=sha256,
         defaults={"last_at": now},
         create_defaults={"size": size, "first_at": now, "last_at": now},

@@ -1,34 +1,87 @@
-"""The statements of a line by year, newest first, including months without one."""
+"""The statements of a line by year, newest first, and the gaps between them.
 
+Hides how one is addressed: by its billing date, and by its position if the service lists several for that date.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
+from typing import NamedTuple
 
 from django.http import HttpRequest
 
 from portal.audit.models import Actor, RecordView
 from portal.credit_lines.models import Fingerprint
 from portal.registry.models import Record
+from portal.ui import wording
 from portal.ui.addresses import page_url
 from portal.ui.query_strings import query_before
 from servicing import Statement
-from servicing.consistency import missing_months
+from servicing.consistency import statement_gaps
+from servicing.values import calendar_day
+
+
+class StatementKey(NamedTuple):
+    """Which statement of a line: its billing date, and its position among those of that date from 1."""
+
+    day: date
+    position: int = 1
+
+    def __str__(self) -> str:
+        """As in addresses: ``2026-03-15``, and ``2026-03-15-2`` for the second one of that date."""
+        return self.day.isoformat() + (f"-{self.position}" if self.position > 1 else "")
+
+    @classmethod
+    def parse(cls, text: str) -> "StatementKey | None":
+        """Read a key from an address; ``None`` unless it is written as above."""
+        day = calendar_day(text[:10])
+        position = text[11:] or "1"
+        if day is None or not (position.isascii() and position.isdecimal() and len(position) < 5):
+            return None
+        key = cls(day, int(position))
+        return key if str(key) == text else None
+
+    @property
+    def words(self) -> str:
+        return f"{wording.day(self.day)}{f', document {self.position}' if self.position > 1 else ''}"
+
+    def audit_uuid(self, line_uuid: str) -> str:
+        """Identify a statement in the audit trail; it has no ID of its own."""
+        return f"{self}/{line_uuid}"[:64]
+
+
+def statements_by_key(line: Statement) -> dict[StatementKey, str]:
+    """The link of each statement with a date and a link, by date, and for one date in the service's order."""
+    links: dict[date, list[str]] = {}
+    for paper in line.statements:
+        if paper.billing_date and paper.url:
+            links.setdefault(paper.billing_date, []).append(paper.url)
+    return {
+        StatementKey(day, position): url
+        for day, urls in sorted(links.items())
+        for position, url in enumerate(urls, 1)
+    }
 
 
 @dataclass(frozen=True)
 class StatementEntry:
-    """One statement, or a month without one."""
+    """One statement."""
 
-    day: date
-    url: str = ""
+    key: StatementKey
+    words: str
+    url: str
     """The address of the document."""
-    link: str = ""
+    link: str
     """The query string that opens it beside the list."""
-    fingerprints: Sequence[Fingerprint] = ()
-    is_new: bool = False
+    fingerprints: Sequence[Fingerprint]
+    is_new: bool
     """Whether it is the newest one and this person hasn't opened it."""
-    is_missing: bool = False
+
+    @property
+    def day(self) -> date:
+        return self.key.day
 
     @property
     def has_changed(self) -> bool:
@@ -42,12 +95,25 @@ class StatementEntry:
 
 
 @dataclass(frozen=True)
+class StatementGap:
+    """A longer time without a statement than usual."""
+
+    earlier: date
+    later: date
+
+    @property
+    def day(self) -> date:
+        """Its middle, for its place in the list."""
+        return self.earlier + (self.later - self.earlier) / 2
+
+
+@dataclass(frozen=True)
 class StatementList:
     """The list, the chosen statement, and its neighbors."""
 
-    years: Sequence[tuple[int, Sequence[StatementEntry]]]
+    years: Sequence[tuple[int, Sequence[StatementEntry | StatementGap]]]
     count: int
-    missing: int
+    gaps: int
     undated: int
     chosen: StatementEntry | None
     earlier: StatementEntry | None
@@ -58,34 +124,37 @@ class StatementList:
     def words(self) -> str:
         """The number of statements, and what is wrong with the list."""
         words = f"{self.count} statement{'' if self.count == 1 else 's'}"
-        if self.missing:
-            words += f", {self.missing} month{'' if self.missing == 1 else 's'} missing"
+        if self.gaps:
+            words += f", {self.gaps} gap{'' if self.gaps == 1 else 's'}"
         return f"{words}, {self.undated} without a date or link" if self.undated else words
 
 
 def statement_list(request: HttpRequest, record: Record, line: Statement) -> StatementList:
     """List the statements in the service's answer about a line, and the one that the address asks for."""
     line_uuid, query = record.uuid, query_before(request.GET, "statement")
-    days = sorted({one.billing_date for one in line.statements if one.billing_date and one.url})
-    fingerprints, viewed = _fingerprints(line_uuid, days), _viewed_days(Actor.of(request), line_uuid, days)
+    keys = list(statements_by_key(line))
+    number = Counter(key.day for key in keys)
+    fingerprints, viewed = _fingerprints(line_uuid), _viewed_keys(Actor.of(request), line_uuid, keys)
     entries = [
         StatementEntry(
-            day,
-            page_url("credit_lines:pdf", record.borrower_uuid, line_uuid, day.isoformat()),
-            f"{query}statement={day.isoformat()}",
-            fingerprints.get(day, ()),
-            is_new=day == days[-1] and day not in viewed,
+            key,
+            f"{wording.day(key.day)}, document {key.position}" if number[key.day] > 1 else key.words,
+            page_url("credit_lines:pdf", record.borrower_uuid, line_uuid, str(key)),
+            f"{query}statement={key}",
+            fingerprints.get(key, ()),
+            is_new=key == keys[-1] and key not in viewed,
         )
-        for day in days
+        for key in keys
     ]
-    gaps = [StatementEntry(month, is_missing=True) for month in missing_months(days)]
-    chosen = request.GET.get("statement", "")
-    index = next((index for index, day in enumerate(days) if day.isoformat() == chosen), len(days))
-    newest_first = sorted([*entries, *gaps], key=lambda entry: entry.day, reverse=True)
+    gaps = [StatementGap(*days) for days in statement_gaps(key.day for key in keys)]
+    chosen = StatementKey.parse(request.GET.get("statement", ""))
+    index = keys.index(chosen) if chosen in keys else len(keys)
+    newest_first: list[StatementEntry | StatementGap] = [*reversed(entries), *gaps]
+    newest_first.sort(key=lambda one: one.day, reverse=True)
     return StatementList(
-        years=[(year, list(group)) for year, group in groupby(newest_first, lambda entry: entry.day.year)],
+        years=[(year, list(group)) for year, group in groupby(newest_first, lambda one: one.day.year)],
         count=len(entries),
-        missing=len(gaps),
+        gaps=len(gaps),
         undated=len(line.statements) - len(entries),
         chosen=entries[index] if index < len(entries) else None,
         earlier=entries[index - 1] if index > 0 else None,
@@ -94,20 +163,15 @@ def statement_list(request: HttpRequest, record: Record, line: Statement) -> Sta
     )
 
 
-def statement_key(line_uuid: str, day: date) -> str:
-    """Identify a statement in the audit trail; it has no ID of its own."""
-    return f"{day.isoformat()}/{line_uuid}"[:64]
-
-
-def _fingerprints(line_uuid: str, days: Sequence[date]) -> dict[date, list[Fingerprint]]:
-    """The fingerprints of these statements, oldest first."""
-    found: dict[date, list[Fingerprint]] = {}
-    for one in Fingerprint.objects.filter(line_uuid=line_uuid, billing_date__in=days):
-        found.setdefault(one.billing_date, []).append(one)
+def _fingerprints(line_uuid: str) -> dict[StatementKey, list[Fingerprint]]:
+    """The fingerprints of a line's statements, oldest first."""
+    found: dict[StatementKey, list[Fingerprint]] = {}
+    for one in Fingerprint.objects.filter(line_uuid=line_uuid):
+        found.setdefault(StatementKey(one.billing_date, one.position), []).append(one)
     return found
 
 
-def _viewed_days(actor: Actor, line_uuid: str, days: Sequence[date]) -> set[date]:
-    keys = {statement_key(line_uuid, day): day for day in days}
-    views = RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=keys)
-    return {keys[key] for key in views.values_list("subject_uuid", flat=True)}
+def _viewed_keys(actor: Actor, line_uuid: str, keys: Sequence[StatementKey]) -> set[StatementKey]:
+    stored = {key.audit_uuid(line_uuid): key for key in keys}
+    views = RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=stored)
+    return {stored[uuid] for uuid in views.values_list("subject_uuid", flat=True)}

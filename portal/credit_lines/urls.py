@@ -11,5 +11,5 @@ LINE = "borrowers/<str:borrower_uuid>/lines/<str:line_uuid>/"
 urlpatterns = [
     *list_addresses(LINES, "lines/"),
     path(LINE, views.detail, name="detail"),
-    path(f"{LINE}statements/<str:day>/pdf/", views.pdf, name="pdf"),
+    path(f"{LINE}statements/<str:key>/pdf/", views.pdf, name="pdf"),
 ]

@@ -1,7 +1,6 @@
 """One line of credit and its statement documents."""
 
 from contextlib import ExitStack
-from datetime import date
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
@@ -19,7 +18,7 @@ from portal.audit.models import Actor
 from portal.audit.view_log import log_view
 from portal.credit_lines.documents import NotListed, download
 from portal.credit_lines.list_page import LINES
-from portal.credit_lines.statements import statement_key, statement_list
+from portal.credit_lines.statements import StatementKey, statement_list
 from portal.credit_lines.trends import samples, trend_rows, trends
 from portal.credit_lines.wording import last_bill, past_due_words, read_aloud
 from portal.gateway import StaffRequest
@@ -30,7 +29,6 @@ from portal.ui import wording
 from portal.ui.htmx import render_page
 from servicing import DocumentRefused, NotFound, ServicingError, Statement, consistency
 from servicing.figures import percent_of_limit
-from servicing.values import calendar_day
 
 # A document must load and send nothing. Browsers may show it in a page of their own, as an embedded object with inline
 # styles, and apply this policy to it. A sandbox would keep their viewers from starting.
@@ -83,37 +81,39 @@ def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[st
 @requires("credit_lines.pdf")
 @xframe_options_sameorigin
 @csp_replace({"frame-ancestors": [SELF]})  # type: ignore[arg-type]  # knows only views without arguments
-def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> HttpResponseBase:
+def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, key: str) -> HttpResponseBase:
     """Show or download a statement document, or say why there is none."""
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid)
-    billed = calendar_day(day)
-    if billed is None or billed.isoformat() != day:
+    statement = StatementKey.parse(key)
+    if statement is None:
         raise Http404
     with ExitStack() as unless_sent:
         file = unless_sent.enter_context(SpooledTemporaryFile(max_size=MAX_BYTES_IN_MEMORY))
-        response = show_document(request, record, billed, file)
+        response = show_document(request, record, statement, file)
         if isinstance(response, FileResponse):  # It closes the file.
             unless_sent.pop_all()
     return response
 
 
-def show_document(request: StaffRequest, record: Record, day: date, file: IO[bytes]) -> HttpResponseBase:
+def show_document(
+    request: StaffRequest, record: Record, key: StatementKey, file: IO[bytes]
+) -> HttpResponseBase:
     """Download a statement document into ``file`` and show it from there, or say why there is none."""
     try:
-        download(request, record.borrower_uuid, record.uuid, day, file)
+        download(request, record.borrower_uuid, record.uuid, key, file)
     except NotListed:
         return show_refusal(
-            request, record, day, "The service no longer lists a statement for this date.", 404
+            request, record, key, "The service no longer lists a statement for this date.", 404
         )
     except ServicingError as error:
         words = wording.with_full_stop("; ".join(error.reasons) or error.message)
         status = 404 if isinstance(error, NotFound) else 502 if isinstance(error, DocumentRefused) else 503
-        return show_refusal(request, record, day, words, status)
+        return show_refusal(request, record, key, words, status)
     is_download = "download" in request.GET
-    log_view(Actor.of(request), "credit_lines.pdf", **statement_subject(record, day))
+    log_view(Actor.of(request), "credit_lines.pdf", **statement_subject(record, key))
     if is_download:
-        audit_statement(request, record, day, "credit_lines.download")
-    name = f"statement-{day}.pdf"
+        audit_statement(request, record, key, "credit_lines.download")
+    name = f"statement-{key}.pdf"
     response = FileResponse(file, as_attachment=is_download, filename=name, content_type="application/pdf")
     response["Cache-Control"] = "no-store"
     response["Content-Security-Policy"] = DOCUMENT_POLICY
@@ -121,20 +121,28 @@ def show_document(request: StaffRequest, record: Record, day: date, file: IO[byt
 
 
 def audit_statement(
-    request: StaffRequest, record: Record, day: date, action: str, *, result: str = "", reason: str = ""
+    request: StaffRequest,
+    record: Record,
+    key: StatementKey,
+    action: str,
+    *,
+    result: str = "",
+    reason: str = "",
 ) -> None:
     """Append an audit entry for a download, however soon after a view, or for a failure."""
-    append(Actor.of(request), action, result=result, reason=reason, **statement_subject(record, day))
+    append(Actor.of(request), action, result=result, reason=reason, **statement_subject(record, key))
 
 
-def statement_subject(record: Record, day: date) -> dict[str, Any]:
+def statement_subject(record: Record, key: StatementKey) -> dict[str, Any]:
     """The fields that tie an entry or a view to a statement."""
-    subject = entry_subject(record, f"statement of {wording.day(day)}, line {record.uuid[:8]}")
-    return subject | {"subject_uuid": statement_key(record.uuid, day)}
+    subject = entry_subject(record, f"statement of {key.words}, line {record.uuid[:8]}")
+    return subject | {"subject_uuid": key.audit_uuid(record.uuid)}
 
 
-def show_refusal(request: StaffRequest, record: Record, day: date, words: str, status: int) -> HttpResponse:
+def show_refusal(
+    request: StaffRequest, record: Record, key: StatementKey, words: str, status: int
+) -> HttpResponse:
     """Show a card instead of the document, and record the failure."""
-    audit_statement(request, record, day, "credit_lines.pdf", result="rejected", reason=words[:500])
-    context = {"record": record, "day": day, "words": words}
+    audit_statement(request, record, key, "credit_lines.pdf", result="rejected", reason=words[:500])
+    context = {"record": record, "key": key, "words": words}
     return render_page(request, "credit_lines/document.html", context, status=status)

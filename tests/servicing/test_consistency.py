@@ -1,7 +1,8 @@
 """Consistency rules: deviations beyond the tolerance break a rule, missing values never do."""
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -220,14 +221,35 @@ def test_an_inconsistent_line_breaks_rules(line: Statement, rules: list[str]) ->
     assert [rule.id for rule in consistency.check_line(line)] == rules
 
 
-def test_missing_months_are_found_across_years() -> None:
+def test_a_gap_is_more_than_one_and_a_half_usual_cycles() -> None:
+    first = date(2026, 1, 30)
+
+    def gaps(*distances: int) -> list[int]:
+        ends = accumulate(distances, initial=0)
+        days = [first + timedelta(days=end) for end in ends]
+        return [(later - earlier).days for earlier, later in consistency.statement_gaps(reversed(days))]
+
+    assert gaps(30) == []  # Jan 30 to Mar 1, with no statement in February
+    assert gaps(46) == []
+    assert gaps(47) == [47]
+    assert gaps(30, 31, 45, 30) == []
+    assert gaps(30, 31, 46, 30) == [46]
+    assert gaps(91, 92, 90, 136, 182) == [182]
+    assert gaps(7, 7, 14, 7) == [14]
+    assert gaps(0, 31, 0, 62, 28) == [62]
+    assert gaps(3, 28, 31) == []  # the second one is a correction of the first
+    assert gaps(59, 61, 31) == [59, 61]
+    assert gaps(91, 92) == []
+
+
+def test_gaps_are_found_across_years_whatever_the_order() -> None:
     days = [date(2026, 2, 15), None, date(2025, 11, 15)]
-    assert consistency.missing_months(days) == [date(2025, 12, 1), date(2026, 1, 1)]
+    assert consistency.statement_gaps(days) == [(date(2025, 11, 15), date(2026, 2, 15))]
 
 
-@pytest.mark.parametrize("days", [[], [None], [TODAY], [date.min, date.max]])
-def test_no_months_are_missing_without_a_plausible_range(days: list[date | None]) -> None:
-    assert consistency.missing_months(days) == []
+@pytest.mark.parametrize("days", [[], [None], [TODAY], [TODAY, TODAY]])
+def test_one_date_has_no_gap(days: list[date | None]) -> None:
+    assert consistency.statement_gaps(days) == []
 
 
 @pytest.mark.parametrize(

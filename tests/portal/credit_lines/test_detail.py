@@ -1,5 +1,6 @@
 """The page of a line of credit: balances, read-aloud sentence, trend, statements and panels."""
 
+import re
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -190,17 +191,23 @@ class TestTrend:
 
 
 class TestStatements:
-    def test_missing_months_are_listed_between_statements(
+    def test_a_gap_is_listed_between_its_statements(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         line = given.line(portal_service, borrower, opened=date(2025, 10, 1))
-        for day in ("2025-12-15", "2026-02-15"):
+        for day in ("2025-12-15", "2026-02-15", "2026-03-30", "2026-05-01"):
             portal_service.world.statement(line.uuid, day)
         line_panel(viewer, line)
         shown = page(viewer, line.get_absolute_url())
-        assert "2 statements, 1 month missing" in shown
-        assert "January: no statement" in shown
-        assert shown.index("Feb 15, 2026") < shown.index("Dec 15, 2025")
+        assert "4 statements, 1 gap" in shown
+        rows = re.findall(r'id="statement-([\d-]+)"|<span>(None between [^<]*)</span>', shown)
+        assert [key or words for key, words in rows] == [
+            "2026-05-01",
+            "2026-03-30",
+            "2026-02-15",
+            "None between Dec 15, 2025 and Feb 15, 2026",
+            "2025-12-15",
+        ]
 
     def test_selected_statement_opens_with_links_to_its_neighbors(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record

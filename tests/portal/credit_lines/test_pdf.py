@@ -146,6 +146,37 @@ def test_a_changed_document_is_flagged_with_both_dates(
     assert all(one.sha256[:8] in shown for one in Fingerprint.objects.all())
 
 
+def test_each_document_of_one_date_opens_by_its_position(
+    viewer: Browser, portal_service: Sandbox, line: Record
+) -> None:
+    portal_service.world.statement(line.uuid, "2026-04-15")
+    portal_service.world.draw(line.uuid, "250.00")  # The corrected one differs.
+    portal_service.world.statement(line.uuid, DAY)
+    panel(viewer, line.get_absolute_url(), "line")
+    shown = page(viewer, f"{line.get_absolute_url()}?statement={DAY}-2")
+    assert "<h3>Statement of Mar 15, 2026, document 2</h3>" in shown
+    assert f'src="{line.get_absolute_url()}statements/{DAY}-2/pdf/#' in shown
+    assert [shown.count(f'id="statement-{key}"') for key in (DAY, f"{DAY}-2", "2026-04-15")] == [1, 1, 1]
+    assert f'href="?statement={DAY}#line-statements"' in shown  # earlier
+    assert 'href="?statement=2026-04-15#line-statements"' in shown  # later
+    assert "3 statements</span>" in " ".join(shown.split()).replace(" </span>", "</span>")
+    first, second = (read_bytes(get_document(viewer, line, day=key)) for key in (DAY, f"{DAY}-2"))
+    assert first != second
+    calls = [call.path for call in RemoteCall.objects.filter(operation="documents.fetch").order_by("id")]
+    assert len(set(calls)) == 2
+    assert {(one.position, one.size) for one in Fingerprint.objects.all()} == {
+        (1, len(first)),
+        (2, len(second)),
+    }
+    labels = Entry.objects.filter(action="credit_lines.pdf").values_list("subject_label", flat=True)
+    assert set(labels) == {
+        f"statement of {wording.day(DAY)}, line {line.uuid[:8]}",
+        f"statement of {wording.day(DAY)}, document 2, line {line.uuid[:8]}",
+    }
+    assert "Changed" not in page(viewer, f"{line.get_absolute_url()}?statement={DAY}")
+    assert get_document(viewer, line, day=f"{DAY}-3").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("fault", "status", "sentence"),
     [
@@ -244,7 +275,10 @@ def test_the_frame_shows_the_services_error(viewer: Browser, portal_service: San
     assert "Out of order" in read_refusal(viewer, line, 503)
 
 
-@pytest.mark.parametrize("day", ["evil", "2026-3-15", "2026-02-30", "2026-03-15T00:00"])
+@pytest.mark.parametrize(
+    "day",
+    ["evil", "2026-3-15", "2026-02-30", "2026-03-15T00:00", f"{DAY}-1", f"{DAY}-02", f"{DAY}-", f"{DAY}-²"],
+)
 def test_an_invalid_date_is_not_found(
     viewer: Browser, portal_service: Sandbox, line: Record, day: str
 ) -> None:
