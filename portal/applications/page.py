@@ -34,7 +34,7 @@ from portal.applications.offers import (
     reported_value,
 )
 from portal.audit.chain import entry_subject
-from portal.audit.models import Actor
+from portal.audit.models import Actor, WriteIntent
 from portal.audit.view_log import log_page
 from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, Panels, show_panels
@@ -83,11 +83,20 @@ def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
             panel="application",
         ),
         "fresh": fresh,
+        "sent": _write_as_sent(record),
     }
     panels = Panels(request, {"application": fresh} if fresh else {})
     if panels.draws("application") and isinstance(copy.answer, Application):
         context |= answer_context(request, record, copy.answer)
     return panels.render("applications/detail.html", context, partial="offers")
+
+
+def _write_as_sent(record: Record) -> WriteIntent | None:
+    """The write that created an application and lost its answer; None if an answer is on file."""
+    created = WriteIntent.objects.filter(
+        operation="applications.submit", state=WriteIntent.State.CONFIRMED, subject_uuid=record.uuid
+    )
+    return None if record.answer else created.first()
 
 
 def find_application(borrower_uuid: str, application_uuid: str) -> Record:

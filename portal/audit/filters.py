@@ -13,6 +13,7 @@ from django.utils.dateparse import parse_datetime
 
 from portal.accounts.models import User
 from portal.audit.models import Entry, WriteIntent
+from portal.audit.writes import CORRECT, RESOLVE
 from portal.registry.models import Kind, Record
 from portal.ui import wording
 from portal.ui.keys import row_key
@@ -20,7 +21,7 @@ from portal.ui.query_strings import Chip, query_string
 
 VIEWS = Q(recordview__isnull=False)
 GROUPS = {
-    "writes": ("Changes at the service", ~Q(phase=Entry.Phase.EVENT) | Q(action="audit.resolve")),
+    "writes": ("Changes at the service", ~Q(phase=Entry.Phase.EVENT) | Q(action__in=(RESOLVE, CORRECT))),
     "views": ("Page views", VIEWS),
     "files": (
         "Exports and prints",

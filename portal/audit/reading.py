@@ -199,6 +199,7 @@ _VERBS = {
     "home.wake": "restored:",
     "repayments.export": "exported repayments:",
     "audit.resolve": "resolved the unknown outcome of",
+    "audit.correct": "corrected the resolved outcome of",
     "audit.discard_answer": "discarded the saved response to a request that isn’t in the database:",
     "audit.export": "exported the audit trail as",
     "audit.verify": "checked the whole audit trail",

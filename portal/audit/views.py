@@ -13,8 +13,9 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts.roles import can, reason_for, requires
 from portal.audit.chain import append
+from portal.audit.evidence import compare, evidence_about
 from portal.audit.filters import HIDDEN_BY_DEFAULT, PERIODS, EntryFilters
-from portal.audit.forms import ResolveForm
+from portal.audit.forms import CorrectForm, ResolveForm
 from portal.audit.integrity import is_intact, last_check
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.audit.reading import (
@@ -26,7 +27,7 @@ from portal.audit.reading import (
     stream_lines,
 )
 from portal.audit.view_log import log_list, log_page, log_subject
-from portal.audit.writes import close_stale_writes
+from portal.audit.writes import close_stale_writes, correctable, resolutions
 from portal.registry.store import find
 from portal.ui.exports import format_name, list_file
 from portal.ui.htmx import finish_action, render_page
@@ -144,13 +145,20 @@ def write(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 
 @requires("audit.resolve")
 def resolve(request: HttpRequest, intent_id: UUID) -> HttpResponse:
-    """Resolve a write whose answer was lost, on the page with the evidence."""
+    """Resolve a write whose answer was lost, or correct that, on the page with the evidence."""
     close_stale_writes()
     intent = get_object_or_404(WriteIntent, pk=intent_id)
-    if intent.state != State.UNKNOWN:
+    typed = request.POST if request.method == "POST" else None
+    resolution = correctable(intent)
+    form: ResolveForm
+    if intent.state == State.UNKNOWN:
+        form = ResolveForm(typed, intent=intent)
+    # The form of somebody who saw it unresolved, or another resolution, corrects nothing.
+    elif resolution and (typed is None or typed.get("corrects") == str(resolution.pk)):
+        form = CorrectForm(typed, intent=intent, resolution=resolution)
+    else:
         messages.info(request, f"Nothing to resolve: {intent.get_state_display().lower()}.")
         return finish_action(request, intent.get_absolute_url())
-    form = ResolveForm(request.POST if request.method == "POST" else None, intent=intent)
     if form.is_valid():
         if form.apply(Actor.of(request)):
             messages.success(request, f"{intent.label}: {intent.get_state_display().lower()}.")
@@ -165,6 +173,10 @@ def _write_page(
     log_subject(request, intent, label=intent.label, otherwise=intent.borrower_uuid or str(intent.pk))
     user: Any = request.user
     entries = Entry.objects.filter(intent_id=intent.pk)
+    resolved = list(resolutions(intent))
+    was_lost = bool(resolved) or intent.state == State.UNKNOWN
+    evidence = evidence_about(intent) if was_lost else []
+    why_not = "" if can(user, "audit.resolve") else reason_for("audit.resolve")
     context: dict[str, Any] = {
         "intent": intent,
         "form": form,
@@ -172,8 +184,11 @@ def _write_page(
         "is_maker": intent.actor_id == user.pk,
         "calls": RemoteCall.objects.filter(intent_id=intent.pk),
         "question": _question_for_service(intent),
-        "why_not": "" if can(user, "audit.resolve") else reason_for("audit.resolve"),
-        "resolution": entries.filter(action="audit.resolve").first(),
+        "why_not": why_not,
+        "resolutions": resolved,
+        "may_correct": not why_not and correctable(intent) is not None,
+        "evidence": evidence,
+        "comparisons": compare(intent, evidence) if was_lost else [],
     }
     if can(user, "audit.index"):
         context |= {"lines": entry_lines(entries.order_by("id")), "may_read": True}

@@ -45,6 +45,8 @@ SAVE_WAIT_SECONDS = 5.0
 """How long a person waits for the database to save an answer, before it stays in the spool."""
 RETRY_SECONDS = 0.2
 REPLAY_WAIT_SECONDS = 2.0
+RESOLVE, CORRECT = "audit.resolve", "audit.correct"
+"""The actions of entries about an unknown outcome: what was found to be true, and a correction of that."""
 _STDERR = 2
 
 logger = logging.getLogger(__name__)
@@ -189,12 +191,14 @@ def resolve(
     reason: str = "",
     subject: tuple[str, str] | None = None,
     before: str = State.UNKNOWN,
+    action: str = RESOLVE,
 ) -> bool:
-    """Set the actual state of an unknown write; false if it is no longer unknown.
+    """Set the actual state of an unknown write; false if it is no longer in the state ``before``.
 
-    Its one outcome in the trail stays *unknown*, and the resolution is an entry of its own. A late answer corrects
-    what a person recorded ``before``.
+    Its one outcome in the trail stays *unknown*, and each resolution is an entry of its own. A late answer and a
+    correction replace what a person recorded before.
     """
+    earlier = intent.subject_uuid
     if subject:
         _set_subject(intent, *subject)
     intent.state = state
@@ -203,13 +207,25 @@ def resolve(
         found = ("state", "subject_kind", "subject_uuid", "borrower_uuid", "status", "message")
         if not unknown.update(**{name: getattr(intent, name) for name in found}):
             return False
-        why = {
-            "reason": reason,
-            "changes": {"state": [State(before).label, State(state).label]},
-            "detail": {"note": note},
-        }
-        _append_entry(intent, actor, Entry.Phase.EVENT, "audit.resolve", result=state, **why)
+        changes = {"state": [State(before).label, State(state).label]}
+        if action == CORRECT and earlier != intent.subject_uuid:
+            changes["id"] = [earlier, intent.subject_uuid]
+        why = {"reason": reason, "changes": changes, "detail": {"note": note}}
+        _append_entry(intent, actor, Entry.Phase.EVENT, action, result=state, **why)
     return True
+
+
+def resolutions(intent: WriteIntent) -> QuerySet[Entry]:
+    """The entries about a write's unknown outcome, the latest first."""
+    return Entry.objects.filter(intent_id=intent.pk, action__in=(RESOLVE, CORRECT))
+
+
+def correctable(intent: WriteIntent) -> Entry | None:
+    """The latest resolution if a person recorded it, and no answer of the service has arrived since."""
+    last = resolutions(intent).first()
+    known = (State.CONFIRMED, State.REJECTED)
+    is_answered = RemoteCall.objects.filter(intent_id=intent.pk, outcome__in=known).exists()
+    return last if last and last.reason and not is_answered else None
 
 
 def call_time_limit_seconds() -> float:
@@ -238,8 +254,9 @@ def _close(stale: QuerySet[WriteIntent]) -> int:
 
 def _set_subject(intent: WriteIntent, kind: str, uuid: str) -> None:
     """Set the record that a creation made."""
+    if Kind.BORROWER in (kind, intent.subject_kind):
+        intent.borrower_uuid = uuid
     intent.subject_kind, intent.subject_uuid = kind, uuid
-    intent.borrower_uuid = intent.borrower_uuid or (uuid if kind == "borrower" else "")
 
 
 def _append_entry(intent: WriteIntent, actor: Actor, phase: str, action: str = "", **fields: Any) -> None:

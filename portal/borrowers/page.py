@@ -18,6 +18,7 @@ from portal.audit.chain import entry_subject
 from portal.audit.models import Actor, Entry, RecordView, WriteIntent
 from portal.audit.reading import entry_lines, record_entries
 from portal.audit.view_log import log_view
+from portal.borrowers.as_sent import profile_as_sent
 from portal.borrowers.checklist import (
     INDIVIDUAL_TYPES,
     confirmed_writes,
@@ -159,12 +160,14 @@ def progress(copies: Sequence[LiveCopy], since: str) -> RefreshProgress:
 
 def identity(record: Record) -> dict[str, Any]:
     """Who the borrower is, and its warnings."""
-    borrower = store.last_answer(record, Borrower)
+    sent = profile_as_sent(record)
+    borrower = sent.profile if sent else store.last_answer(record, Borrower)
     url = borrower.provider_customer_url if borrower else None
     is_business = borrower.is_business if borrower else record.category not in INDIVIDUAL_TYPES
     fields = BUSINESS_FIELDS if is_business else PERSONAL_FIELDS
     return {
         "borrower": borrower,
+        "sent": sent,
         "is_business": is_business,
         "not_provided": ", ".join(
             words for name, words in fields.items() if not getattr(borrower, name, None)
@@ -187,12 +190,13 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
     people = list(
         active_records(Kind.KEY_PERSON).filter(borrower_uuid=record.uuid).order_by("created_at", "id")
     )
+    sent = profile_as_sent(record)
     entries = record_entries(record.kind, record.uuid)
     notes = Note.objects.filter(borrower_uuid=record.uuid)
     follow_ups = FollowUp.objects.filter(borrower_uuid=record.uuid)
     repayments = rows_of_lists(copies["lists"], with_account=True)
     counts = {
-        "people": len(people),
+        "people": len(people) or len(sent.people if sent else ()),
         "applications": len(accounts[Kind.APPLICATION]),
         "loans": len(accounts[Kind.LOAN]),
         "lines": len(accounts[Kind.LINE]),

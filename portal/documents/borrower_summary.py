@@ -13,6 +13,7 @@ from django.template.defaultfilters import pluralize
 
 from portal.applications.details import details
 from portal.audit.models import WriteIntent
+from portal.borrowers.as_sent import profile_as_sent
 from portal.borrowers.checklist import applied_at
 from portal.documents.document import Document, Form
 from portal.documents.line_of_credit import billing_days, credit_use
@@ -133,22 +134,26 @@ def _status_word(status: str | None) -> str:
 
 
 def _identity(record: Record, options: Options) -> Content:
-    profile = store.last_answer(record, Borrower)
+    sent = profile_as_sent(record)
+    profile = sent.profile if sent else store.last_answer(record, Borrower)
     names = ("is_business", "entity", "citizenship", "start_date", "phone", "email", "address")
     return {name: getattr(profile, name, None) for name in names} | {
         "name": str(record),
         "uuid": record.uuid if options.is_internal else record.uuid[:8],
         "is_known": profile is not None,
+        "sent_at": sent.at if sent else None,
     }
 
 
 def _people(record: Record, options: Options) -> list[Content]:
     """Key people, with contact details only for internal readers."""
     shown = ("title", "phone", "email") if options.is_internal else ("title",)
-    return [
-        {"name": str(one)} | {name: getattr(store.last_answer(one, KeyPerson), name, None) for name in shown}
-        for one in _oldest(record, Kind.KEY_PERSON, MAX_PEOPLE)
+    people: list[tuple[str, KeyPerson | None]] = [
+        (str(one), store.last_answer(one, KeyPerson)) for one in _oldest(record, Kind.KEY_PERSON, MAX_PEOPLE)
     ]
+    if not people and (sent := profile_as_sent(record)):
+        people = list(sent.people[:MAX_PEOPLE])
+    return [{"name": name} | {key: getattr(one, key, None) for key in shown} for name, one in people]
 
 
 def _internal(

@@ -10,7 +10,10 @@ class MessagingConfig(AppConfig):
     name = "portal.messaging"
 
     def ready(self) -> None:
-        """Create lost triggers after every migration."""
+        """Create lost triggers after every migration, and offer messages as evidence about lost answers."""
+        from portal.audit.evidence import SOURCES
+        from portal.messaging.evidence import messages_since
         from portal.messaging.search_index import create_missing_triggers
 
+        SOURCES.append(messages_since)
         post_migrate.connect(create_missing_triggers, sender=self)

@@ -51,7 +51,7 @@ def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str,
     address = person.address
     state, city, postal_code = (address.state, address.city, address.zip) if address else (None, None, None)
     contacts = (person.email, person.phone, city, postal_code, rules.US_STATES.get(state or ""))
-    name = _full_name(person)
+    name = full_name(person)
     return {
         "label": name,
         "state": state or "",
@@ -63,7 +63,7 @@ def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str,
 
 
 def _borrower_columns(borrower: Borrower) -> dict[str, Any]:
-    return _person_columns(borrower, *map(_full_name, borrower.key_people or ())) | {
+    return _person_columns(borrower, *map(full_name, borrower.key_people or ())) | {
         "category": (borrower.user_type or ("BUSINESS" if borrower.is_business else "PERSON")).upper(),
         "subtype": known_spelling(borrower.entity),
     }
@@ -121,7 +121,7 @@ def _product_columns(
     }
 
 
-def _full_name(person: Borrower | KeyPerson) -> str:
+def full_name(person: Borrower | KeyPerson) -> str:
     """First, middle and last name; for a business, the legal name."""
     parts = (person.first_name, person.middle_name, person.last_name)
     return " ".join(part for part in parts if part)

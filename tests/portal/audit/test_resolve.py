@@ -1,5 +1,6 @@
 """Resolving unknown outcomes: which writes they block, and who may resolve them or send again."""
 
+import re
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -9,13 +10,15 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.accounts.roles import Role
-from portal.audit.models import Entry, WriteIntent
+from portal.audit.models import Actor, Entry, WriteIntent
+from portal.messaging.sync import Sync
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
 from tests.portal.borrowers.editor import Editor
-from tests.portal.borrowers.wizard import Wizard
+from tests.portal.borrowers.wizard import ELENA, PRIYA, Wizard
+from tests.portal.pages import visible_text
 
 FOUND = {"found": "yes", "reason": "Told by Dana at the lender, 14:20"}
 NOT_FOUND = {"found": "no", "reason": "Not in the lender’s list"}
@@ -34,6 +37,16 @@ def submit_application(browser: Browser, borrower: Record, amount: str = "25000"
 
 def resolve_url(intent: WriteIntent) -> str:
     return f"{intent.get_absolute_url()}resolve/"
+
+
+def compared(page: str) -> dict[str, list[str]]:
+    """The rows of the comparison on a write's page: the field, then what was sent and what was said since."""
+    table = page.partition('aria-labelledby="sent"')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr>\s*<th scope=\"row\">([^<]*)</th>(.*?)</tr>", table, re.DOTALL)
+    return {
+        name: [visible_text(cell) for cell in re.findall(r"<td>(.*?)</td>", cells, re.DOTALL)]
+        for name, cells in rows
+    }
 
 
 def resolution_entry() -> Entry:
@@ -64,6 +77,7 @@ class TestApplication:
         assert (entry.reason, entry.result, entry.subject_uuid) == (FOUND["reason"], "confirmed", uuid)
         outcomes = Entry.objects.filter(intent_id=lost.pk, phase="outcome")
         assert list(outcomes.values_list("result", flat=True)) == ["unknown"]
+        assert "<h2>$25,000.00 requested, as sent</h2>" in html(servicer.get(known.get_absolute_url()))
         assert submit_application(servicer, borrower).status_code == 303
 
     def test_an_application_not_found_lifts_the_block(
@@ -79,8 +93,11 @@ class TestApplication:
         ("typed", "refusal"),
         [
             (FOUND, "Enter the ID"),
-            (FOUND | {"uuid": "a/b"}, "Use up to 64 letters"),
-            (FOUND | {"uuid": "u-1", "reason": ""}, "Enter the reason"),
+            (FOUND | {"uuid": "a/b"}, "Enter the ID as the service writes it"),
+            (FOUND | {"uuid": "app-77"}, "Enter the ID as the service writes it"),
+            (FOUND | {"uuid": "25000.00"}, "Enter the ID as the service writes it"),
+            (FOUND | {"uuid": str(uuid4())[:-1]}, "Enter the ID as the service writes it"),
+            (FOUND | {"uuid": str(uuid4()), "reason": ""}, "Enter the reason"),
             ({"reason": "So"}, "Choose what the service said."),
             ({"found": "maybe", "reason": "So"}, "Choose an option from the list."),
         ],
@@ -105,21 +122,41 @@ class TestApplication:
         answer = submit_application(servicer, borrower, "1000")
         uuid = answer["Location"].split("/")[-2]
         page = html(supervisor.post(resolve_url(lost), FOUND | {"uuid": uuid}))
-        assert "Another request created that record" in page
+        assert "Another request is about that record" in page
 
-    def test_an_id_of_another_borrower_is_rejected(
-        self, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
+    def test_an_id_on_file_is_rejected_whatever_it_names(
+        self, supervisor: Browser, borrower: Record, portal_service: Sandbox, lost: WriteIntent
     ) -> None:
-        other = given.account(Kind.APPLICATION, given.borrower(portal_service), "a-9")
-        assert "under another borrower" in html(
-            supervisor.post(resolve_url(lost), FOUND | {"uuid": other.uuid})
-        )
+        other = given.borrower(portal_service)
+        loan = given.loan(portal_service, borrower)
+        person = Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=borrower.uuid)
+        for record in (borrower, other, loan, person, given.account(Kind.APPLICATION, other, str(uuid4()))):
+            answer = supervisor.post(resolve_url(lost), FOUND | {"uuid": record.uuid.upper()})
+            assert answer.status_code == 422
+            assert "This ID is on file as" in html(answer)
+        unseen = given.account(Kind.LOAN, Record(uuid=str(uuid4())), str(uuid4()))
+        page = html(supervisor.post(resolve_url(lost), FOUND | {"uuid": unseen.borrower_uuid}))
+        assert "belong to a borrower with this ID" in page
+        lost.refresh_from_db()
+        assert (lost.state, lost.subject_uuid) == ("unknown", "")
 
     def test_a_write_is_resolved_only_once(self, supervisor: Browser, lost: WriteIntent) -> None:
         supervisor.post(resolve_url(lost), NOT_FOUND)
         page = html(supervisor.post(resolve_url(lost), FOUND | {"uuid": "a-9"}, follow=True))
         assert "Nothing to resolve: not carried out." in page
         assert resolution_entry().result == "released"
+
+    def test_a_correction_needs_the_resolution_that_it_corrects(
+        self, supervisor: Browser, lost: WriteIntent
+    ) -> None:
+        supervisor.post(resolve_url(lost), NOT_FOUND)
+        first = resolution_entry()
+        typed = FOUND | {"uuid": str(uuid4()), "corrects": str(first.pk)}
+        assert supervisor.post(resolve_url(lost), typed).status_code == 303
+        supervisor.post(resolve_url(lost), NOT_FOUND | {"corrects": str(first.pk)})
+        lost.refresh_from_db()
+        assert lost.state == "confirmed"
+        assert Entry.objects.filter(action="audit.correct").count() == 1
 
     def test_the_form_shows_the_evidence(self, supervisor: Browser, lost: WriteIntent) -> None:
         page = html(supervisor.get(resolve_url(lost)))
@@ -154,6 +191,109 @@ class TestBorrower:
         assert (known.uuid, known.borrower_uuid, str(known)) == (uuid, uuid, "O'Neil & Daughters, LLC")
         assert servicer.get(f"/borrowers/{uuid}/").status_code == 200
         assert len(portal_service.world.users()) == 1
+
+    @pytest.fixture
+    def lost(self, servicer: Browser, portal_service: Sandbox) -> WriteIntent:
+        """A creation with four people whose answer was lost."""
+        portal_service.fail_next("borrowers.create_commercial", cut_after_commit=True)
+        sam = PRIYA | {"first_name": "Sam", "email": "sam@oneil.example", "phone": "512-555-0111"}
+        ada = PRIYA | {"first_name": "Ada", "email": "ada@oneil.example", "phone": "512-555-0112"}
+        assert Wizard(servicer).fill(ELENA, PRIYA, sam, ada).send().status_code == 504
+        return WriteIntent.objects.get()
+
+    def test_what_was_sent_is_shown_as_sent_until_an_answer_says_more(
+        self, servicer: Browser, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
+    ) -> None:
+        uuid = portal_service.world.users()[0]["uuid"]
+        supervisor.post(resolve_url(lost), FOUND | {"uuid": uuid})
+        page = html(servicer.get(f"/borrowers/{uuid}/?tab=people"))
+        assert re.search(r'id="tab-people"[^>]*>People <span\s+class="sd-count">4</span>', page)
+        assert re.findall(r'<h2 id="person-\d">([^<]*)</h2>', page) == [
+            "Elena O&#x27;Neil",
+            "Priya Raman",
+            "Sam Raman",
+            "Ada Raman",
+        ]
+        assert len(re.findall(r"<h2 id=\"person-\d\">[^<]*</h2>.*?As sent", page, re.DOTALL)) == 4
+        overview = html(servicer.get(f"/borrowers/{uuid}/"))
+        assert "1180 Airport Blvd" in overview
+        assert "The service hasn’t returned this profile yet." in overview
+        assert "(512) 555-0143" in overview
+        paper = html(servicer.get(f"/borrowers/{uuid}/summary/?data=copies"))
+        assert "Ada Raman" in paper
+        assert "Profile and key people as sent" in paper
+        given.save_answer(portal_service.world.user(uuid))
+        page = html(servicer.get(f"/borrowers/{uuid}/?tab=people"))
+        assert "As sent" not in page
+        assert len(re.findall(r'<h2 id="person-\d">', page)) == 4
+
+    def test_messages_and_answers_since_are_compared_field_by_field(
+        self, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
+    ) -> None:
+        before = html(supervisor.get(lost.get_absolute_url()))
+        assert "No message or answer about it since" in before
+        (user,) = portal_service.world.users()
+        names = ("uuid", "first_name", "email", "phone")
+        payload = {name: user[name] for name in names} | {"email": "info@oneil.example"}
+        portal_service.world.message("user.created", payload)
+        other = {"uuid": str(uuid4()), "first_name": "Else LLC", "email": "x@else.example"}
+        portal_service.world.message("user.created", other)
+        Sync(Actor.system("test"), report=lambda run: None, sleep=lambda seconds: None).read_missing()
+        rows = compared(html(supervisor.get(lost.get_absolute_url())))
+        assert rows["First name"] == ["O'Neil & Daughters, LLC", "O'Neil & Daughters, LLC Same"]
+        assert rows["Email"] == ["office@oneil.example", "info@oneil.example Different"]
+        assert rows["Phone"] == ["5125550143", "5125550143 Same"]
+        assert rows["Address: city"] == ["Austin", "—"]
+        assert not any("1029384" in cell for cells in rows.values() for cell in cells)
+
+    def test_a_wrong_id_is_corrected_and_both_stay_in_the_trail(
+        self, servicer: Browser, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
+    ) -> None:
+        wrong, right = str(uuid4()), portal_service.world.users()[0]["uuid"]
+        supervisor.post(resolve_url(lost), FOUND | {"uuid": wrong})
+        page = html(supervisor.get(resolve_url(lost)))
+        corrects = re.findall(r'name="corrects" value="(\d+)"', page)[0]
+        same = supervisor.post(resolve_url(lost), FOUND | {"uuid": wrong, "corrects": corrects})
+        assert "This is what is recorded already." in html(same)
+        typed = {"found": "yes", "uuid": right, "reason": "Dana misread the ID", "corrects": corrects}
+        assert "Correct" not in html(servicer.get(lost.get_absolute_url())).partition("<main")[2]
+        assert servicer.post(resolve_url(lost), typed).status_code == 403
+        shown = html(supervisor.post(resolve_url(lost), typed, follow=True))
+        assert "Corrected to confirmed by Supervisor (supervisor)" in shown
+        assert "Resolved as confirmed by Supervisor (supervisor)" in shown
+        lost.refresh_from_db()
+        assert (lost.state, lost.subject_uuid, lost.borrower_uuid) == ("confirmed", right, right)
+        archived = dict(Record.objects.values_list("uuid", "archived_at"))
+        assert archived[wrong] is not None
+        assert archived[right] is None
+        about = Entry.objects.filter(intent_id=lost.pk).order_by("id")
+        assert [(one.phase, one.action.rpartition(".")[2], one.result) for one in about] == [
+            ("attempt", "create_commercial", ""),
+            ("outcome", "create_commercial", "unknown"),
+            ("event", "resolve", "confirmed"),
+            ("event", "correct", "confirmed"),
+        ]
+        correction = about.last()
+        assert correction is not None
+        assert (correction.reason, correction.changes["id"]) == ("Dana misread the ID", [wrong, right])
+        assert (
+            len([call for call in portal_service.calls if call.operation.endswith("create_commercial")]) == 1
+        )
+
+    def test_a_creation_corrected_to_not_carried_out_can_be_sent_again(
+        self, supervisor: Browser, servicer: Browser, portal_service: Sandbox
+    ) -> None:
+        portal_service.fail_next("borrowers.create_commercial", cut_before=True)
+        wizard = Wizard(servicer).fill()
+        wizard.send()
+        lost = WriteIntent.objects.get()
+        supervisor.post(resolve_url(lost), FOUND | {"uuid": str(uuid4())})
+        supervisor.post(resolve_url(lost), NOT_FOUND | {"corrects": str(resolution_entry().pk)})
+        lost.refresh_from_db()
+        assert (lost.state, lost.subject_uuid, lost.borrower_uuid) == ("released", "", "")
+        assert not Record.objects.filter(archived_at=None).exists()
+        again = Wizard(servicer).fill()
+        assert again.send().status_code == 303
 
     def test_a_borrower_not_found_can_be_sent_again(
         self, servicer: Browser, supervisor: Browser, portal_service: Sandbox
