@@ -22,7 +22,7 @@ from portal.gateway import Watcher
 from portal.runtime.cache import CacheUnavailable
 from portal.runtime.database import is_unavailable
 from portal.ui.frame import Frame
-from portal.ui.htmx import render_page
+from portal.ui.htmx import finish_action, render_page
 
 logger = logging.getLogger(__name__)
 
@@ -160,6 +160,9 @@ class FailureMiddleware(MiddlewareMixin):
             case NotOpened():
                 return failure_page(request, ALREADY_SENT, intent=error.intent)
             case servicing.OutcomeUnknown():
+                if write and write.intent and write.saved_to == SavedTo.DATABASE:
+                    # A page of its own, so that Back and reloading send nothing again.
+                    return finish_action(request, write.intent.get_absolute_url())
                 intent = write.intent if write else None
                 return failure_page(request, OUTCOME_UNKNOWN, error=error, intent=intent)
             case servicing.ServicingError():

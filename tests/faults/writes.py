@@ -153,13 +153,15 @@ def check_write(operation: str, fault: NetworkFault, browser: Browser, service: 
     service.fail_next(operation, **fault.options)
     answer = sending.send()
     service.heal()
-    page = answer.content.decode()
     intents = list(WriteIntent.objects.filter(operation=operation).order_by("-created_at"))
     intent = intents[0]
-    if (answer.status_code, "may or may not have gone through" in page) != (504, True):
-        found.untrue.append(f"the page answers {answer.status_code} and does not say that nobody knows")
-    if intent.get_absolute_url() not in page:
-        found.untrue.append("the page does not lead to the record of the write")
+    if (answer.status_code, answer.headers.get("Location")) != (303, intent.get_absolute_url()):
+        found.untrue.append(
+            f"the form answers {answer.status_code} and does not lead to the record of the write"
+        )
+    page = browser.get(intent.get_absolute_url()).content.decode()
+    if "may or may not have gone through" not in page:
+        found.untrue.append("the record of the write does not say that nobody knows")
     if intent.state != WriteIntent.State.UNKNOWN:
         found.untrue.append(f"the intent is {intent.state}")
     again = sending.send()

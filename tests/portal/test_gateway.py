@@ -113,17 +113,17 @@ class TestWrite:
         [
             ({"status": 400, "message": "amount is too large"}, "rejected", 422),
             ({"body": {"error": "amount is too large"}}, "rejected", 422),
-            ({"body": {"message": "Accepted for processing"}}, "unknown", 504),
+            ({"body": {"message": "Accepted for processing"}}, "unknown", 303),
             ({"status": 404}, "rejected", 404),
             ({"status": 403}, "rejected", 403),
             ({"status": 409}, "rejected", 409),
             ({"status": 401}, "rejected", 502),
-            ({"status": 503}, "unknown", 504),
-            ({"cut_before": True}, "unknown", 504),
-            ({"cut_after_commit": True}, "unknown", 504),
-            ({"truncate": True}, "unknown", 504),
-            ({"html": True}, "unknown", 504),
-            ({"changes": {"uuid": None}}, "unknown", 504),
+            ({"status": 503}, "unknown", 303),
+            ({"cut_before": True}, "unknown", 303),
+            ({"cut_after_commit": True}, "unknown", 303),
+            ({"truncate": True}, "unknown", 303),
+            ({"html": True}, "unknown", 303),
+            ({"changes": {"uuid": None}}, "unknown", 303),
         ],
         ids=str,
     )
@@ -165,9 +165,10 @@ class TestWrite:
         self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", cut_after_commit=True)
-        page = submit(servicer, borrower).content.decode()
+        answer = submit(servicer, borrower)
+        assert answer["Location"] == WriteIntent.objects.get().get_absolute_url()
+        page = servicer.get(answer["Location"]).content.decode()
         assert "may or may not have gone through" in page
-        assert f'href="{WriteIntent.objects.get().get_absolute_url()}"' in page
 
     def test_locally_rejected_input_is_never_sent(
         self, servicer: Browser, borrower: Record, portal_service: Sandbox

@@ -284,8 +284,9 @@ def test_an_unknown_outcome_is_sent_again_only_after_confirmation(
     approval = request_approval(editor)
     decide(supervisor, approval)
     portal_service.fail_next(UPDATE, cut_after_commit=True)
-    assert send(editor, approval).status_code == 504
+    lost = send(editor, approval)
     intent = WriteIntent.objects.get()
+    assert (lost.status_code, lost["Location"]) == (303, intent.get_absolute_url())
     check_unknown(approval, intent, editor, supervisor)
     # A rejection of the second attempt doesn't reveal the outcome of the first.
     portal_service.fail_next(UPDATE, status=422, message="no")

@@ -61,7 +61,7 @@ class TestApplication:
     @pytest.fixture
     def lost(self, servicer: Browser, borrower: Record, portal_service: Sandbox) -> WriteIntent:
         portal_service.fail_next(SUBMIT, cut_after_commit=True)
-        assert submit_application(servicer, borrower).status_code == 504
+        assert submit_application(servicer, borrower).status_code == 303
         return WriteIntent.objects.get()
 
     def test_a_found_application_goes_on_file_and_lifts_the_block(
@@ -184,7 +184,7 @@ class TestBorrower:
     ) -> None:
         portal_service.fail_next("borrowers.create_commercial", cut_after_commit=True)
         wizard = Wizard(servicer).fill()
-        assert wizard.send().status_code == 504
+        assert wizard.send().status_code == 303
         uuid = portal_service.world.users()[0]["uuid"]
         supervisor.post(resolve_url(WriteIntent.objects.get()), FOUND | {"uuid": uuid})
         known = Record.objects.get(kind=Kind.BORROWER)
@@ -198,7 +198,7 @@ class TestBorrower:
         portal_service.fail_next("borrowers.create_commercial", cut_after_commit=True)
         sam = PRIYA | {"first_name": "Sam", "email": "sam@oneil.example", "phone": "512-555-0111"}
         ada = PRIYA | {"first_name": "Ada", "email": "ada@oneil.example", "phone": "512-555-0112"}
-        assert Wizard(servicer).fill(ELENA, PRIYA, sam, ada).send().status_code == 504
+        assert Wizard(servicer).fill(ELENA, PRIYA, sam, ada).send().status_code == 303
         return WriteIntent.objects.get()
 
     def test_what_was_sent_is_shown_as_sent_until_an_answer_says_more(

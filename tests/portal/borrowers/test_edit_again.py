@@ -79,7 +79,9 @@ def test_a_change_can_be_sent_after_an_outage(
 
 def test_resending_an_unknown_outcome_requires_confirmation(editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, cut_after_commit=True)
-    assert "Outcome unknown" in html_of_error(editor.send(email="new@bakery.example"), 504)
+    lost = editor.send(email="new@bakery.example")
+    assert (lost.status_code, lost["Location"]) == (303, WriteIntent.objects.get().get_absolute_url())
+    assert "Outcome unknown." in html(editor.browser.get(lost["Location"]))
     assert "Unclear whether the change by Servicer (servicer) went through:" in html(
         editor.browser.get(editor.url)
     )
