@@ -1,4 +1,4 @@
-"""Promises that need attention: those due today that aren't kept, and those broken since yesterday."""
+"""Promises that need attention: those due today that aren't kept, and broken ones on which nobody acted."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from portal.collections.models import Promise
-from portal.collections.promises import DecidedPromise, broken_since_yesterday, decide_promises, due_today
+from portal.collections.promises import DecidedPromise, broken_and_unanswered, decide_promises, due_today
 from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.ui import wording
 
@@ -32,14 +32,14 @@ def _decided(due: list[Promise]) -> list[DecidedPromise]:
 
 
 def broken_promises(snoozed: Snoozed) -> Items:
-    """The promises broken yesterday or today, on Mondays since Friday."""
+    """The broken promises on which nobody acted."""
     hidden = snoozed.ids("promise:")
     return Items(
-        [one for one in broken_since_yesterday() if str(one.promise.pk) not in hidden],
+        [one for one in broken_and_unanswered() if str(one.promise.pk) not in hidden],
         _item,
         group="broken",
         name="broken promises",
-        url=f"{reverse('collections:index')}?promise=new",
+        url=f"{reverse('collections:index')}?promise=unanswered",
         add_up=lambda rows: _add_up(one.promise for one in rows),
     )
 

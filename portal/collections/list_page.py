@@ -40,6 +40,7 @@ PROMISES = {
     "due": "Promise due today",
     "open": "Promise still open",
     "new": "Promise broken since yesterday",
+    "unanswered": "Promise broken, no contact since",
     "broken": "Promise broken",
     "kept": "Promise kept",
 }

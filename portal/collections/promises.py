@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
-from portal.collections.models import Promise
+from portal.collections.models import Contact, Promise
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
@@ -29,9 +29,10 @@ LOOKS = {
     PromiseState.KEPT: "ok",
     PromiseState.WAITING: "neutral",
     PromiseState.BROKEN: "bad",
+    PromiseState.NOT_KNOWN: "warn",
     PromiseState.WITHDRAWN: "neutral",
 }
-UNDECIDED = (PromiseState.OPEN, PromiseState.PENDING, PromiseState.WAITING)
+UNDECIDED = (PromiseState.OPEN, PromiseState.PENDING, PromiseState.WAITING, PromiseState.NOT_KNOWN)
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,12 @@ class DecidedPromise:
 
     @property
     def links(self) -> list[tuple[str, str]]:
-        """Words and address of the repayments that decide it, and of returned ones that no longer count."""
+        """Words and address of the repayments that decide it or leave it open, and of those returned."""
         found = (
             (self.decision.counted, "paid"),
             (self.decision.scheduled, "scheduled"),
             (self.decision.returned, "returned"),
+            (self.decision.unclear, "with an unknown status"),
         )
         return [
             (
@@ -201,18 +203,36 @@ def broken_since_yesterday() -> list[DecidedPromise]:
     return broken_since(first)
 
 
+def broken_and_unanswered() -> list[DecidedPromise]:
+    """The broken promises on which nobody acted: there was no contact about the account since they broke."""
+    recent = business_date() - timedelta(days=RECENT_DAYS)
+    found = _find_broken(Q(broken_on__isnull=False), since=recent)
+    about = Q(account_uuid=OuterRef("account_uuid")) | Q(
+        account_uuid="", borrower_uuid=OuterRef("contact__borrower_uuid")
+    )
+    contacts = Contact.objects.filter(about, day__gte=OuterRef("broken_on"))
+    answered = Promise.objects.filter(Exists(contacts), pk__in=[one.promise.pk for one in found])
+    keys = set(answered.values_list("pk", flat=True))
+    return [one for one in found if one.promise.pk not in keys]
+
+
 def broken_since(first: date) -> list[DecidedPromise]:
     """The promises broken on this day or later, by a missing or a returned payment.
 
     What broke a promise may be read long after it happened, so the day on which it was seen counts.
     """
+    today, found = business_date(), _find_broken(Q(broken_on__gte=first), since=first)
+    return [one for one in found if (one.promise.broken_on or today) >= first]
+
+
+def _find_broken(known: Q, *, since: date) -> list[DecidedPromise]:
+    """The broken promises among those known as broken, recent ones, and those with payments returned since then."""
     today = business_date()
     recent = today - timedelta(days=RECENT_DAYS)
-    candidates = Q(day__gte=recent, day__lt=today) | Q(broken_on__gte=first)
+    candidates = known | Q(day__gte=recent, day__lt=today)
     if Promise.objects.filter(day__lt=recent).exists():  # Only a late return can break one of these.
-        candidates |= Q(account_uuid__in=accounts_with_returns(first))
-    found = find_promises(candidates, [PromiseState.BROKEN])
-    return [one for one in found if (one.promise.broken_on or today) >= first]
+        candidates |= Q(account_uuid__in=accounts_with_returns(since))
+    return find_promises(candidates, [PromiseState.BROKEN])
 
 
 def accounts_with(name: str) -> QuerySet[Promise, Any] | list[str]:
@@ -223,6 +243,8 @@ def accounts_with(name: str) -> QuerySet[Promise, Any] | list[str]:
             return due_today().order_by().values("account_uuid")
         case "new":
             found = broken_since_yesterday()
+        case "unanswered":
+            found = broken_and_unanswered()
         case "broken":
             found = broken_since(recent)
         case "kept":

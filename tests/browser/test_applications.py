@@ -87,7 +87,9 @@ def test_a_rejection_closes_the_dialog_and_focuses_the_error(
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_a_lost_answer_leads_to_the_page_of_the_request(page: Page, portal_service: Sandbox, borrower: Record) -> None:
+def test_a_lost_answer_leads_to_the_page_of_the_request(
+    page: Page, portal_service: Sandbox, borrower: Record
+) -> None:
     portal_service.fail_next("applications.submit", html=True)
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
     page.fill("[name=amount]", "25,000")

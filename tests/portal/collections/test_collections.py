@@ -616,8 +616,9 @@ class TestPromises:
         assert promise_state(loan) == "Awaiting update"
         assert "Awaiting update" in pages.visible_text(pages.page(servicer, "/collections/?promise=open"))
 
-    def test_a_promise_broken_during_an_outage_appears_after_recovery(
-        self, sandbox: Sandbox, servicer: Browser
+    @pytest.mark.parametrize("about", ["account", "borrower"])
+    def test_a_promise_broken_during_an_outage_stays_on_home_until_somebody_acts(
+        self, sandbox: Sandbox, servicer: Browser, about: str
     ) -> None:
         loan = late_loan(sandbox)
         log_contact(servicer, loan, amount="300")
@@ -631,9 +632,28 @@ class TestPromises:
         assert [row["Account"] for row in export_rows(servicer, "?promise=new")] == [loan.uuid]
         advance(sandbox, 5)
         refresh(loan)
-        assert "Broken promises" not in pages.visible_text(pages.page(servicer, "/"))
+        assert "Broken promises 1" in pages.visible_text(pages.page(servicer, "/"))
         assert export_rows(servicer, "?promise=new") == []
+        assert [row["Account"] for row in export_rows(servicer, "?promise=unanswered")] == [loan.uuid]
+        subject = loan if about == "account" else Record.objects.get(uuid=loan.borrower_uuid)
+        log_contact(servicer, subject)
+        assert "Broken promises" not in pages.visible_text(pages.page(servicer, "/"))
+        assert export_rows(servicer, "?promise=unanswered") == []
         assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [loan.uuid]
+
+    @pytest.mark.parametrize("status", ["IN_REVIEW", ""])
+    def test_a_payment_of_an_unknown_status_makes_a_promise_not_known(
+        self, sandbox: Sandbox, servicer: Browser, status: str
+    ) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        sandbox.world.repayment(loan.uuid, amount="300", status=status, effective_date=in_days(1))
+        refresh(loan)
+        assert promise_state(loan) == "Not known"
+        contacts = pages.visible_text(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
+        assert "$300.00 with an unknown status" in contacts
+        (row,) = export_rows(servicer, "?promise=open")
+        assert row["Promise"] == "Not known"
 
     def test_home_count_of_due_promises_matches_the_worklist(
         self, sandbox: Sandbox, servicer: Browser
