@@ -40,6 +40,7 @@ from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, Panels, show_panels
 from portal.live.reading import LiveCopy
 from portal.registry import store
+from portal.registry.figures import copy_day
 from portal.registry.models import Kind, Record
 from portal.ui import wording
 from portal.ui.exports import list_file
@@ -274,8 +275,8 @@ def export_offers(request: StaffRequest, borrower_uuid: str, application_uuid: s
     return list_file(
         request,
         f"offers-{record.uuid[:8]}",
-        ["Offer", "ID", "Product", *titles, "Term frequency"],
-        (csv_row(column, [line.key for line in lines]) for column in columns),
+        ["Offer", "ID", "Product", *titles, "Term frequency", "Copy of"],
+        ([*csv_row(column, [line.key for line in lines]), copy_day(record)] for column in columns),
     )
 
 

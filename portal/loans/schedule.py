@@ -139,10 +139,14 @@ def csv_rows(
     """Column titles and all installments for the CSV file."""
     columns = schedule.columns
     rows = (
-        [*(_plain(row.value(column), column.form) for column in columns), state_words(row, state, today)]
+        [
+            *(_plain(row.value(column), column.form) for column in columns),
+            state_words(row, state, today),
+            copied_on,
+        ]
         for row, state in zip(schedule.rows, schedule.states(today, copied_on), strict=True)
     )
-    return [*map(_label, columns), "Status here"], rows
+    return [*map(_label, columns), "Status here", "Copy of"], rows
 
 
 def _window(states: Sequence[State]) -> tuple[int, int]:

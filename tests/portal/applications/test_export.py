@@ -9,6 +9,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry
 from portal.registry.models import Record
+from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.applications.answers import UUID, offer, saved_application
@@ -40,6 +41,7 @@ class TestOffers:
             "Difference from requested (calculated here)",
         ]
         assert (line["Offer"], line["Amount"], line["APR"]) == ("A", "35000.5", "14.9200001")
+        assert line["Copy of"] == str(business_date())
         assert line["Difference from requested (calculated here)"] == "-4999.5"
         assert (line["Start"], line["Explanation"]) == ("2026-12-01", "'=cmd()")
         assert (line["Total of payments (calculated here)"], line["Interest-only period"]) == ("", "")
