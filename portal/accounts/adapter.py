@@ -19,6 +19,8 @@ from portal.accounts.models import User
 from portal.accounts.single_sign_on import provider_sign_out
 from servicing.masking import tax_numbers
 
+MAX_ADDRESS_CHARACTERS = 2_000
+
 
 def account_with_second_factor(name: str) -> User | None:
     """The active account with this sign-in name, if it has a second factor."""
@@ -102,6 +104,8 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def is_safe_url(self, url: str) -> bool:
         """Reject addresses with an SSN or EIN: the session would store them until the second factor is entered."""
+        if not url or len(url) > MAX_ADDRESS_CHARACTERS:
+            return False
         return bool(super().is_safe_url(url)) and not any(tax_numbers(unquote_plus(url)))
 
     def get_logout_redirect_url(self, request: HttpRequest) -> str:

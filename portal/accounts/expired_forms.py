@@ -32,6 +32,8 @@ def save_expired_form(request: Any) -> bool:
     is_plain = request.content_type == "application/x-www-form-urlencoded"
     if not request.expired_user or not is_plain or not _is_own(request):
         return False
+    if sum(len(value) for values in request.POST.lists() for value in values[1]) > MAX_CHARACTERS:
+        return False
     fields = [
         (name, value)
         for name, values in request.POST.lists()

@@ -28,6 +28,7 @@ from portal.ui.htmx import current_address
 from servicing.masking import masked_text
 
 View = Callable[..., HttpResponseBase]
+MAX_AGENT_CHARACTERS = 500
 
 
 class AddressMiddleware(MiddlewareMixin):
@@ -41,7 +42,7 @@ class AddressMiddleware(MiddlewareMixin):
         if 0 < settings.TRUSTED_PROXIES <= len(forwarded):
             request.META["REMOTE_ADDR"] = forwarded[-settings.TRUSTED_PROXIES]
         if agent := request.META.get("HTTP_USER_AGENT"):
-            request.META["HTTP_USER_AGENT"] = masked_text(agent)
+            request.META["HTTP_USER_AGENT"] = masked_text(agent[:MAX_AGENT_CHARACTERS])
 
 
 class SessionMiddleware(MiddlewareMixin):

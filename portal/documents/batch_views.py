@@ -26,6 +26,7 @@ from servicing.masking import masked_text
 
 MAX_FAILURES_SHOWN = 200
 RECENT_BATCHES = 20
+MAX_OPTION_CHARACTERS = 100
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -35,7 +36,10 @@ def create(request: StaffRequest) -> HttpResponse:
     found = BORROWERS.find(request.GET)
     if request.method == "POST" and found.total:
         form = request.POST.get("form", "")
-        options = {name: list(map(masked_text, request.POST.getlist(name))) for name in FIELDS}
+        options = {
+            name: [masked_text(one[:MAX_OPTION_CHARACTERS]) for one in request.POST.getlist(name)]
+            for name in FIELDS
+        }
         try:
             with one_at_a_time(request.user.pk, Batch):
                 batch = start_batch(

@@ -88,8 +88,9 @@ def _past_due_amount(record: Record) -> SafeString:
 
 def _due_since(since: DueSince, copied_on: date | None) -> SafeString:
     amount = ui.NOT_KNOWN if since.amount is None else ui.money(since.amount)
-    shown = no_wrap(format_html("{} due {}", amount, short_day(since.day)))
-    return with_note(shown, f"Not updated since {short_day(copied_on)}" if copied_on else "")
+    if not copied_on:
+        return with_note("", format_html("{} due {}", amount, short_day(since.day)))
+    return with_note(amount, f"due {short_day(since.day)}, not updated since {short_day(copied_on)}")
 
 
 def as_of(day: date | None) -> str:

@@ -15,6 +15,8 @@ from servicing.masking import tax_numbers
 
 REFUSAL = "Remove the SSN or EIN. It can’t be stored here."
 QUESTION = "Is this an SSN or EIN? If so, remove it."
+MAX_CHARACTERS = 10_000
+"""The longest text that is searched."""
 ANSWER = "keep_number"
 """The field in which a page posts digests of digits that are neither SSN nor EIN."""
 
@@ -92,18 +94,20 @@ class GuardedForm(forms.BaseForm):
     def _clean_fields(self) -> None:
         super()._clean_fields()  # type: ignore[misc]
         for name, field in self.fields.items():
-            if self.guards_text and is_free_text(field) and (problem := self._number_problem(name, field)):
+            # A text with an error isn't saved, and it may be of any length.
+            if not self.guards_text or not is_free_text(field) or name in self.errors:
+                continue
+            if problem := self._number_problem(name, field):
                 if problem.digests:
                     self.questions[name] = Question(ANSWER, problem.digests, "No, keep it")
-                self.errors.pop(name, None)
                 self.add_error(name, ValidationError(problem.text))
 
     def _number_problem(self, name: str, field: forms.Field) -> NumberProblem | None:
         bound = self[name]
         readable = getattr(field, "readable", str)
         text = bound.data.name if hasattr(bound.data, "name") else readable(bound.data or "")
-        if name in self.errors and not holds_tax_number(text):
-            return None  # It isn't saved anyway, and its own error says more.
+        if len(text) > MAX_CHARACTERS:  # A field without a limit of its own.
+            return NumberProblem(f"Up to {MAX_CHARACTERS:,} characters ({len(text):,} entered).")
         problem = number_problem(text, answers=self._answers, field=str(bound.label))
         can_ask = self.asks_about_numbers and not bound.is_hidden and not isinstance(field, forms.FileField)
         if problem and problem.digests and can_ask:

@@ -1,5 +1,6 @@
 """Every form either accepts any posted input or reports errors, without failing."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from portal import urls as _all_forms  # noqa: F401 - every area's forms are loaded with its addresses.
-from portal.audit.models import WriteIntent
+from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.profile_forms import IndividualProfile, ProfileForm
 from portal.registry.models import Kind, Record
 from portal.ui.forms import StaffForm
@@ -34,6 +35,10 @@ def profile() -> ProfileForm:
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "applications.PreferForm": {"offers": ["o-1", "o-2"]},
     "lookup.CorrectForm": {"record": OWNER},
+    "audit.CorrectForm": {
+        "intent": WriteIntent(operation="borrowers.create_commercial", method="POST"),
+        "resolution": Entry(pk=1),
+    },
     "audit.ResolveForm": {"intent": WriteIntent(operation="borrowers.create_commercial", method="POST")},
     "borrowers.PersonForm": {"number": 0},
     "borrowers.OnboardingSendForm": {
@@ -76,3 +81,14 @@ def test_a_form_accepts_or_rejects_any_input(form: type[Form], data: st.DataObje
     bound = form(MultiValueDict(data.draw(posted)), **arguments_for(form))
     assert bound.is_valid() == (not bound.errors)
     str(bound).encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("form", list(forms()), ids=name_of)
+def test_fields_of_two_megabytes_are_rejected_by_their_length(form: type[Form]) -> None:
+    text = "1-" * 1_000_000
+    for name in form(MultiValueDict(), **arguments_for(form)).fields:
+        bound = form(MultiValueDict({name: [text]}), **arguments_for(form))
+        started = time.process_time()
+        assert not bound.is_valid() or text not in map(str, bound.cleaned_data.values())
+        assert time.process_time() - started < 1, name

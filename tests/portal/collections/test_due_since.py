@@ -95,7 +95,7 @@ def test_a_current_account_is_never_called_past_due_by_the_passing_of_days(
         assert row["Copy of"] == str(copied_on)
         assert row["Due since the copy"] == (amount[1:] if is_since else "")
         assert row["Oldest due since the copy"] == (str(due) if is_since else "")
-        words = f"{amount} due {short(due)} Not updated since {short(copied_on)}"
+        words = f"{amount} due {short(due)}, not updated since {short(copied_on)}"
         assert cell(servicer, LISTS[kind], account.uuid, "Past due") == (words if is_since else "")
         assert rows_of(servicer, "/collections/").keys() == ({account.uuid} if is_since else set())
     assert not PastDueChange.objects.exists()
