@@ -39,7 +39,7 @@ class Actor:
             name=masked_text(user.audit_name())[:300] if user else "anonymous",
             role=user.role if user else "",
             ip=_plain_address(request.META.get("REMOTE_ADDR", "")),
-            user_agent=request.headers.get("User-Agent", "")[:300],  # Masked for the whole request.
+            user_agent=masked_text(request.headers.get("User-Agent", "")[:300])[:300],
             request_id=getattr(request, "request_id", ""),
         )
 
