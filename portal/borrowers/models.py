@@ -4,6 +4,9 @@ Hides how long a draft lives, how it changes while another window is open, and t
 draft ever holds an EIN or SSN: they are typed on the last step and go only into the request.
 """
 
+import hashlib
+import json
+import secrets
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -19,6 +22,9 @@ from portal.ui.guard import number_problem
 
 # The most times that a draft can be sent and still be found.
 MAX_SENDINGS = 50
+PAGES = "pages"
+"""In a draft's data, the page that last saved each step."""
+REPORT_FIELDS = ("asset_report", "asset_report_name", "asset_report_size", "asset_report_compressed")
 
 
 class Step(models.TextChoices):
@@ -54,6 +60,14 @@ class Drafts(models.Manager["Draft"]):
         limit = timezone.now() - timedelta(days=settings.DRAFT_DAYS)
         forgotten, _ = self.filter(updated_at__lt=limit).delete()
         return forgotten
+
+
+class DraftChanged(Exception):
+    """A step was saved from another page since this one was opened; ``latest`` is the draft as saved there."""
+
+    def __init__(self, latest: "Draft") -> None:
+        super().__init__("the draft changed")
+        self.latest = latest
 
 
 class Draft(models.Model):
@@ -109,21 +123,52 @@ class Draft(models.Model):
         """The text as typed in each form of a step."""
         return self.data.get(step) or [{}]
 
+    def page_version(self, step: Step) -> str:
+        """A version of a step for a page that shows it: what is saved, and the page itself."""
+        return f"{self._digest(step)}.{secrets.token_hex(4)}"
+
+    def _digest(self, step: Step) -> str:
+        report = (self.asset_report_name, self.asset_report_size) if step == Step.REPORTS else None
+        text = json.dumps([self.data.get(step), report], sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def _has_moved(self, step: Step, opened: str) -> bool:
+        """Whether another page saved the step since a page of this version was opened."""
+        digest, _, page = opened.partition(".")
+        return bool(opened) and digest != self._digest(step) and page != self.data.get(PAGES, {}).get(step)
+
+    def copy(self) -> "Draft":
+        """Another new draft with the same contents."""
+        own = {name: getattr(self, name) for name in ("owner_id", "step", "data", *REPORT_FIELDS)}
+        return Draft.objects.create(pk=(new := uuid.uuid4()), submit_id=uuid.uuid5(new, ""), **own)
+
     def save_step(
-        self, step: Step, rows: Iterable[Mapping[str, str]], *, resume_at: Step, report: Report | None = None
+        self,
+        step: Step,
+        rows: Iterable[Mapping[str, str]],
+        *,
+        resume_at: Step,
+        report: Report | None = None,
+        opened: str = "",
     ) -> "Draft":
         """Save what was typed on a step without EIN and SSN, and clear the service's rejections of it.
 
         Raises ``Draft.DoesNotExist`` if the draft was sent or discarded in between; saving doesn't bring it back.
+        Raises :class:`DraftChanged` if another page saved the step since the page of version ``opened``.
         """
         with transaction.atomic():
             drafts = Draft.objects.select_for_update()
             if self.is_saved:
-                latest = drafts.get(pk=self.pk)
+                latest, is_new = drafts.get(pk=self.pk), False
             else:
                 first = {"owner": self.owner, "submit_id": uuid.uuid5(self.pk, "")}
-                latest, _ = drafts.get_or_create(pk=self.pk, defaults=first)
-            latest.data[step] = [{k: v for k, v in row.items() if not number_problem(v)} for row in rows]
+                latest, is_new = drafts.get_or_create(pk=self.pk, defaults=first)
+            kept = [{k: v for k, v in row.items() if not number_problem(v)} for row in rows]
+            if not is_new and kept != latest.data.get(step) and latest._has_moved(step, opened):
+                raise DraftChanged(latest)
+            latest.data[step] = kept
+            if opened:
+                latest.data[PAGES] = {**latest.data.get(PAGES, {}), step: opened.partition(".")[2][:8]}
             latest.refusal = {
                 part: [row for row in found if row[0] != step] for part, found in latest.refusal.items()
             }

@@ -30,7 +30,7 @@ from portal.audit.writes import AlreadySubmitted, Write
 from portal.borrowers.duplicates import CREATION, IDENTITY_FIELDS, Match, find_matches, open_creations
 from portal.borrowers.flow import Flow, field_just_left
 from portal.borrowers.forms import LiveForm
-from portal.borrowers.models import Draft, Step, submit_ids
+from portal.borrowers.models import Draft, DraftChanged, Step, submit_ids
 from portal.borrowers.onboarding_forms import OnboardingSendForm, PersonForm
 from portal.borrowers.rejections import refusal_of
 from portal.borrowers.reports import Report
@@ -204,6 +204,7 @@ class Onboarding(Flow):
             "onboarding": self,
             "steps": self.steps,
             "draft": self.draft,
+            "opened": self.draft.page_version(step),
             "step": step,
             "forms": self.steps.forms(step),
             "summary": self.steps.summary(step),
@@ -286,13 +287,36 @@ class Onboarding(Flow):
         if step == Step.REPORTS and act != "clear" and (refused := self._refused_report(forms[0])):
             rows[0]["refused"] = refused
         if step == Step.PEOPLE:
-            rows, number = apply_row_action(rows, act, number)
+            if act in ("add", "duplicate") and len(rows) >= MAX_PEOPLE:
+                toast(self.request, f"Up to {MAX_PEOPLE} people can be sent.")
+            numbers = [form.number for form in forms if isinstance(form, PersonForm)]
+            rows, number = apply_row_action(
+                rows, act, numbers.index(number) if number in numbers else len(rows)
+            )
         report = Report("", 0, b"") if act == "clear" else forms[0].cleaned_data.get("asset_report")
         resume_at = (act == "next" and is_valid and step.after) or step
-        self.steps.draft = self.draft.save_step(step, rows, resume_at=resume_at, report=report)
+        if act == "copy" and self.draft.is_saved:
+            saved = self.draft.copy().save_step(step, rows, resume_at=step, report=report)
+            toast(self.request, "Saved as a separate draft.")
+            return finish_action(self.request, saved.url(step))
+        opened = self.request.POST.get("opened", "")
+        try:
+            self.steps.draft = self.draft.save_step(
+                step, rows, resume_at=resume_at, report=report, opened=opened
+            )
+        except DraftChanged as changed:
+            return self._show_both(step, act, changed.latest)
         if act in ("next", "try", "upload") and resume_at == step:
             return self.show_step(step, status=200 if is_valid else 422, act=act)
         return self._go_on(step, act, number)
+
+    def _show_both(self, step: Step, act: str, latest: Draft) -> HttpResponse:
+        """Show what was typed and not saved, as another page saved the step since: whoever typed it decides."""
+        self.steps.draft = latest
+        if act == "autosave":
+            context = {"draft": latest, "is_behind": True}
+            return render_page(self.request, PAGE, context, partial="draft-state", status=409)
+        return self.show_step(step, status=409, is_behind=True)
 
     def _refused_report(self, form: LiveForm) -> str:
         """The name of a rejected file and the reason, until another file is accepted or this one removed."""

@@ -77,6 +77,8 @@ class DraftSteps:
             for form in bound:
                 form.forgive_missing()
             self.add_service_errors(step, bound)
+            if step == Step.PEOPLE:
+                _refuse_too_many(bound)
         return self._forms[step]
 
     def _saved_forms(self, step: Step) -> list[LiveForm]:
@@ -96,11 +98,10 @@ class DraftSteps:
         if step != Step.PEOPLE:
             forms = [FORMS[step](request.POST, request.FILES, url=url)]
         else:
-            found = (re.match("person-([0-9]{1,2})-", name) for name in request.POST)
-            numbers = {int(each[1]) for each in found if each}
-            count = next(number for number in range(101) if number not in numbers)
-            people = range(min(max(count, 1), MAX_PEOPLE))
-            forms = [PersonForm(request.POST, number=number, url=url) for number in people]
+            found = (re.match("person-(0|[1-9][0-9]{0,3})-", name) for name in request.POST)
+            numbers = sorted({int(each[1]) for each in found if each}) or [0]
+            forms = [PersonForm(request.POST, number=number, url=url) for number in numbers]
+            _refuse_too_many(forms)
         self._forms[step] = forms
         return forms
 
@@ -188,3 +189,11 @@ class DraftSteps:
             if named == step:
                 form = bound[min(number, len(bound) - 1)]
                 form.add_error(field if field in form.fields else None, reason)
+
+
+def _refuse_too_many(people: Sequence[StaffForm]) -> None:
+    """Say on the first person beyond the limit how many to remove; nobody is left out without a word."""
+    if len(people) > MAX_PEOPLE:
+        form, number = people[MAX_PEOPLE], len(people) - MAX_PEOPLE
+        form.full_clean()
+        form.add_error(None, f"Up to {MAX_PEOPLE} people can be sent. Remove {number}.")

@@ -380,14 +380,6 @@ def test_hostile_text_on_review_is_rejected(text: str, wizard: Wizard) -> None:
     assert "<script>alert" not in page
 
 
-def test_a_draft_keeps_at_most_50_key_people(servicer: Browser) -> None:
-    wizard = Wizard(servicer)
-    wizard.post("business", BUSINESS)
-    sixty = people(*[ELENA | {"email": f"p{number}@oneil.example"} for number in range(60)])
-    wizard.post("people", sixty)
-    assert len(Draft.objects.get().typed("people")) == 50
-
-
 def test_a_searched_name_is_filled_in(servicer: Browser) -> None:
     page = servicer.get("/borrowers/new/?name=Acme+%26+Sons+%3CLLC%3E").content.decode()
     assert 'value="Acme &amp; Sons &lt;LLC&gt;"' in page

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -456,3 +457,92 @@ def test_a_hostile_file_name_is_sanitized(wizard: Wizard) -> None:
     assert len(draft().asset_report_name) <= 255
     assert "/" not in draft().asset_report_name
     assert "<i>" not in html(wizard.get("reports"))
+
+
+# --- Two windows ---
+
+
+def opened_by(wizard: Wizard, step: str) -> dict[str, str]:
+    """The hidden version of a step's page, opened now."""
+    return {"opened": re.findall(r'name="opened" value="([^"]+)"', html(wizard.get(step)))[0]}
+
+
+def test_an_older_window_does_not_overwrite_a_newer_one(wizard: Wizard) -> None:
+    older, newer = opened_by(wizard, "address"), opened_by(wizard, "address")
+    assert wizard.post("address", ADDRESS | newer).status_code == 303
+    typed = ADDRESS | {"line_1": "9 Second Window Rd"} | older
+    for act in ("next", "back", "leave", "try", "autosave"):
+        answer = wizard.post("address", typed, act)
+        assert answer.status_code == 409
+        assert saved_fields(Step.ADDRESS)[0]["line_1"] == ADDRESS["line_1"]
+    page = html(wizard.post("address", typed))
+    assert "This step was changed in another window" in page
+    assert 'value="9 Second Window Rd"' in page
+    again = typed | {"opened": re.findall(r'name="opened" value="([^"]+)"', page)[0]}
+    assert wizard.post("address", again).status_code == 303
+    assert saved_fields(Step.ADDRESS)[0]["line_1"] == "9 Second Window Rd"
+
+
+def test_both_versions_can_be_kept(wizard: Wizard) -> None:
+    wizard.post("reports", {"asset_report": make_file(b'{"accounts": []}')}, "upload")
+    older, newer = opened_by(wizard, "address"), opened_by(wizard, "address")
+    wizard.post("address", ADDRESS | newer)
+    answer = wizard.post("address", ADDRESS | {"line_1": "9 Second Window Rd"} | older, "copy")
+    first, second = Draft.objects.order_by("created_at")
+    assert answer["Location"] == second.url(Step.ADDRESS)
+    assert [one.typed(Step.ADDRESS)[0]["line_1"] for one in (first, second)] == [
+        ADDRESS["line_1"],
+        "9 Second Window Rd",
+    ]
+    assert first.typed(Step.BUSINESS) == second.typed(Step.BUSINESS)
+    assert gzip.decompress(second.asset_report or b"") == b'{"accounts": []}'
+    assert first.submit_id != second.submit_id
+
+
+def test_one_window_saves_as_often_as_it_likes(wizard: Wizard) -> None:
+    opened = opened_by(wizard, "address")
+    for number in range(3):
+        typed = ADDRESS | opened | {"line_1": f"{number} Airport Blvd"}
+        assert wizard.post("address", typed, "autosave").status_code == 303
+    assert wizard.post("address", ADDRESS | opened).status_code == 303
+
+
+def test_another_step_or_the_same_text_is_no_conflict(wizard: Wizard) -> None:
+    older = opened_by(wizard, "address")
+    wizard.post("people", people(ELENA) | opened_by(wizard, "people"))
+    assert wizard.post("address", ADDRESS | older).status_code == 303
+    assert wizard.post("address", ADDRESS | {"opened": f"{'0' * 16}.other"}).status_code == 303
+
+
+# --- Too many people ---
+
+
+def crowd(number: int) -> list[dict[str, str]]:
+    return [ELENA | {"first_name": "Ana" + "b" * n, "email": f"p{n}@oneil.example"} for n in range(number)]
+
+
+def test_people_beyond_the_limit_are_named_and_kept(wizard: Wizard) -> None:
+    answer = wizard.post("people", people(*crowd(53)))
+    assert answer.status_code == 422
+    assert "Up to 50 people can be sent. Remove 3." in html(answer)
+    assert len(saved_fields(Step.PEOPLE)) == 53
+    assert "Up to 50 people can be sent. Remove 3." in html(wizard.get("people"))
+    wizard.post("address", ADDRESS)
+    assert "needs attention" in html(wizard.get("review")).lower()
+    assert wizard.post("people", people(*crowd(50))).status_code == 303
+
+
+def test_no_person_is_lost_for_a_gap_in_the_numbers(wizard: Wizard) -> None:
+    first, second = people(ELENA, PRIYA), people(ELENA, ELENA, ELENA, PRIYA)
+    typed = {name: text for name, text in second.items() if name.startswith("person-3-")}
+    kept = {name: text for name, text in first.items() if name.startswith("person-0-")}
+    wizard.post("people", kept | typed)
+    assert first_names() == ["Elena", "Priya"]
+    wizard.post("people", kept | typed, "remove-3")
+    assert first_names() == ["Elena"]
+
+
+def test_adding_beyond_the_limit_is_refused_with_words(wizard: Wizard) -> None:
+    answer = wizard.post("people", people(*crowd(50)), "add")
+    assert len(saved_fields(Step.PEOPLE)) == 50
+    assert "Up to 50 people can be sent." in html(wizard.browser.get(answer["Location"].partition("#")[0]))
