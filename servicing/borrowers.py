@@ -408,6 +408,8 @@ def _normalize(draft: D) -> D:
         value = getattr(draft, info.name)
         if info.name in _NORMALIZERS and isinstance(value, str):
             normalized[info.name] = _NORMALIZERS[info.name](value)
+        elif isinstance(value, Address):
+            normalized[info.name] = replace(value, zip=rules.normalize_zip(value.zip or ""))
         elif info.default is None and value is None:
             normalized[info.name] = UNSET  # The caller gave no value, so the field is not sent.
     if isinstance(draft, _NewBusiness):

@@ -145,13 +145,22 @@ def _name_reason(mismatch: re.Match[str]) -> str:
 # Phone numbers
 
 US_PHONE_REGIONS: Final = frozenset({"US", "AS", "GU", "MP", "PR", "VI"})
+_TOLL_FREE_CODES: Final = frozenset({"800", "822", "833", "844", "855", "866", "877", "888"})
 _EXTENSION = re.compile(r"(?:ext(?:ension|n)?|x|#)[\s.:=]*\d+\s*$", re.IGNORECASE)
 _NOT_IN_PHONE = re.compile(rf"[^\d\s()（）\[\]./·+＋{INVISIBLE}{DASHES}]+")
 
 
 def phone_problems(text: str) -> list[str]:
-    """Problems of a US phone number in any usual format."""
+    """Problems of a US phone number in any usual format: why it can't be one."""
     return _read_phone(text)[1]
+
+
+def phone_warnings(text: str) -> list[str]:
+    """A warning to confirm if a number without problems isn't on our list of US numbers, which may be out of date."""
+    digits, problems = _read_phone(text)
+    if problems or phonenumbers.is_valid_number(phonenumbers.parse(f"+1{digits}")):
+        return []
+    return [f"({digits[:3]}) {digits[3:6]}-{digits[6:]} isn’t on our list of US numbers. Check each digit."]
 
 
 def normalize_phone(text: str) -> str:
@@ -194,13 +203,23 @@ def _national_number_problems(digits: str, after: str) -> list[str]:
         return [f"An area code can’t start with 0 or 1. Check “{area}”."]
     if exchange[0] in "01":
         return [f"The three digits after the area code can’t start with 0 or 1. Check “{exchange}”."]
-    number = phonenumbers.parse(f"+1{digits}")
-    region = phonenumbers.region_code_for_number(number)
-    if region and region not in US_PHONE_REGIONS:
-        return [_foreign_region_problem(region)]
-    if not phonenumbers.is_valid_number(number):
-        return [f"({area}) {exchange}-{digits[6:]} isn’t in use in the US. Check each digit."]
-    return []
+    if area[1:] == "11" or area[1] == "9" or area == "555":
+        return [f"No area code is like “{area}”. Check each digit."]
+    if exchange[1:] == "11" and area not in _TOLL_FREE_CODES:
+        return [f"The three digits after the area code can’t be “{exchange}”. Check each digit."]
+    region = _region_of(digits)
+    return [_foreign_region_problem(region)] if region and region not in US_PHONE_REGIONS else []
+
+
+def _region_of(digits: str) -> str | None:
+    """The region of a number, or of its area code if the number isn't in use; None if neither is on the list."""
+    if region := phonenumbers.region_code_for_number(phonenumbers.parse(f"+1{digits}")):
+        return str(region)
+    for region in phonenumbers.COUNTRY_CODE_TO_REGION_CODE[1]:
+        found = phonenumbers.PhoneMetadata.metadata_for_region(region)
+        if found and found.leading_digits and re.match(found.leading_digits, digits):
+            return str(region)
+    return None
 
 
 def _foreign_number_problem(digits: str) -> str:
@@ -227,6 +246,10 @@ _BORDERS = """
     MI-WI MN-ND MN-SD MN-WI MS-TN MO-NE MO-OK MO-TN MT-ND MT-SD MT-WY NE-SD NE-WY NV-OR NV-UT NH-VT NJ-NY NJ-PA
     NM-OK NM-TX NY-PA NY-VT NC-SC NC-TN NC-VA ND-SD OH-PA OH-WV OK-TX OR-WA PA-WV SD-WY TN-VA UT-WY VA-WV
 """
+
+
+# Five or nine digits, with a dash, a blank or nothing before the last four.
+_TYPED_ZIP = re.compile(rf"([0-9]{{5}})(?:[\s{INVISIBLE}]*[{DASHES}]?[\s{INVISIBLE}]*([0-9]{{4}}))?")
 
 
 class PostalAddress(Protocol):
@@ -260,7 +283,7 @@ def address_problems(address: PostalAddress, *, country: str = "UNITED STATES") 
             "the city", address.city, MAX_ADDRESS_LINE_CHARACTERS, missing="Enter the city."
         ),
         "state": _state_problems(address.state or ""),
-        "zip": _zip_problems(address.zip or "", address.state or ""),
+        "zip": _zip_problems(normalize_zip(address.zip or ""), address.state or ""),
         "country": _country_problems(address.country or "", country),
     }
     return {field: reasons for field, reasons in problems.items() if reasons}
@@ -287,13 +310,19 @@ def _zip_problems(zip_code: str, state: str) -> list[str]:
     return [f"ZIP code {zip_code} is not in {US_STATES[state]}: {place}. Correct the ZIP or the state."]
 
 
+def normalize_zip(text: str) -> str:
+    """A ZIP code of 5 or 9 digits in the service's form, `78701` or `78701-1234`; any other text unchanged."""
+    found = _TYPED_ZIP.fullmatch(text.strip())
+    return "-".join(filter(None, found.groups())) if found else text
+
+
 def address_warnings(address: PostalAddress) -> dict[str, list[str]]:
     """Unusual values in a valid address, by field, for a person to confirm.
 
     Some towns get their mail from across a state line, so a ZIP code of a bordering state may be right: Texhoma, TX
     has an Oklahoma ZIP code.
     """
-    zip_code, state = address.zip or "", address.state or ""
+    zip_code, state = normalize_zip(address.zip or ""), address.state or ""
     if _zip_problems(zip_code, state) or state not in US_STATES or _zip_fits(zip_code, state):
         return {}
     states = [f"{US_STATES[code]} ({code})" for code in _bordering_states(state) if _zip_fits(zip_code, code)]

@@ -72,6 +72,15 @@ class StateField(CodeField):
         return code
 
 
+class ZipField(TextField):
+    """Takes 5 or 9 digits with a dash, a blank or nothing in between, and returns the form that is sent."""
+
+    is_of_nine_digits = True
+
+    def to_python(self, value: Any) -> str:
+        return rules.normalize_zip(super().to_python(value))
+
+
 class BusinessPhoneField(PhoneField):
     accepted = "A 10-digit US number"
 
@@ -146,7 +155,23 @@ class LiveForm(StaffForm):
             for suffix in ("", *getattr(field.widget, "widgets_names", ()))
         ]
         values = {name: self.data.get(self.add_prefix(name)) for name in names}
+        if (
+            values.get("zip") and "zip" not in self.errors
+        ):  # Nine bare digits would be dropped as a possible SSN.
+            values["zip"] = rules.normalize_zip(str(values["zip"]))
         return {name: str(value) for name, value in values.items() if value is not None}
+
+    @property
+    def phone_warnings(self) -> list[str]:
+        """Warnings about the phone number to confirm before sending."""
+        phone = self.cleaned_data.get("phone")
+        return rules.phone_warnings(phone) if phone else []
+
+    def check_phone(self) -> None:
+        """Show the warnings about the phone number."""
+        for text in self.phone_warnings:
+            self.warn("phone", text)
+            self.fields["phone"].accepted = ""  # type: ignore[attr-defined]
 
     def forgive_missing(self) -> None:
         """Move fields that are still empty from the errors to ``left_out``."""
@@ -175,7 +200,7 @@ class AddressForm(LiveForm):
     line_3 = TextField(label="Address line 3", max_length=rules.MAX_ADDRESS_LINE_CHARACTERS, required=False)
     city = TextField(label="City", max_length=rules.MAX_ADDRESS_LINE_CHARACTERS)
     state = StateField(label="State", help_text="Enter a name or code.")
-    zip = TextField(label="ZIP code", max_length=20, help_text="5 digits, or 9 as in 78701-1234.")
+    zip = ZipField(label="ZIP code", max_length=20, help_text="5 digits, or 9 as in 78701-1234.")
 
     def clean(self) -> dict[str, Any]:
         self.check_address()
@@ -242,13 +267,15 @@ class SendForm(WriteForm):
         field.error_messages["required"] = f"Enter the {label} again."
         self.number_names.append(name)
 
-    def add_zip_confirmation(self, warnings: Sequence[str]) -> None:
-        """Ask to confirm an address with the ZIP code of a bordering state."""
-        if warnings:
-            text = " ".join(dict.fromkeys(warnings))
-            self.fields["zip_checked"] = confirmation_field(
-                "I checked the ZIP code", f"{text} Then confirm.", help_text=text
-            )
+    def add_confirmations(self, *, zip_warnings: Sequence[str], phone_warnings: Sequence[str]) -> None:
+        """Ask to confirm the ZIP code of a bordering state, and a phone number that isn't on our list."""
+        for name, label, warnings in (
+            ("zip_checked", "I checked the ZIP code", zip_warnings),
+            ("phone_checked", "I checked the phone number", phone_warnings),
+        ):
+            if warnings:
+                text = " ".join(dict.fromkeys(warnings))
+                self.fields[name] = confirmation_field(label, f"{text} Then confirm.", help_text=text)
 
     def clean(self) -> dict[str, Any]:
         typed = self.cleaned_data

@@ -254,6 +254,7 @@ class Onboarding(Flow):
             people=[Truncator(person.name or person.subject.capitalize()).chars(32) for person in people],
             must_explain=bool(self.similar_borrowers or self.unconfirmed_duplicates),
             zip_warnings=[text for form in (self.steps.address, *own) for text in form.zip_warnings],
+            phone_warnings=[text for form in (self.steps.business, *people) for text in form.phone_warnings],
             initial=draft.typed(Step.REVIEW)[0],
         )
 

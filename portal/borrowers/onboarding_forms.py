@@ -49,6 +49,7 @@ class BusinessForm(LiveForm):
     def clean(self) -> dict[str, Any]:
         for text in rules.legal_name_warnings(self.cleaned_data.get("first_name", "")):
             self.warn("first_name", text)
+        self.check_phone()
         return self.cleaned_data
 
 
@@ -92,6 +93,7 @@ class PersonForm(AddressForm):
         return " ".join(part.strip() for part in parts if part.strip())[:120]
 
     def clean(self) -> dict[str, Any]:
+        self.check_phone()
         if not self.cleaned_data.get("same_address"):
             return super().clean()
         for name in ADDRESS_FIELDS:  # The fields are hidden, so their contents don't count.
@@ -136,6 +138,7 @@ class OnboardingSendForm(SendForm):
         people: Iterable[str],
         must_explain: bool,
         zip_warnings: Sequence[str],
+        phone_warnings: Sequence[str],
         **kwargs: Any,
     ) -> None:
         super().__init__(data, **kwargs)
@@ -144,7 +147,7 @@ class OnboardingSendForm(SendForm):
         self.fields["checked"] = confirmation_field(
             "I checked the EIN against the document", "Select the box to confirm."
         )
-        self.add_zip_confirmation(zip_warnings)
+        self.add_confirmations(zip_warnings=zip_warnings, phone_warnings=phone_warnings)
         for number, name in enumerate(people):
             label = f"SSN of {name}"
             self.add_number(f"ssn_{number}", label, rules.ssn_problems, "3-2-4", required=False)

@@ -95,7 +95,12 @@ class ProfileForm(AddressForm):
             self.fields[name].accepted = ""  # type: ignore[attr-defined]
         if not all(map(self.is_as_shown, ADDRESS_FIELDS)):
             self.check_address()
+        self.check_phone()
         return self.cleaned_data
+
+    @property
+    def phone_warnings(self) -> list[str]:
+        return [] if self.is_as_shown("phone") else super().phone_warnings
 
     @property
     def zip_warnings(self) -> list[str]:
@@ -240,7 +245,7 @@ class ProfileSendForm(SendForm):
             reason.help_text = "Shown to the approver and kept in the audit trail. Up to 200 characters."
         if not is_repeated:
             del self.fields["again"]
-        self.add_zip_confirmation(profile.zip_warnings)
+        self.add_confirmations(zip_warnings=profile.zip_warnings, phone_warnings=profile.phone_warnings)
         if "ssn" in later:
             self.add_number("ssn", "SSN", rules.ssn_problems, "3-2-4", help_text="Nine digits.")
         for name in REPORTS.difference(later):

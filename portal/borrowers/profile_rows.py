@@ -43,6 +43,7 @@ def known_values(answer: Borrower | KeyPerson | None) -> KnownValues:
     return found | {
         "title": title if title in rules.TITLES else found["title"],
         "phone": ten_digits(found["phone"]),
+        "zip": found["zip"] and rules.normalize_zip(found["zip"]),
     }
 
 

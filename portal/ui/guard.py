@@ -109,6 +109,8 @@ class GuardedForm(forms.BaseForm):
         if len(text) > MAX_CHARACTERS:  # A field without a limit of its own.
             return NumberProblem(f"Up to {MAX_CHARACTERS:,} characters ({len(text):,} entered).")
         problem = number_problem(text, answers=self._answers, field=str(bound.label))
+        if problem and problem.digests and getattr(field, "is_of_nine_digits", False):
+            return None  # What the field itself takes is no reason to ask.
         can_ask = self.asks_about_numbers and not bound.is_hidden and not isinstance(field, forms.FileField)
         if problem and problem.digests and can_ask:
             return problem

@@ -37,6 +37,7 @@ ADULT_YEARS = 18
 MAX_OFFSET = 10**9
 MAX_REPORT_BYTES = 64 * 1024 * 1024
 PHONE_REGIONS = ("US", "PR", "GU", "VI", "AS", "MP")
+PHONE_FORM = re.compile("(?!555)[2-9](?!11|9)[0-9]{2}[2-9][0-9]{6}")
 
 # The pattern in the interface takes exponential time; this one accepts the same strings in linear time.
 NAME = re.compile(r"[A-z]+(?:(?:[,.] ?| |['’-])[A-z]+)*(?:[,.] ?| |['’-])?")
@@ -236,8 +237,9 @@ def phone(value: JSON) -> str:
     """Ten digits that are a valid phone number of the United States or a territory."""
     if not re.fullmatch("[0-9]{10}", text(value)):
         raise Invalid.because("must be a phone number of 10 digits")
-    number = phonenumbers.parse(f"+1{value}")
-    if phonenumbers.region_code_for_number(number) not in PHONE_REGIONS:
+    region = phonenumbers.region_code_for_number(phonenumbers.parse(f"+1{value}"))
+    # Area codes newer than the library's list have no region.
+    if region not in (*PHONE_REGIONS, None) or not PHONE_FORM.fullmatch(str(value)):
         raise Invalid.because("must be a valid US phone number")
     return str(value)
 

@@ -40,12 +40,17 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "resolution": Entry(pk=1),
     },
     "audit.ResolveForm": {"intent": WriteIntent(operation="borrowers.create_commercial", method="POST")},
+    "audit.CorrectForm": {
+        "intent": WriteIntent(operation="borrowers.create_commercial", method="POST"),
+        "resolution": Entry(pk=1),
+    },
     "borrowers.PersonForm": {"number": 0},
     "borrowers.OnboardingSendForm": {
         "version": "v",
         "people": ["Ada Kim"],
         "must_explain": True,
         "zip_warnings": [],
+        "phone_warnings": [],
     },
     "borrowers.ProfileSendForm": {"profile": profile(), "needs_approval": False, "is_repeated": True},
 }

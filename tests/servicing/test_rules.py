@@ -69,8 +69,10 @@ def test_toll_free_numbers_are_accepted() -> None:
         ("012 555 0143", "An area code can’t start with 0 or 1. Check “012”."),
         ("1 123 555 0143", "An area code can’t start with 0 or 1. Check “123”."),
         ("512 155 0143", "The three digits after the area code can’t start with 0 or 1. Check “155”."),
-        ("684 200 0000", "(684) 200-0000 isn’t in use in the US. Check each digit."),
-        ("999 999 9999", "(999) 999-9999 isn’t in use in the US. Check each digit."),
+        ("999 999 9999", "No area code is like “999”. Check each digit."),
+        ("(911) 555-0143", "No area code is like “911”. Check each digit."),
+        ("541-911-0143", "The three digits after the area code can’t be “911”. Check each digit."),
+        ("876 200 1234", "Only US numbers are accepted (this one: Jamaica)."),
         ("416 967 1111", "Only US numbers are accepted (this one: Canada)."),
         ("876 926 1234", "Only US numbers are accepted (this one: Jamaica)."),
         ("+44 20 7946 0958", "Only US numbers are accepted (this one: United Kingdom)."),
@@ -105,12 +107,33 @@ def test_normalizing_an_invalid_phone_number_raises_all_problems() -> None:
         rules.normalize_phone("512-555-o143")
 
 
+US_REGIONS = ("US", "PR", "GU", "VI", "AS", "MP")
+
+
 @given(st.from_regex(r"[2-9][0-9]{2}[2-9][0-9]{6}", fullmatch=True))
-def test_phone_rules_agree_with_the_phonenumbers_library(digits: str) -> None:
+def test_a_number_on_the_list_has_no_problem_and_another_one_at_least_a_warning(digits: str) -> None:
     number = phonenumbers.parse(f"+1{digits}")
-    regions = ("US", "PR", "GU", "VI", "AS", "MP")
-    is_us = any(phonenumbers.is_valid_number_for_region(number, region) for region in regions)
-    assert (not rules.phone_problems(digits)) == is_us
+    is_us = any(phonenumbers.is_valid_number_for_region(number, region) for region in US_REGIONS)
+    is_service_code = digits[4:6] == "11" and digits[0] != "8"
+    if is_us and not is_service_code:
+        assert rules.phone_problems(digits) == rules.phone_warnings(digits) == []
+    else:
+        assert rules.phone_problems(digits) or rules.phone_warnings(digits)
+
+
+@pytest.mark.parametrize("text", ["(624) 305-1111", "+1 227 555 0143", "684 200 0000"])
+def test_a_possible_number_that_is_not_on_the_list_is_a_warning(text: str) -> None:
+    assert rules.phone_problems(text) == []
+    if text != "+1 227 555 0143":
+        digits = rules.normalize_phone(text)
+        assert rules.phone_warnings(text) == [
+            f"({digits[:3]}) {digits[3:6]}-{digits[6:]} isn’t on our list of US numbers. Check each digit."
+        ]
+
+
+@pytest.mark.parametrize("text", ["1-800-411-7246", "888 911 0143"])
+def test_toll_free_numbers_may_have_a_service_code(text: str) -> None:
+    assert rules.phone_problems(text) == []
 
 
 @given(st.text(alphabet="0123456789+-() .x#ext٣ｘ\u200bé", max_size=30))
@@ -152,8 +175,8 @@ def test_state_territory_and_military_addresses_are_accepted(state: str, zip_cod
         (Address(zip=""), "zip", "Enter the ZIP code."),
         (Address(zip=None), "zip", "Enter the ZIP code."),
         (Address(zip="7870"), "zip", "“7870” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
-        (Address(zip="787011234"), "zip", "“787011234” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
-        (Address(zip="78701\n"), "zip", "“78701�” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
+        (Address(zip="7870112345"), "zip", "“7870112345” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
+        (Address(zip="787-01-1234"), "zip", "“787-01-1234” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
         (Address(zip="７８７０１"), "zip", "“７８７０１” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
         (Address(state="NY", zip="94043"), "zip", "ZIP code 94043 is not in New York: it belongs to California (CA). Correct the ZIP or the state."),
         (Address(zip="00000"), "zip", "ZIP code 00000 is not in Texas: no state uses it. Correct the ZIP or the state."),
@@ -170,6 +193,36 @@ def test_an_invalid_address_is_explained_by_field(address: Address, field: str, 
 CROSS_STATE_ZIP_CODES = [
     ("TX", "73949"), ("TN", "42223"), ("CA", "97635"), ("AZ", "84536"), ("LA", "71749"), ("TX", "73949-0001"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "78701-1234",
+        "787011234",
+        "78701 1234",
+        " 78701 - 1234 ",
+        "78701–1234",
+        "78701\u00a01234",
+        "78701−1234",
+    ],
+)
+def test_nine_digits_are_accepted_with_a_dash_a_blank_or_nothing(text: str) -> None:
+    assert rules.normalize_zip(text) == "78701-1234"
+    assert rules.address_problems(Address(zip=text)) == {}
+
+
+@pytest.mark.parametrize("text", ["78701", " 78701\n"])
+def test_five_digits_stay_five(text: str) -> None:
+    assert rules.normalize_zip(text) == "78701"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "7870", "7870-11234", "787-01-1234", "78701--1234", "78701-123", "TX 78701"]
+)
+def test_any_other_text_is_no_zip_code(text: str) -> None:
+    assert rules.normalize_zip(text) == text
+    assert "zip" in rules.address_problems(Address(zip=text))
 
 
 @pytest.mark.parametrize(("state", "zip_code"), CROSS_STATE_ZIP_CODES)

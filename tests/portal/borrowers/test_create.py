@@ -21,6 +21,7 @@ from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.borrowers.editor import phases
 from tests.portal.borrowers.wizard import (
+    ADDRESS,
     BUSINESS,
     CREATE,
     EIN,
@@ -384,6 +385,56 @@ def test_a_searched_name_is_filled_in(servicer: Browser) -> None:
     page = servicer.get("/borrowers/new/?name=Acme+%26+Sons+%3CLLC%3E").content.decode()
     assert 'value="Acme &amp; Sons &lt;LLC&gt;"' in page
     assert not Draft.objects.exists()
+
+
+class TestPhoneNotOnTheList:
+    """The packaged list of area codes may be older than a number, so staff can confirm one."""
+
+    NEW: ClassVar = "(624) 305-1111"
+
+    def test_a_confirmed_number_is_sent(self, wizard: Wizard, portal_service: Sandbox) -> None:
+        wizard.fill(ELENA, phone=self.NEW)
+        assert "isn’t on our list of US numbers" in html(wizard.get("business"))
+        rejected = wizard.send()
+        assert "isn’t on our list of US numbers. Check each digit. Then confirm." in html_of_error(rejected)
+        assert not portal_service.calls
+        assert wizard.send({"phone_checked": "on"}).status_code == 303
+        assert portal_service.world.users()[0]["phone"] == "6243051111"
+
+    def test_a_key_persons_number_needs_confirmation(self, wizard: Wizard, portal_service: Sandbox) -> None:
+        wizard.fill(ELENA | {"phone": self.NEW})
+        assert wizard.send().status_code == 422
+        assert wizard.send({"phone_checked": "on"}).status_code == 303
+
+    @pytest.mark.parametrize("phone", ["911-555-0143", "512-411-0143", "199-555-0143", "876-200-1234"])
+    def test_what_cannot_be_a_us_number_is_rejected(self, wizard: Wizard, phone: str) -> None:
+        assert wizard.post("business", BUSINESS | {"phone": phone}).status_code == 422
+
+    def test_a_number_on_the_list_needs_no_confirmation(self, wizard: Wizard) -> None:
+        wizard.fill(ELENA)
+        assert "phone_checked" not in html(wizard.get("review"))
+
+
+class TestZipOfNineDigits:
+    @pytest.mark.parametrize("typed", ["787021234", "78702 1234", "78702–1234", "78702-1234"])
+    def test_it_is_sent_with_a_dash_and_never_taken_for_an_ssn(
+        self, wizard: Wizard, portal_service: Sandbox, typed: str
+    ) -> None:
+        wizard.fill(ELENA)
+        answer = wizard.post("address", ADDRESS | {"zip": typed})
+        assert answer.status_code == 303
+        assert Draft.objects.get().typed("address")[0]["zip"] == "78702-1234"
+        assert 'value="78702-1234"' in html(wizard.get("address"))
+        assert wizard.send().status_code == 303
+        (user,) = portal_service.world.users()
+        assert user["address"]["zip"] == user["key_people"][0]["address"]["zip"] == "78702-1234"
+
+    def test_an_ssn_in_it_is_still_refused_and_not_kept(self, wizard: Wizard) -> None:
+        answer = wizard.post("address", ADDRESS | {"zip": SSN})
+        assert "Remove the SSN or EIN" in html_of_error(answer)
+        bare = wizard.post("address", ADDRESS | {"zip": SSN.replace("-", "")})
+        assert "isn’t a ZIP code" in html(bare) or "is not in Texas" in html(bare)
+        assert "zip" not in Draft.objects.get().typed("address")[0]
 
 
 class TestZipOfBorderingState:
