@@ -23,6 +23,8 @@ MAX_DEPTH = 100
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
 IS_COMPRESSED = "This file is compressed. Choose the original report."
 IS_DEEP = f"Nested deeper than {MAX_DEPTH} levels. Check the file."
+_DECODER_MESSAGE = re.compile(r"JSON is malformed: (.*) \(byte ([0-9]+)\)")
+_ESCAPES = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -83,12 +85,39 @@ def json_problems(content: bytes) -> list[str]:
     except RecursionError:
         return [IS_DEEP]
     except msgspec.DecodeError as error:
-        where = str(error).removeprefix("JSON is malformed: ")
-        where = where.replace("Input data was truncated", "the file ends too early")
-        return [f"This is not JSON ({where}). Export the report as JSON again."]
+        return [f"This is not JSON ({_malformed(content, str(error))}). Export the report as JSON again."]
     if content.lstrip()[:1] not in (b"{", b"["):
         return ["Not a report: the JSON must be an object or a list."]
     return [IS_DEEP] if _is_deeper(content, MAX_DEPTH) else []
+
+
+def _malformed(content: bytes, error: str) -> str:
+    """Where a file stops being JSON, and why, from the decoder's message. It takes half a pair for a file cut off."""
+    found = _DECODER_MESSAGE.fullmatch(error)
+    reason, at = (found[1], int(found[2])) if found else ("the file ends too early", len(content))
+    half = _first_half_pair(content)
+    if half is not None and half < at:
+        reason, at = f"half of a character, {content[half : half + 6].decode()}", half
+    before = content[:at]
+    start = before.rfind(b"\n") + 1
+    line, position = before.count(b"\n") + 1, len(content[start:at].decode("utf-8", "replace")) + 1
+    return f"line {line}, position {position}: {reason}"
+
+
+def _first_half_pair(content: bytes) -> int | None:
+    """The position of the first escape for half of a surrogate pair; None if all pairs are whole."""
+    high: re.Match[bytes] | None = None
+    for found in _ESCAPES.finditer(content):
+        unit = int(found[1], 16) if found[1] else 0
+        if high is None:
+            if 0xDC00 <= unit <= 0xDFFF:
+                return found.start()
+            high = found if 0xD800 <= unit <= 0xDBFF else None
+        elif found.start() == high.end() and 0xDC00 <= unit <= 0xDFFF:
+            high = None
+        else:
+            return high.start()
+    return high.start() if high else None
 
 
 def _is_deeper(content: bytes, levels: int) -> bool:
