@@ -10,7 +10,7 @@ from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
 from portal.live.reading import LiveCopy
 from portal.loans.chart import Chart, chart
-from portal.loans.figures import figure_cards
+from portal.loans.figures import MATURITY, figure_cards
 from portal.loans.schedule import schedule_table
 from portal.registry.models import Record
 from servicing import Loan, Repayment
@@ -18,7 +18,7 @@ from servicing.schedules import schedule_of
 
 FORM = Form("LS", "Loan schedule", "documents/papers/loan_schedule.html")
 MAX_ROWS = 720
-MAX_UPRIGHT_COLUMNS = 9
+MAX_UPRIGHT_COLUMNS = 8
 """With more columns than this, the paper is turned to landscape."""
 
 
@@ -32,7 +32,12 @@ def document(
         schedule = schedule_of(loan, today)
         plot = chart(schedule, today, copy.copied_on)
         content |= {
-            "figures": figure_cards(copy, loan, schedule, repayments, today),
+            # The service reports the maturity, so it stands among the reported terms.
+            "figures": [
+                card
+                for card in figure_cards(copy, loan, schedule, repayments, today)
+                if card.label != MATURITY
+            ],
             "chart": plot,
             "balance": _balance_pieces(plot),
             "table": schedule_table(

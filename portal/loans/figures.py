@@ -31,6 +31,10 @@ class FigureCard(NamedTuple):
     is_bad: bool = False
 
 
+MATURITY = "Maturity"
+"""The label of the date that the service reports."""
+
+
 def figure_cards(
     copy: LiveCopy, loan: Loan, schedule: Schedule, repayments: Sequence[Repayment], today: date
 ) -> list[FigureCard]:
@@ -105,10 +109,10 @@ def _why_no_figure(schedule: Schedule) -> str:
 
 def _maturity(loan: Loan, schedule: Schedule, today: date) -> FigureCard:
     if loan.maturity_date:
-        return FigureCard("Maturity", distance(loan.maturity_date, today), day(loan.maturity_date))
+        return FigureCard(MATURITY, distance(loan.maturity_date, today), day(loan.maturity_date))
     if schedule.has_days and (last := schedule.rows[-1].due_date):
         return FigureCard("Last installment", f"{distance(last, today)}; no maturity date", day(last))
-    return FigureCard("Maturity", "Not provided by the service")
+    return FigureCard(MATURITY, "Not provided by the service")
 
 
 class Term(NamedTuple):
@@ -145,7 +149,7 @@ def terms(loan: Loan, origin: Record | None) -> tuple[list[Term], list[Term]]:
     in_title = [
         Term("Amount", money(loan.amount)),
         Term("Autopay", or_dash(loan.autopay_enabled)),
-        Term("Maturity", day(loan.maturity_date)),
+        Term(MATURITY, day(loan.maturity_date)),
     ]
     missing = [one for one in [*in_title, *every] if UNSOURCED in str(one.shown)]
     return [one for one in every if one not in missing], missing

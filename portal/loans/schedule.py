@@ -105,7 +105,7 @@ def schedule_table(
     """Build the table: the first ``max_rows`` installments, or with 0 those around the one that needs attention."""
     states = schedule.states(today, copied_on)
     columns = _columns(schedule, states)
-    same = [] if is_paper else _columns_without_news(schedule, columns)
+    same = _columns_without_news(schedule, columns)
     columns = [column for column in columns if column not in same]
     table = _Rows(columns, PAPER_CLASSES if is_paper else SCREEN_CLASSES, is_paper, today)
     first, last = (0, min(max_rows, len(states))) if max_rows else _window(states)

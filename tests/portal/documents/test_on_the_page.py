@@ -12,8 +12,8 @@ from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.applications.answers import offer, saved_application
-from tests.portal.documents.glyphs import glyphs_outside
-from tests.portal.documents.test_document import load_accounts
+from tests.portal.documents.glyphs import glyphs_outside, rows_that_touch
+from tests.portal.documents.test_document import load_accounts, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_NAME = "Saint Bartholomew’s Agricultural Machinery, Irrigation & Cold Storage Cooperative of Ohio LLC"
@@ -79,3 +79,26 @@ def test_no_glyph_lies_outside_the_page(
         if found := glyphs_outside(pdf, margin=MARGIN_POINTS):
             outside[document] = found[:3]
     assert outside == {}
+
+
+@pytest.mark.parametrize("shape", ["snake", "pascal"])
+@pytest.mark.parametrize("paper", ["letter", "a4"])
+def test_a_schedule_folds_equal_columns_and_no_cell_touches_another(
+    portal_service: Sandbox, viewer: Browser, paper: str, shape: str
+) -> None:
+    owner = given.borrower(portal_service)
+    loan = given.loan(portal_service, owner, amount="240000.00", installments=MOST_ROWS, shape=shape, paid=3)
+    load_accounts(loan)
+    pdf = download(
+        viewer, f"/borrowers/{owner.uuid}/loans/{loan.uuid}/schedule.pdf?data=copies&paper={paper}"
+    )
+    text = " ".join(text_of(pdf).split())
+    folded = "Fees $0.00" + (", Loan amount $240,000.00" if shape == "pascal" else "")
+    assert f"Same in every row: {folded}, as reported." in text
+    assert text.count("$0.00") < 10
+    assert text.count("$240,000.00") < 10
+    # The first page has the chart, whose letters are texts of their own.
+    assert [one for one in rows_that_touch(pdf, gap=4, cells=6) if one[0] > 1] == []
+    reported, _, calculated = text.partition("Calculated from the schedule")
+    assert reported.count("Maturity") == 1
+    assert "Matur" not in calculated
