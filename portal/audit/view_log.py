@@ -66,7 +66,7 @@ _ACTIONS = {
     "documents:line": "summaries.preview",
     "documents:loan_schedule": "summaries.preview",
     "documents:offer_sheet": "summaries.preview",
-    "documents:statement_of_account": "summaries.preview",
+    "documents:payment_history": "summaries.preview",
     "lookup:record": "lookup.record",
     "messaging:note": "notes.view",
 }

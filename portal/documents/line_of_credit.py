@@ -8,7 +8,7 @@ from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
 from portal.live.reading import LiveCopy
 from portal.registry.models import Record
-from portal.repayments.table import RepaymentRow
+from portal.repayments.table import RepaymentRow, accounts_with_balances
 from portal.ui import wording
 from servicing import Statement
 from servicing.figures import percent_of_limit
@@ -24,7 +24,9 @@ def document(
     """Build the document from the saved copies of the line and its repayments."""
     line = copy.answer if isinstance(copy.answer, Statement) else None
     days, figures = billing_days(line), copy.figures
-    paid = sorted(repayments.repayments, key=lambda one: one.effective_date or date.min, reverse=True)
+    paid = sorted(repayments.repayments, key=lambda one: one.effective_date or date.min)
+    has_balances = bool(accounts_with_balances(map(RepaymentRow, paid)))
+    paid.reverse()
     content = {
         "line": line,
         "use": credit_use(line),
@@ -34,6 +36,7 @@ def document(
         "bills": days[:MAX_STATEMENTS],
         "bills_left_out": max(0, len(days) - MAX_STATEMENTS),
         "repayments": [RepaymentRow(one) for one in paid[:MAX_REPAYMENTS]],
+        "has_balances": has_balances,
         "repayments_left_out": max(0, len(paid) - MAX_REPAYMENTS),
     }
     return account_document(FORM, [copy, repayments], owner, content, options=options)

@@ -29,7 +29,7 @@ from portal.documents import borrower_summary, tasks
 from portal.documents import line_of_credit as line_paper
 from portal.documents import loan_schedule as loan_paper
 from portal.documents import offer_sheet as offer_paper
-from portal.documents import statement_of_account as account_paper
+from portal.documents import payment_history as history_paper
 from portal.documents.document import (
     LAYOUT_ERRORS,
     Document,
@@ -159,15 +159,15 @@ def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, applica
 
 @requires("summaries.document")
 @document_view
-def statement_of_account(request: StaffRequest, as_pdf: bool, borrower_uuid: str = "") -> Document:
-    """The statement of account, filtered like the list of repayments; ``account`` names a loan or line."""
+def payment_history(request: StaffRequest, as_pdf: bool, borrower_uuid: str = "") -> Document:
+    """The payment history, filtered like the list of repayments; ``account`` names a loan or line."""
     owner = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid) if borrower_uuid else None
     account_uuid = request.GET.get("account", "")
     accounts = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=borrower_uuid)
     account = get_object_or_404(accounts, uuid=account_uuid) if account_uuid and owner else None
     mode = Mode.BORROWER if owner else Mode.INTERNAL
     options = Options.of(request.GET, mode=mode, can_refresh=False)
-    return account_paper.document(owner, account, request.GET, options, today=business_date())
+    return history_paper.document(owner, account, request.GET, options, today=business_date())
 
 
 def _read(

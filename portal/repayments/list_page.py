@@ -83,7 +83,7 @@ REPAYMENTS = ListPage(
     empty="Repayments appear here once their loan or line is loaded.",
     covered="lists of repayments",
     covered_kinds=list(REPAYMENTS_OF.values()),
-    tools=[Action("Print", "documents:statement_of_account", icon="printer", css="sd-btn-sm")],
+    tools=[Action("Print", "documents:payment_history", icon="printer", css="sd-btn-sm")],
     table="repayments/table.html",
     load_rows=load_rows,
     columns=[Column(name=head, head=head, value=value) for head, value in FILE_VALUES.items()],

@@ -56,6 +56,36 @@ class AmountPart(NamedTuple):
     width: Decimal
 
 
+def accounts_with_balances(rows: Iterable["RepaymentRow"]) -> set[str]:
+    """The accounts whose ending balances follow one another from row to row, earliest row first.
+
+    Each balance is the one before it less the row's principal if the payment succeeded, or less its amount if the
+    service gives no principal; other rows leave it as it is. Draws and charges, which aren't listed, break this.
+    """
+    accounts: dict[str, list[RepaymentRow]] = {}
+    for row in rows:
+        accounts.setdefault(row.account.uuid if row.account else "", []).append(row)
+    return {uuid for uuid, of_account in accounts.items() if _follow_one_another(of_account)}
+
+
+def _follow_one_another(rows: Iterable["RepaymentRow"]) -> bool:
+    expected: Decimal | None = None
+    is_any = False
+    for row in rows:
+        balance = decimal_or_none(row.repayment.ending_balance)
+        if row.status == SUCCEEDED:
+            principal = decimal_or_none(row.repayment.principal)
+            paid = decimal_or_none(row.repayment.amount) if principal is None else principal
+            if is_any and (balance is None or paid is None):
+                return False
+            expected = expected - paid if expected is not None and paid is not None else None
+        if balance is not None:
+            if expected is not None and balance != expected:
+                return False
+            expected, is_any = balance, True
+    return is_any
+
+
 @dataclass(frozen=True)
 class RepaymentRow:
     """One repayment, with its account and borrower unless the page is about them."""

@@ -73,7 +73,7 @@ PAGES: dict[str, str] = {
     "documents:loan_schedule": "summaries.preview",
     "documents:long_document": "summaries.view",
     "documents:offer_sheet": "summaries.preview",
-    "documents:statement_of_account": "summaries.preview",
+    "documents:payment_history": "summaries.preview",
     "documents:verify": "summaries.view",
     "documents:verify_any": "summaries.view",
 }
@@ -131,7 +131,7 @@ FILES: dict[str, str] = {
     "documents:loan_schedule_pdf": "summaries.print",
     "documents:long_download": "summaries.download",
     "documents:offer_sheet_pdf": "summaries.print",
-    "documents:statement_of_account_pdf": "summaries.print",
+    "documents:payment_history_pdf": "summaries.print",
 }
 """Files, with the action of their entry; every download is recorded, however soon after the last."""
 
@@ -366,8 +366,8 @@ def places(
         "documents:long_document": long.get_absolute_url(),
         "documents:offer_sheet": f"{of_application}offer-sheet/",
         "documents:offer_sheet_pdf": f"{of_application}offer-sheet.pdf?data=copies",
-        "documents:statement_of_account": f"{own}statement-of-account/",
-        "documents:statement_of_account_pdf": f"{own}statement-of-account.pdf?data=copies",
+        "documents:payment_history": f"{own}statement-of-account/",
+        "documents:payment_history_pdf": f"{own}statement-of-account.pdf?data=copies",
         "documents:verify": Printed.objects.get().get_absolute_url(),
         "documents:verify_any": f"/verify/?code={Printed.objects.get().code}",
     }  # fmt: skip

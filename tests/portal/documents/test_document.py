@@ -1,10 +1,11 @@
-"""Loan schedules, line of credit summaries, offer sheets and statements of account: previews and PDFs."""
+"""Loan schedules, line of credit summaries, offer sheets and payment histories: previews and PDFs."""
 
 import io
 import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
@@ -70,7 +71,7 @@ def document_addresses(portal_service: Sandbox) -> dict[str, str]:
         "Loan schedule": f"{base}/loans/{loan.uuid}/schedule",
         "Line of credit": f"{base}/lines/{line.uuid}/summary",
         "Offer sheet": f"{base}/applications/{application.uuid}/offer-sheet",
-        "Statement of account": f"{base}/statement-of-account",
+        "Payment history": f"{base}/statement-of-account",
     }
 
 
@@ -166,7 +167,7 @@ def test_an_offer_sheet_shows_every_row_with_a_value(
 
 
 def test_a_statement_uses_the_filters_of_the_list(portal_service: Sandbox, viewer: Browser) -> None:
-    address = document_addresses(portal_service)["Statement of account"]
+    address = document_addresses(portal_service)["Payment history"]
     page = viewer.get(f"{address}/?error=yes").content.decode()
     assert "$310.00" in page
     assert "$765.43" not in page
@@ -174,7 +175,7 @@ def test_a_statement_uses_the_filters_of_the_list(portal_service: Sandbox, viewe
     assert "the service doesn’t provide the draws on a line of credit" in page
     other = given.loan(portal_service, given.borrower(portal_service)).borrower_uuid
     loan_only = viewer.get(f"/borrowers/{other}/statement-of-account/").content.decode()
-    assert "Statement of account" in loan_only
+    assert "Payment history" in loan_only
     assert "draws" not in loan_only
     all_borrowers = viewer.get("/repayments/statement-of-account.pdf?most=400")
     assert "$310.00" in text_of(all_borrowers.content)
@@ -228,3 +229,72 @@ def test_the_bytes_of_a_pdf_differ_only_with_its_stamp(portal_service: Sandbox, 
     end_rendering_processes()
     assert render(paper.html(stamp)) == first
     assert render(paper.html(replace(stamp, by="Ben"))) != first
+
+
+def balance_cells(page: str) -> list[str] | None:
+    """The cells of the ending balances in a payment history; None without that column."""
+    table = page.partition('aria-label="Repayments"')[2].partition("</table>")[0]
+    if ">Ending balance</th>" not in table:
+        return None
+    body = table.partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = [row for row in body.split("<tr") if "subtotal" not in row]
+    return [cells[-1] for row in rows if (cells := re.findall(r'<td class="num">([^<]*)</td>', row))]
+
+
+def pay(sandbox: Sandbox, account: Record, *payments: tuple[str, str | None, str | None, str]) -> None:
+    """Add payments, one a day: amount, principal, ending balance and status."""
+    for number, (amount, principal, balance, status) in enumerate(payments):
+        day = timezone.localdate() - timedelta(days=20 - number)
+        sandbox.world.repayment(
+            account.uuid,
+            amount=amount,
+            principal=principal,
+            ending_balance=balance,
+            status=status,
+            effective_date=str(day),
+        )
+
+
+PAID, LOST = "SUCCEEDED", "FAILED_AFTER_SUCCESS"
+
+
+@pytest.mark.parametrize(
+    ("payments", "cells"),
+    [
+        ([("100", "80", "920", PAID), ("100", "81", "839", PAID)], ["$920.00", "$839.00"]),
+        ([("100", None, "900", PAID), ("50.5", None, "849.5", PAID)], ["$900.00", "$849.50"]),
+        ([("100", "80", "920", PAID), ("9", "9", "920", LOST), ("1", "1", "919", PAID)], ["$920.00"] * 2 + ["$919.00"]),
+        ([("100", "80", "920", PAID)], ["$920.00"]),
+        ([("100", "80", "920", PAID), ("100", "81", "1420", PAID)], None),  # a draw between them
+        ([("100", "80", "920", PAID), ("100", "81", "839.01", PAID)], None),
+        ([("100", "80", "920", PAID), ("100", "81", None, PAID), ("1", "1", "838", PAID)], None),
+        ([("100", "80", None, PAID), ("100", "81", None, PAID)], None),
+    ],
+)  # fmt: skip
+def test_balances_are_printed_only_if_they_follow_one_another(
+    portal_service: Sandbox,
+    viewer: Browser,
+    payments: list[tuple[str, str | None, str | None, str]],
+    cells: list[str] | None,
+) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    pay(portal_service, loan, *payments)
+    load_accounts(loan)
+    page = viewer.get(f"/borrowers/{loan.borrower_uuid}/statement-of-account/").content.decode()
+    assert balance_cells(page) == cells
+    is_told = "Ending balances that don’t follow" in page
+    assert is_told == (cells is None and any(balance for _, _, balance, _ in payments))
+
+
+def test_only_the_account_without_a_break_keeps_its_balances(
+    portal_service: Sandbox, viewer: Browser
+) -> None:
+    owner = given.borrower(portal_service)
+    loan, line = given.loan(portal_service, owner), given.line(portal_service, owner, limit="9000.00")
+    pay(portal_service, loan, ("100", "80", "920", PAID), ("100", "81", "839", PAID))
+    pay(portal_service, line, ("100", "80", "500", PAID), ("100", "81", "700", PAID))
+    load_accounts(loan), load_accounts(line)
+    page = viewer.get(f"/borrowers/{owner.uuid}/statement-of-account/").content.decode()
+    assert sorted(balance_cells(page) or []) == ["", "", "$839.00", "$920.00"]
+    summary = viewer.get(f"{line.get_absolute_url()}summary/?data=copies").content.decode()
+    assert balance_cells(summary) is None

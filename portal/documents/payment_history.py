@@ -1,4 +1,4 @@
-"""The statement of account: repayments of a borrower or an account by month, with subtotals and optional filters."""
+"""The payment history: repayments of a borrower or an account by month, with subtotals and optional filters."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -15,12 +15,18 @@ from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.list_page import REPAYMENTS
-from portal.repayments.table import SUCCEEDED, RepaymentRow, month_title, summarize
+from portal.repayments.table import (
+    SUCCEEDED,
+    RepaymentRow,
+    accounts_with_balances,
+    month_title,
+    summarize,
+)
 from servicing.schedules import total
 from servicing.values import decimal_or_none
 
 # Its rows have two lines, so half as many take as long as a schedule's.
-FORM = Form("SA", "Statement of account", "documents/papers/statement_of_account.html", inline_rows=200)
+FORM = Form("PH", "Payment history", "documents/papers/payment_history.html", inline_rows=200)
 MAX_ROWS = 500
 MAX_LISTS = 50
 
@@ -28,7 +34,7 @@ MAX_LISTS = 50
 def document(
     owner: Record | None, account: Record | None, query: QueryDict, options: Options, *, today: date
 ) -> Document:
-    """Build the statement from the repayments that match the list's filters, earliest first."""
+    """Build the history from the repayments that match the list's filters, earliest first."""
     records = active_records(Kind.REPAYMENT)
     lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values())
     if owner:
@@ -67,6 +73,12 @@ def _content(records: QuerySet[Record], query: QueryDict, today: date) -> dict[s
         "upcoming": [row for row in rows if row.is_upcoming(today)],
         "summary": summarize(rows, today),
         "sums": _sums(past),
+        "balanced": (balanced := accounts_with_balances(rows)),
+        "are_balances_left_out": any(
+            row.repayment.ending_balance is not None
+            for row in rows
+            if not row.account or row.account.uuid not in balanced
+        ),
         "number": len(rows),
         "left_out": in_order.count() - MAX_ROWS if len(rows) == MAX_ROWS else 0,
     }
