@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
+from html import unescape
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,7 +27,7 @@ from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.documents.models import LongDocument, Printed
 from portal.documents.options import Options
-from portal.documents.pdf import render
+from portal.documents.pdf import NotRendered, find_unprintable, is_unusual, render
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
 from portal.live.reading import LiveCopy, ask_and_wait
@@ -148,6 +149,26 @@ class Document:
 
     def context(self, stamp: Stamp) -> dict[str, Any]:
         """Build the context of its templates."""
+        context = self._context_without_notice(stamp)
+        return context | {"unprintable": self._unprintable(context)}
+
+    def _unprintable(self, context: dict[str, Any]) -> str:
+        """The printed characters that print as boxes; empty if the document engine can't say."""
+        words = [
+            self.about,
+            context["organization"],
+            context["stamp"].by,
+            _CANONICAL.encode(self._canonical_content),
+        ]
+        if not any(map(is_unusual, "".join(w if isinstance(w, str) else w.decode() for w in words))):
+            return ""
+        page = render_to_string("documents/print.html", context)
+        try:
+            return find_unprintable(unescape(_TAG.sub(" ", page)))
+        except NotRendered:  # The person sees it when the PDF can't be created either.
+            return ""
+
+    def _context_without_notice(self, stamp: Stamp) -> dict[str, Any]:
         return {
             "document": self,
             "content": self.content,

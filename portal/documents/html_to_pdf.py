@@ -3,6 +3,7 @@
 import logging
 import os
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +72,14 @@ def convert(html: str, on_page: PageListener) -> bytes:
         raise NotRendered(f"{type(error).__name__}: {error}") from None
     finally:
         PROGRESS_LOGGER.removeHandler(counter)
+
+
+def find_missing(text: str) -> str:
+    """The characters of a text that none of the documents' fonts has."""
+    style, fonts = _style()
+    page = f'<!doctype html><html lang="en"><title>Characters</title><body class="paper"><p>{escape(text)}'
+    document = HTML(string=page, base_url=BASE, url_fetcher=StaticFiles())
+    rendered = document.render(stylesheets=[style], font_config=fonts)
+    rendered.write_pdf()
+    missing = {chr(code) for font in rendered.fonts.values() for code in font.missing}
+    return "".join(character for character in text if character in missing)

@@ -12,11 +12,14 @@ import signal
 import tempfile
 import threading
 import time
+import unicodedata
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from multiprocessing.connection import Connection
+from types import ModuleType
+from typing import cast
 
 from django.conf import settings
 
@@ -43,6 +46,36 @@ def render(
     html: str, *, time_limit: float = TIME_LIMIT_SECONDS, on_page: PageListener = lambda pages: None
 ) -> bytes:
     """Render a document as PDF; its links to styles and fonts are relative to the folder of static files."""
+    return cast(bytes, _ask_process(html, time_limit, on_page))
+
+
+def find_unprintable(text: str) -> str:
+    """The characters of a text that no font of the documents has, each once; raises :class:`NotRendered`."""
+    unusual = list(dict.fromkeys(character for character in text if is_unusual(character)))
+    if new := "".join(character for character in unusual if character not in _is_missing):
+        missing = cast(str, _ask_process(Characters(new), TIME_LIMIT_SECONDS, lambda pages: None))
+        _is_missing.update({character: character in missing for character in new})
+    return "".join(character for character in unusual if _is_missing[character])
+
+
+def is_unusual(character: str) -> bool:
+    """Whether a font may lack the character: it isn't Latin, usual punctuation, blank or invisible."""
+    return not (
+        character < "\u0180"
+        or "\u2010" <= character <= "\u2027"
+        or character == "\u2212"
+        or unicodedata.category(character) in ("Cf", "Zl", "Zp", "Zs", "Cc")
+    )
+
+
+_is_missing: dict[str, bool] = {}
+
+
+class Characters(str):
+    """A text whose characters are looked up in the fonts, instead of a document to render."""
+
+
+def _ask_process(request: str, time_limit: float, on_page: PageListener) -> bytes | str:
     free = _free_processes()
     if not free.acquire(timeout=QUEUE_SECONDS):
         raise NotRendered("Too many documents are being created right now.")
@@ -50,7 +83,7 @@ def render(
     try:
         for get_process in (_idle_process, RenderingProcess):  # If a process has died, a new one tries once.
             with suppress(EOFError):
-                return get_process().render(html, until - time.monotonic(), on_page)
+                return get_process().render(request, until - time.monotonic(), on_page)
         raise NotRendered("The document process stopped unexpectedly.")
     finally:
         free.release()
@@ -85,8 +118,8 @@ class RenderingProcess:
             self._process = context.Process(target=serve, args=(other_end, folder), daemon=True)
             self._process.start()
 
-    def render(self, html: str, time_limit: float, on_page: PageListener) -> bytes:
-        """Render one document; raises ``EOFError`` if the process has died."""
+    def render(self, html: str, time_limit: float, on_page: PageListener) -> bytes | str:
+        """Render one document, or look up :class:`Characters`; raises ``EOFError`` if the process has died."""
         try:
             result = self._exchange(html, time_limit, on_page)
         except BaseException:
@@ -101,7 +134,7 @@ class RenderingProcess:
             raise result
         return result
 
-    def _exchange(self, html: str, time_limit: float, on_page: PageListener) -> bytes | NotRendered:
+    def _exchange(self, html: str, time_limit: float, on_page: PageListener) -> bytes | str | NotRendered:
         # Killing the process ends both sending and receiving here, wherever it hangs.
         is_over_time = threading.Event()
         watchdog = threading.Timer(max(time_limit, 0), self._kill, [is_over_time])
@@ -147,7 +180,9 @@ def serve(pipe: Connection, folder: str) -> None:
             shutil.rmtree(folder, ignore_errors=True)
             return
         try:
-            result: bytes | NotRendered = render_here(html, pipe.send)
+            result: bytes | str | NotRendered = (
+                find_missing_here(html) if isinstance(html, Characters) else render_here(html, pipe.send)
+            )
         except NotRendered as reason:
             result = reason
         pipe.send(result)
@@ -167,15 +202,24 @@ def warm_up() -> None:
 @with_large_frame
 def render_here(html: str, on_page: PageListener = lambda pages: None) -> bytes:
     """Render one document in this process."""
+    return cast(bytes, _engine().convert(html, on_page))
+
+
+@with_large_frame
+def find_missing_here(text: str) -> str:
+    """The characters that no font has, looked up in this process."""
+    return cast(str, _engine().find_missing(text))
+
+
+def _engine() -> ModuleType:
     try:
         from portal.documents import html_to_pdf
-
-        return html_to_pdf.convert(html, on_page)
     except OSError:  # Importing WeasyPrint without its libraries raises it.
         raise NotRendered(
             f"The document engine’s system libraries are missing. Install them with: "
             f"apt-get install {PACKAGES}."
         ) from None
+    return html_to_pdf
 
 
 def _end_with_parent(folder: str) -> None:

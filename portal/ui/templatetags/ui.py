@@ -81,6 +81,12 @@ def breakable(value: Any) -> SafeString:
     return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in parts))  # our own tag
 
 
+@register.filter
+def code_point(character: str) -> str:
+    """The number of a character in Unicode, such as ``U+65E5``."""
+    return f"U+{ord(character):04X}"
+
+
 @register.simple_tag
 def unknown(until: str) -> SafeString:
     """The mark of a value that isn't loaded yet: ``{% unknown "the loan is read" %}``."""
