@@ -61,7 +61,10 @@ def level_payment(principal: Decimal, rate: Decimal, months: int) -> Decimal:
 
 @lru_cache(maxsize=256)
 def schedule(principal: Decimal, rate: Decimal, months: int, *, opened: date) -> tuple[Installment, ...]:
-    """A schedule of equal payments, the first due a month after opening; the last one absorbs rounding."""
+    """A schedule of equal payments, the first due a month after opening; the last one absorbs rounding.
+
+    Raises `ValueError` if an installment would be less than a cent.
+    """
     payment = level_payment(principal, rate, months) if months else ZERO
     rows: list[Installment] = []
     balance = principal
@@ -71,7 +74,16 @@ def schedule(principal: Decimal, rate: Decimal, months: int, *, opened: date) ->
         balance -= part
         due = add_months(opened, number)
         rows.append(Installment(number=number, due=due, principal=part, interest=interest, balance=balance))
+    if any(row.total < CENT for row in rows):
+        raise ValueError(f"{principal} can't be repaid in {months} payments of at least a cent.")
     return tuple(rows)
+
+
+def _is_payable(principal: Decimal, rate: Decimal, months: int) -> bool:
+    try:
+        return bool(schedule(principal, rate, months, opened=date.min))
+    except ValueError:
+        return False
 
 
 def apr(amount: Decimal, fee: Decimal, payment: Decimal, months: int) -> Decimal:
@@ -158,7 +170,7 @@ class Terms:
 def rejection_reasons(amount: Decimal, largest: Decimal) -> list[str]:
     """The reasons to reject an application; empty if it is approved."""
     if amount <= largest:
-        return []
+        return [] if offers(amount) else ["The requested amount is too small to be repaid monthly."]
     return [
         f"The requested amount is above the limit of {largest:,} for one borrower.",
         "The cash flow shown does not cover the payments on this amount.",
@@ -166,18 +178,26 @@ def rejection_reasons(amount: Decimal, largest: Decimal) -> list[str]:
 
 
 def offers(amount: Decimal) -> list[Terms]:
-    """One to four offers: one more from 1,000, 10,000 and 25,000 dollars on, but two from 250,000 on."""
+    """One to four offers: one more from 1,000, 10,000 and 25,000 dollars on, but two from 250,000 on.
+
+    None for an amount that can't be repaid in cents.
+    """
     thresholds = (Decimal(1_000), Decimal(10_000), Decimal(25_000))
     choices = 1 + sum(amount >= threshold for threshold in thresholds)
     if amount >= 250_000:
         choices = 2
-    return [_terms(amount, months) for months in (12, 24, 36, 60)[:choices]]
+    rates = {months: _rate(amount, months) for months in (12, 24, 36, 60)[:choices]}
+    payable = {months: rate for months, rate in rates.items() if _is_payable(money(amount), rate, months)}
+    return [_terms(amount, rate, months) for months, rate in payable.items()]
 
 
-def _terms(amount: Decimal, months: int) -> Terms:
-    """The terms for a number of months. Smaller amounts and longer terms cost more."""
+def _rate(amount: Decimal, months: int) -> Decimal:
+    """The yearly rate. Smaller amounts and longer terms cost more."""
     base = Decimal("11.25") if amount < 10_000 else Decimal("8.75") if amount < 100_000 else Decimal("7.5")
-    rate = base + Decimal(months) / 48
+    return base + Decimal(months) / 48
+
+
+def _terms(amount: Decimal, rate: Decimal, months: int) -> Terms:
     fee = money(amount * Decimal("0.01") if months <= 24 else amount * Decimal("0.015"))
     yearly = apr(amount, fee, level_payment(amount, rate, months), months)
     return Terms(amount=amount, term=months, interest_rate=rate, origination_fee=fee, apr=yearly)

@@ -128,3 +128,26 @@ def test_a_repayment_status_only_moves_forward() -> None:
     for status, move in (("FAILED", "succeed"), ("SCHEDULED", "reverse"), ("SUCCEEDED", "succeed")):
         with pytest.raises(ValueError, match=status):
             amortization.next_status(status, move)
+
+
+@pytest.mark.parametrize(
+    ("amount", "rate", "months"),
+    [("0.10", 0, 24), ("0.36", 0, 24), ("0.11", 12, 12), ("0.00", 5, 1), ("0", 0, 360)],
+)
+def test_a_loan_that_cannot_be_repaid_in_cents_is_refused(amount: str, rate: int, months: int) -> None:
+    with pytest.raises(ValueError, match=f"can't be repaid in {months} payments"):
+        amortization.schedule(Decimal(amount), Decimal(rate), months, opened=date(2026, 1, 1))
+
+
+@pytest.mark.parametrize(("amount", "months"), [("0.24", 24), ("0.01", 1), ("0.12", 12), ("3.60", 360)])
+def test_no_installment_is_below_a_cent(amount: str, months: int) -> None:
+    rows = amortization.schedule(Decimal(amount), Decimal(0), months, opened=date(2026, 1, 1))
+    assert min(row.total for row in rows) == Decimal("0.01")
+
+
+@pytest.mark.parametrize("amount", ["0.004", "0.01", "0.10"])
+def test_an_amount_below_a_cent_a_month_gets_no_offer(amount: str) -> None:
+    assert amortization.offers(Decimal(amount)) == []
+    assert amortization.rejection_reasons(Decimal(amount), Decimal(100)) == [
+        "The requested amount is too small to be repaid monthly."
+    ]
