@@ -1,6 +1,5 @@
 """Failed and returned payments by code and by day, with repeats and the next payment from the same bank account."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,40 +17,12 @@ from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date, business_date_at
 from portal.ui import wording
 from servicing import Repayment
+from servicing.return_codes import RETURN_CODES, describe_return_code, find_return_code
 from servicing.schedules import total
 
 PERIODS = (7, 30, 90)
 REPEAT_DAYS = 90
 NO_CODE = "No code"
-_CODE = re.compile(r"\b(R\d{2})\b")
-DESCRIPTIONS = {
-    "R01": "Insufficient funds",
-    "R02": "Account closed",
-    "R03": "No account or unable to locate account",
-    "R04": "Invalid account number structure",
-    "R05": "Unauthorized debit to consumer account using corporate SEC code",
-    "R06": "Returned per ODFI's request",
-    "R07": "Authorization revoked by customer",
-    "R08": "Payment stopped",
-    "R09": "Uncollected funds",
-    "R10": "Customer advises originator is not known or not authorized",
-    "R11": "Customer advises entry not in accordance with the terms of the authorization",
-    "R12": "Account sold to another DFI",
-    "R13": "Invalid ACH routing number",
-    "R14": "Representative payee deceased or unable to continue in that capacity",
-    "R15": "Beneficiary or account holder deceased",
-    "R16": "Account frozen or entry returned per OFAC instruction",
-    "R17": "File record edit criteria or entry with invalid account number initiated under questionable circumstances",
-    "R20": "Non-transaction account",
-    "R21": "Invalid company identification",
-    "R22": "Invalid individual ID number",
-    "R23": "Credit entry refused by receiver",
-    "R24": "Duplicate entry",
-    "R29": "Corporate customer advises not authorized",
-    "R31": "Permissible return entry (CCD and CTX only)",
-    "R33": "Return of XCK entry",
-}
-"""Return codes of ACH payments, as Nacha describes them."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +48,7 @@ class ReturnedPayment:
     def reason(self) -> str:
         """The service's own words, if they say more than the code."""
         words = (self.repayment.error_description or "").strip()
-        return "" if self.code in DESCRIPTIONS else words or "No reason given"
+        return "" if self.code in RETURN_CODES else words or "No reason given"
 
     @property
     def next_words(self) -> str:
@@ -161,8 +132,7 @@ def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> li
 
 def code_of(repayment: Repayment) -> str:
     """The ACH return code in the service's text about a payment."""
-    found = _CODE.search((repayment.error_description or "").upper())
-    return found[1] if found else NO_CODE
+    return find_return_code(repayment.error_description) or NO_CODE
 
 
 def by_code(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
@@ -170,7 +140,7 @@ def by_code(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
     groups: dict[str, list[ReturnedPayment]] = defaultdict(list)
     for one in payments:
         groups[one.code].append(one)
-    found = [ReturnGroup(code, DESCRIPTIONS.get(code, ""), of_code) for code, of_code in groups.items()]
+    found = [ReturnGroup(code, describe_return_code(code), of_code) for code, of_code in groups.items()]
     return sorted(found, key=lambda group: (-len(group.payments), group.title))
 
 

@@ -29,7 +29,6 @@ from portal.collections.forms import NOUNS, AssignForm, ContactForm, WithdrawFor
 from portal.collections.list_page import WORKLIST, account_url, next_account, printed_columns
 from portal.collections.models import AccountOwner, Promise
 from portal.collections.returns import (
-    DESCRIPTIONS,
     PERIODS,
     ReturnedPayment,
     by_code,
@@ -47,6 +46,7 @@ from portal.repayments.returns import MAX_DATED
 from portal.ui import wording
 from portal.ui.exports import amount, list_file
 from portal.ui.htmx import finish_action, render_page, toast
+from servicing.return_codes import describe_return_code
 
 MAX_PRINTED = 500
 MAX_ASSIGNED = 100
@@ -56,7 +56,7 @@ LOGGED, TAKEN = "collections:logged", "collections:taken"
 RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
     "Day": lambda one: one.day,
     "Code": lambda one: one.code,
-    "Description": lambda one: DESCRIPTIONS.get(one.code, ""),
+    "Description": lambda one: describe_return_code(one.code),
     "Reported reason": lambda one: one.repayment.error_description,
     "Borrower": lambda one: str(one.borrower or ""),
     "Borrower ID": lambda one: one.record.borrower_uuid,

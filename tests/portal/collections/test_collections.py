@@ -782,6 +782,23 @@ class TestReturns:
         for odd in ("?days=x", "?code=%00", "?days=9999&code=R99"):
             assert servicer.get(f"/collections/returns/{odd}").status_code == 200
 
+    def test_codes_in_other_words_are_grouped_and_described(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
+        for reason in ("R01_INSUFFICIENT_FUNDS", "R61: misrouted", "Order R12-3344 failed"):
+            payment = sandbox.world.repayment(loan.uuid, amount="100.10", status="SCHEDULED")["uuid"]
+            sandbox.world.bounce_payment(payment, reason)
+        refresh(loan)
+        shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
+        for row in (
+            "R01 Insufficient funds 1 $100.10",
+            "R61 Misrouted return 1 $100.10",
+            "No code 1 $100.10",
+        ):
+            assert row in shown
+        assert "R12 " not in shown
+
     def test_a_return_is_dated_by_its_message(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         paid = sandbox.world.repayment(loan.uuid, amount="70", status="SUCCEEDED", effective_date=in_days(-9))
@@ -805,16 +822,16 @@ class TestReturns:
 
     def test_unknown_amounts_and_codes_are_shown(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
-        for amount, status, error in (("10", "FAILED", "R77 - Held by the bank"), ("20", "SCHEDULED", None)):
+        for amount, status, error in (("10", "FAILED", "R99 - Held by the bank"), ("20", "SCHEDULED", None)):
             payment = sandbox.world.repayment(
                 loan.uuid, amount=amount, status=status, effective_date=in_days(3), error_description=error
             )
             sandbox.world.amend(payment["uuid"], amount=None)
         refresh(loan)
         shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
-        assert "R77 1 Not known" in shown
-        assert "R77 Held by the bank" not in shown
-        assert "R77 - Held by the bank" in shown
+        assert "R99 1 Not known" in shown
+        assert "R99 Held by the bank" not in shown
+        assert "R99 - Held by the bank" in shown
         assert "An unknown amount on" in shown
 
     def test_a_payment_that_fails_before_its_date_counts_today(
