@@ -40,10 +40,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "resolution": Entry(pk=1),
     },
     "audit.ResolveForm": {"intent": WriteIntent(operation="borrowers.create_commercial", method="POST")},
-    "audit.CorrectForm": {
-        "intent": WriteIntent(operation="borrowers.create_commercial", method="POST"),
-        "resolution": Entry(pk=1),
-    },
     "borrowers.PersonForm": {"number": 0},
     "borrowers.OnboardingSendForm": {
         "version": "v",
