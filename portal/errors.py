@@ -15,14 +15,14 @@ from django.template import loader
 from django.utils.deprecation import MiddlewareMixin
 
 import servicing
-from portal.audit.chain import append
+from portal.audit.chain import AlreadySaved, append
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import NotOpened, RecordBusy, SavedTo
 from portal.gateway import Watcher
 from portal.runtime.cache import CacheUnavailable
 from portal.runtime.database import is_unavailable
 from portal.ui.frame import Frame
-from portal.ui.htmx import finish_action, render_page
+from portal.ui.htmx import finish_action, page_before, render_page, toast
 
 logger = logging.getLogger(__name__)
 
@@ -151,6 +151,9 @@ class FailureMiddleware(MiddlewareMixin):
                 return None
             case Http404():
                 return page_404(request, error)
+            case AlreadySaved():
+                toast(request, "Already saved.")
+                return finish_action(request, page_before(request))
             case DatabaseFailure() if is_unavailable(error):
                 return database_unavailable(request)
             case CacheUnavailable():  # Sign-in throttling needs the cache.

@@ -20,10 +20,9 @@ from django.http import (
     JsonResponse,
 )
 from django.middleware.csrf import get_token
-from django.shortcuts import render, resolve_url
+from django.shortcuts import render
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
@@ -33,7 +32,7 @@ from portal.accounts.forms import ForgottenPasswordForm, PreferencesForm, ThemeF
 from portal.accounts.models import User
 from portal.accounts.roles import requires
 from portal.accounts.sessions import browser_in_words, end_other_sessions
-from portal.ui.htmx import finish_action, render_page, toast
+from portal.ui.htmx import finish_action, page_before, render_page, toast
 from portal.ui.keys import row_key
 
 
@@ -56,9 +55,7 @@ def theme(request: HttpRequest) -> HttpResponse:
     form = ThemeForm(request.POST, instance=cast(User, request.user))
     if form.is_valid():
         form.save()
-    back = request.headers.get("Referer", "")
-    safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
-    return finish_action(request, back if safe else resolve_url("home:index"))
+    return finish_action(request, page_before(request))
 
 
 # --- Sessions ---

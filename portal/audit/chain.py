@@ -28,8 +28,22 @@ FREE_TEXT_FIELDS = frozenset({"subject_label", "reason", "detail"})
 _encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
+class AlreadySaved(Exception):
+    """The same form was posted before, and what it says is saved."""
+
+
+def is_saved(actor: Actor) -> bool:
+    """Whether the form of this request was posted before."""
+    if not actor.save_id:
+        return False
+    return Entry.objects.filter(save_id=actor.save_id).exclude(request_id=actor.request_id).exists()
+
+
 def append(actor: Actor, action: str, **fields: Any) -> Entry:
-    """Append an entry to the chain, in the caller's transaction if there is one."""
+    """Append an entry to the chain, in the caller's transaction if there is one.
+
+    Raises :class:`AlreadySaved` if an earlier request posted the same form, so that the transaction saves nothing.
+    """
     safe = {name: masked(value) if name in FREE_TEXT_FIELDS else value for name, value in fields.items()}
     changes = fields.get("changes", {})
     safe["changes"] = {masked_text(name): _masked_change(name, value) for name, value in changes.items()}
@@ -43,10 +57,13 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
         request_id=actor.request_id,
         action=action,
         hash_format=HASH_FORMAT,
+        save_id=actor.save_id or None,
         **safe,
     )
     with transaction.atomic():
         lock_chain()
+        if is_saved(actor):
+            raise AlreadySaved
         last = Entry.objects.order_by("-id").values_list("id", "hash").first() or (0, GENESIS_HASH)
         entry.pk, entry.previous_hash = last[0] + 1, last[1]
         entry.hash = entry_hash(entry)

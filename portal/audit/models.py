@@ -8,14 +8,17 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from django.core.exceptions import SuspiciousOperation
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.http import HttpRequest
+from django.http import HttpRequest, UnreadablePostError
 from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from servicing.masking import masked_text
+
+_SAVE_ID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,8 @@ class Actor:
     ip: str | None = None
     user_agent: str = ""
     request_id: str = ""
+    save_id: str = ""
+    """Identifies one rendering of a form, however often it is posted; empty without one."""
 
     @classmethod
     def of(cls, request: HttpRequest, person: Any = None) -> "Actor":
@@ -41,6 +46,7 @@ class Actor:
             ip=_plain_address(request.META.get("REMOTE_ADDR", "")),
             user_agent=masked_text(request.headers.get("User-Agent", "")[:300])[:300],
             request_id=getattr(request, "request_id", ""),
+            save_id=_save_id(request),
         )
 
     @classmethod
@@ -64,6 +70,15 @@ def _plain_address(text: str) -> str | None:
         return str(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:
         return None
+
+
+def _save_id(request: HttpRequest) -> str:
+    """The ID in the form that was posted; a body that can't be read has none."""
+    try:
+        found = _SAVE_ID.fullmatch(request.POST.get("save_id", ""))
+    except (SuspiciousOperation, UnreadablePostError):
+        return ""
+    return found[0] if found else ""
 
 
 class AppendOnlyQuerySet(models.QuerySet["Entry"]):
@@ -104,13 +119,20 @@ class Entry(models.Model):
     previous_hash = models.CharField(max_length=64, unique=True)
     hash = models.CharField(max_length=64, unique=True)
     hash_format = models.PositiveSmallIntegerField(db_default=1)
+    # Outside of the hash.
+    save_id = models.UUIDField(null=True, help_text="Of the form that was posted; it counts once.")
 
     objects = AppendOnlyQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]
         verbose_name_plural = "entries"
-        indexes = [models.Index(fields=["intent_id"], name="entries_of_a_write")]
+        indexes = [
+            models.Index(fields=["intent_id"], name="entries_of_a_write"),
+            models.Index(
+                fields=["save_id"], name="entries_of_a_form", condition=models.Q(save_id__isnull=False)
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["intent_id", "phase"],

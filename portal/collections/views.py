@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from portal.accounts.models import User
 from portal.accounts.roles import requires
-from portal.audit.chain import append, entry_subject
+from portal.audit.chain import append, entry_subject, is_saved
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list, log_view
 from portal.collections.aging_tabs import aging_tabs, due_since_sum
@@ -148,13 +148,17 @@ def contacts(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
 def log(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Log a contact. Of two people at once, the second waits and is asked once."""
     record = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SUBJECTS)
+    actor = Actor.of(request)
     with transaction.atomic():
         # One may log on the borrower's page, another on an account's.
         borrower = Q(kind=Kind.BORROWER, uuid=borrower_of(record))
         list(Record.objects.select_for_update().filter(Q(pk=record.pk) | borrower).order_by("pk"))
         form = contact_form(record, request.POST)
-        if form.is_valid():
-            save_contact(Actor.of(request), record, form)
+        is_repeated = is_saved(actor)
+        if not is_repeated and form.is_valid():
+            save_contact(actor, record, form)
+    if is_repeated:
+        return finish_action(request, contacts_url(record), event=LOGGED)
     if not form.is_valid():
         return _contacts_page(request, record, form, status=422)
     toast(request, "Promise logged." if form.promised else "Contact logged.")

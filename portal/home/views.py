@@ -1,6 +1,7 @@
 """The home page: what needs attention, and where people left off. Nothing here calls the service."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from portal.accounts.roles import requires
-from portal.audit.chain import append
+from portal.audit.chain import AlreadySaved, append
 from portal.audit.models import Actor, Entry, RecordView
 from portal.audit.reading import sentence
 from portal.audit.service_health import cached_health, summarize
@@ -147,7 +148,7 @@ def snooze(request: StaffRequest) -> HttpResponse:
     if form.is_valid():
         actor = Actor.of(request)
         values = {"label": item.sentence[:300], "by_id": actor.id or 0, "by_name": actor.name}
-        with transaction.atomic():
+        with suppress(AlreadySaved), transaction.atomic():
             Snooze.objects.update_or_create(key=item.key, defaults=values | form.cleaned_data)
             append(
                 actor,

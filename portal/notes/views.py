@@ -1,5 +1,6 @@
 """Adds, unpins and finishes notes and follow-ups. Each action appends one audit entry in the same transaction."""
 
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from portal.accounts.models import User
 from portal.accounts.roles import ACTS, requires
-from portal.audit.chain import append, audit_subject, entry_subject
+from portal.audit.chain import AlreadySaved, append, audit_subject, entry_subject
 from portal.audit.models import Actor
 from portal.audit.reading import name_in_sentence
 from portal.audit.view_log import log_page
@@ -100,7 +101,7 @@ def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **a
     if not form.is_valid():
         return _form_page(request, form, "note", subject, crumb, about)
     actor = Actor.of(request)
-    with transaction.atomic():
+    with suppress(AlreadySaved), transaction.atomic():
         Note.objects.create(author_id=actor.id or 0, author_name=actor.name, **about, **form.cleaned_data)
         append(actor, "notes.add", subject_label=str(subject), **about)
     toast(request, "Note added.")
@@ -115,7 +116,7 @@ def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
     if not form.is_valid():
         crumb = ("Borrowers", reverse("borrowers:index"))
         return _form_page(request, form, "follow-up", record, crumb, audit_subject(record))
-    with transaction.atomic():
+    with suppress(AlreadySaved), transaction.atomic():
         plan_follow_up(Actor.of(request), record, **form.cleaned_data)
     toast(request, "Follow-up added.")
     return finish_action(request, record.get_absolute_url())

@@ -6,9 +6,10 @@ from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.shortcuts import render, resolve_url
 from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect, trigger_client_event
 
 
@@ -55,6 +56,13 @@ def current_page(request: HttpRequest) -> ResolverMatch | None:
         return resolve(urlsplit(current_address(request)).path)
     except (ValueError, Resolver404):  # It isn't an address of the portal.
         return None
+
+
+def page_before(request: HttpRequest) -> str:
+    """The address of the page that sent this request; the first page if it isn't one of ours."""
+    back = request.headers.get("Referer", "")
+    is_own = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
+    return back if is_own else resolve_url("home:index")
 
 
 def finish_action(request: HttpRequest, url: str, *, event: str | None = None) -> HttpResponse:

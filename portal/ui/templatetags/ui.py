@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
 from typing import Any
+from uuid import uuid4
 
 from django import template
 from django.conf import settings
@@ -110,6 +111,12 @@ def known_money(value: Any) -> str:
 def past_due_words(total: PastDue) -> tuple[str, str, str]:
     """The past due amount, then a comma and the parts that are unknown."""
     return (wording.past_due(total) or "").partition(", ")
+
+
+@register.simple_tag
+def save_id() -> SafeString:
+    """A hidden input for a form that saves something here, so that it saves it once however often it is posted."""
+    return format_html('<input type="hidden" name="save_id" value="{}">', uuid4())
 
 
 @register.filter
