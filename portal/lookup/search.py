@@ -17,6 +17,7 @@ from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import MessageQuery
 from portal.notes.models import Note
+from portal.registry.figures import days_of
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, parse_query
 from portal.registry.records import active_records, records_by_key, with_borrowers
@@ -99,6 +100,10 @@ class Hit:
     day: date | None = None
     """The date that was searched for."""
     is_best: bool = False
+
+    @property
+    def days_past_due(self) -> int | None:
+        return days_of(self.record)
 
     @property
     def title(self) -> str:

@@ -366,7 +366,10 @@ def _past_due(value: str) -> tuple[Iterable[Kind], Q]:
     lookup, text = _comparison(value)
     if (amount := _money(text.removeprefix("$"))) is None:
         raise NotUnderstood("Not an amount. Use past_due:>0 or past_due:<=1,500.00.")
-    return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(**{f"past_due{lookup}": amount})
+    # As in lists: what is past due is flagged, whether its amount is known, and a closed account isn't.
+    known = Q(**{f"past_due{lookup}": amount}) & (Q(flagged__in=[True]) | Q(past_due__lte=0))
+    is_any = lookup == "__gt" and not amount
+    return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged__in=[True]) if is_any else known
 
 
 def _added(value: str) -> tuple[Iterable[Kind], Q]:
@@ -471,7 +474,7 @@ OPERATORS: Final[Mapping[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
 }
 # The order of results for operators about a figure, largest first.
 ORDERS: Final[Mapping[str, str]] = {
-    "past_due": "-past_due",
+    "past_due": "-past_due_rank",
     "added": "-created_at",
     "created": "-created_at",
 }

@@ -252,7 +252,8 @@ class TestOperators:
     def test_past_due_supports_comparisons(self, typed: str, names: str) -> None:
         add_record("a")
         add_record("b", past_due=Decimal(0))
-        add_record("c", past_due=Decimal("1000.50"))
+        add_record("c", past_due=Decimal("1000.50"), flagged=True)
+        add_record("d", past_due=Decimal(900))  # closed
         assert sorted(find(f"past_due:{typed}")) == list(names)
 
     def test_a_status_ignores_case_and_separators(self) -> None:
@@ -450,7 +451,7 @@ class TestRanking:
 
     def test_filtered_figures_decide_the_order(self) -> None:
         for name, owed, day in (("Little", 1, 3), ("Much", 900, 1), ("Some", 20, 2)):
-            one = add_record(name, past_due=owed)
+            one = add_record(name, past_due=owed, past_due_rank=owed, flagged=True)
             Record.objects.filter(pk=one.pk).update(created_at=datetime(2026, 3, day, 12, tzinfo=UTC))
         assert find("past_due:>0") == ["Much", "Some", "Little"]
         assert find("created:>2026-01-01") == ["Little", "Some", "Much"]

@@ -16,10 +16,11 @@ from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from portal.registry.query import parse_query
 from portal.registry.search.texts import search_text
-from servicing import Client
+from servicing import Client, Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
+from tests.portal.pages import visible_text
 
 UNKNOWN = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
@@ -485,3 +486,58 @@ class TestMessages:
     @pytest.mark.parametrize("typed", ["type:loan payment.succeeded", "pa", 'x"y', "{}", "status:active"])
     def test_unrelated_queries_find_no_messages(self, viewer: Browser, told: str, typed: str) -> None:
         assert told not in results(viewer, typed)
+
+
+class TestPastDue:
+    """The same accounts as in the lists, each with amount and days, worst first."""
+
+    @pytest.fixture(autouse=True)
+    def accounts(self, portal_service: Sandbox) -> Record:
+        owner = given.borrower(portal_service)
+        for uuid, amount, days in (
+            ("l-1", "90.00", 12),
+            ("l-2", "700.00", 1),
+            ("l-3", None, 45),
+            ("l-4", "0.00", 0),
+        ):
+            answer = {"past_due_balance": amount and Decimal(amount), "days_past_due": days}
+            statement = codec.decode(Statement, codec.to_json(answer))
+            store.save(store.observe(statement, uuid=uuid, borrower_uuid=owner.uuid), source=Source.SERVICE)
+        due = str(timezone.localdate() - timedelta(days=30))
+        row = {"number": 1, "due_date": due, "total": 400, "status": "PAST_DUE"}
+        loan = {"uuid": "closed", "status": "CHARGED_OFF", "installments": [row]}
+        decoded = codec.decode(Loan, codec.to_json(loan))
+        store.save(store.observe(decoded, borrower_uuid=owner.uuid), source=Source.SERVICE)
+        return owner
+
+    @staticmethod
+    def hits(page: str, kind: str) -> list[tuple[str, str]]:
+        """Each hit's address and the facts at its right."""
+        found = re.findall(
+            rf'<a href="(/borrowers/[^"]*/{kind}/[^"]*)">.*?<div class="sd-hit-facts">(.*?)</div>', page
+        )
+        return [(url.split("/")[-2], visible_text(facts)) for url, facts in found]
+
+    def test_any_amount_includes_the_one_not_known(self, viewer: Browser) -> None:
+        page = results(viewer, "past_due:>0")
+        found = self.hits(page, "lines")
+        assert sorted(found) == [
+            ("l-1", "$90.00, 12 days Past due"),
+            ("l-2", "$700.00, 1 day Past due"),
+            ("l-3", "Not known, 45 days Past due"),
+        ]
+        assert [uuid for uuid, _ in found if uuid != "l-3"] == ["l-2", "l-1"]
+        assert self.hits(page, "loans") == []
+        listed = viewer.get("/lines/?past_due=yes").content.decode()
+        assert {uuid for uuid in ("l-1", "l-2", "l-3", "l-4") if f"/lines/{uuid}/" in listed} == {
+            uuid for uuid, _ in found
+        }
+
+    @pytest.mark.parametrize(
+        ("typed", "found"),
+        [(">90", {"l-2"}), (">=90", {"l-1", "l-2"}), ("<=90", {"l-1", "l-4"}), ("0", {"l-4"})],
+    )
+    def test_an_amount_compares_known_ones(self, viewer: Browser, typed: str, found: set[str]) -> None:
+        page = results(viewer, f"past_due:{typed}")
+        assert {uuid for uuid, _ in self.hits(page, "lines")} == found
+        assert self.hits(page, "loans") == []
