@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,6 +27,9 @@ from servicing.resource import has_fields
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
 MAX_LINE_CHARACTERS = 1_000_000
+MAX_ROW_LINES, MAX_ROW_CHARACTERS = 20, 10_000
+"""How far a quoted line break may take one row of a CSV file."""
+NOT_CLOSED = "not readable as CSV: a quotation mark isn’t closed"
 MAX_BORROWERS_NAMED = 10
 TAX_NUMBER = "contains nine digits that may be an SSN or EIN"
 NOT_AN_OBJECT = "not a user object: each line needs one in braces. Upload CSV IDs in the other field"
@@ -186,25 +189,33 @@ def _count_unknown_borrowers(items: list[Observation], unknown: Counter[str]) ->
 
 
 def _parse_rows(lines: Iterable[str]) -> Iterator[tuple[int, Parsed]]:
-    for number, line in enumerate(lines, 2):
-        values = _csv_values(line)
+    numbered = enumerate(lines, 2)
+    waiting: deque[tuple[int, str]] = deque()
+    while first := waiting.popleft() if waiting else next(numbered, None):
+        number, text = first
+        values, more = _csv_values(text), list[tuple[int, str]]()
+        while values == NOT_CLOSED and len(more) < MAX_ROW_LINES and len(text) < MAX_ROW_CHARACTERS:
+            if not (following := waiting.popleft() if waiting else next(numbered, None)):
+                break
+            more.append(following)
+            text += following[1]
+            values = _csv_values(text)
         if isinstance(values, str):
+            waiting.extendleft(reversed(more))  # An open quotation mark must not hide the lines after it.
             yield number, values
         elif values:
             yield number, _parse_id(values)
 
 
 def _csv_values(line: str) -> list[str] | str:
-    """Read the values of one CSV line, or why there are none.
+    """Read the values of one row, or why there are none.
 
-    Each line is parsed alone, because an open quote would hide the next one. Spreadsheets leave empty columns and rows
-    of nothing but commas.
+    Spreadsheets leave empty columns and rows of nothing but commas.
     """
     try:
-        values = next(csv.reader([line], strict=True), [])
+        values = next(csv.reader(line.splitlines(keepends=True), strict=True), [])
     except csv.Error as error:
-        why = str(error).replace("unexpected end of data", "a quotation mark isn’t closed")
-        return f"not readable as CSV: {why}"
+        return NOT_CLOSED if "unexpected end of data" in str(error) else f"not readable as CSV: {error}"
     while values and not values[-1].strip():
         values.pop()
     return values
@@ -213,7 +224,9 @@ def _csv_values(line: str) -> list[str] | str:
 def _parse_id(values: list[str]) -> Parsed:
     if len(values) > len(COLUMNS):
         return "more than four values; put quotes around a name that contains a comma"
-    kind, uuid, owner, label = (value.strip() for value, _ in zip_longest(values, COLUMNS, fillvalue=""))
+    kind, uuid, owner, label = (
+        " ".join(value.split()) for value, _ in zip_longest(values, COLUMNS, fillvalue="")
+    )
     kind, uuid, owner = kind.lower(), _canonical_id(uuid), _canonical_id(owner)
     if kind not in KINDS:
         return f"kind {kind[:40]!r} is not one of {', '.join(KINDS)}"

@@ -233,6 +233,21 @@ def test_an_invalid_profile_shows_the_reason(supervisor: Browser, data: bytes, r
     assert not Record.objects.exists()
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_quoted_line_break_is_part_of_its_label(supervisor: Browser, end: str) -> None:
+    rows = [HEAD, f'borrower,b-1,,"Acme{end}borrower,b-9,,Forged"', 'borrower,b-2,,"Say ""hi"""', ""]
+    upload(supervisor, ids=end.join(rows).encode())
+    labels = {one.uuid: one.label for one in Record.objects.all()}
+    assert labels == {"b-1": "Acme borrower,b-9,,Forged", "b-2": 'Say "hi"'}
+
+
+def test_an_open_quotation_mark_hides_no_other_line(supervisor: Browser) -> None:
+    rows = [HEAD, 'borrower,b-1,,"Acme', *(f"borrower,b-{n},," for n in range(2, 40))]
+    page = upload(supervisor, ids="\n".join(rows).encode()).content.decode()
+    assert "not readable as CSV: a quotation mark isn’t closed" in page
+    assert {one.uuid for one in Record.objects.all()} == {f"b-{n}" for n in range(2, 40)}
+
+
 def test_a_file_with_another_first_line_is_not_stored(supervisor: Browser) -> None:
     answer = upload(supervisor, ids="uuid,kind\n")
     page = answer.content.decode()
