@@ -4,7 +4,7 @@ Hides the defaults: the last seven days, without views, saves that changed nothi
 request found by its reference is always shown completely.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
@@ -149,7 +149,8 @@ class EntryFilters:
 
     def _narrow_time(self) -> str:
         """Filter by period: from and to if given, else the chosen one, else the last seven days. Return it in words."""
-        since, until = self._moment("from"), self._moment("to")
+        # Of an hour that comes twice, the first one is the start and the second one the end.
+        since, until = self._moment("from"), self._moment("to", fold=1)
         if since and until and until < since:
             self.problems.append(f"To {wording.moment(until)} was ignored. {wording.DATES_REVERSED}")
             until = None
@@ -168,14 +169,15 @@ class EntryFilters:
         times = [chip for chip in self.chips if chip.label in ("From", "Until")]
         return " ".join(f"{chip.label.lower()} {chip.words}" for chip in times)
 
-    def _moment(self, name: str) -> datetime | None:
+    def _moment(self, name: str, *, fold: int = 0) -> datetime | None:
         value = self.values[name]
         if not value:
             return None
         try:
             found = parse_datetime(value if "T" in value or " " in value else f"{value}T00:00")
             if found:
-                return timezone.make_aware(found) if timezone.is_naive(found) else found
+                found = timezone.make_aware(found.replace(fold=fold)) if timezone.is_naive(found) else found
+                return found.astimezone(UTC)
         except (ValueError, OverflowError):
             pass  # A time in the right format that doesn't exist.
         self.problems.append(f"“{value}” isn’t a valid time and was ignored. Use 2026-11-21 14:30.")

@@ -8,7 +8,7 @@ range.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from functools import cached_property, reduce
 from heapq import merge
 from itertools import islice
@@ -229,8 +229,9 @@ class MessageQuery:
         if day := get("start_date"):
             keys["gte"] = first_key_at(datetime.combine(day, get("start_time") or time.min, zone))
         if day := get("end_date"):
-            last_minute = datetime.combine(day, get("end_time") or time(23, 59), zone)
-            keys["lt"] = first_key_at(last_minute + timedelta(minutes=1))
+            # Of an hour that comes twice, the second one is the end.
+            last_minute = datetime.combine(day, (get("end_time") or time(23, 59)).replace(fold=1), zone)
+            keys["lt"] = first_key_at(last_minute.astimezone(UTC) + timedelta(minutes=1))
         return keys
 
     def _between(self, column: str) -> dict[str, int]:
