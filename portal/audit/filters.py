@@ -15,6 +15,7 @@ from portal.accounts.models import User
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE
 from portal.registry.models import Kind, Record
+from portal.runtime.folding import folded_pattern
 from portal.ui import wording
 from portal.ui.keys import row_key
 from portal.ui.query_strings import Chip, query_string
@@ -46,7 +47,8 @@ NON_STAFF = {
 }
 PERIODS = {"": "Last 7 days", "today": "Today", "30": "Last 30 days", "all": "All time"}
 HIDDEN_BY_DEFAULT = {"views": "Page views", "same": "No-change saves", "steps": "Started requests"}
-SEARCHED = ("actor_name", "subject_label", "subject_uuid", "request_id", "reason", "action")
+SEARCHED = ("subject_uuid", "request_id", "action")
+SEARCHED_TEXTS = ("actor_name", "subject_label", "reason")
 NAMES = ("q", "person", "group", "kind", "borrower", "result", "request", "when", "from", "to")
 Choices = dict[str, tuple[str, Q]]
 
@@ -62,7 +64,8 @@ def is_about_borrower(text: str) -> Q:
     borrowers = Record.objects.filter(kind=Kind.BORROWER)
     if not text or borrowers.filter(uuid=text).exists():
         return Q(borrower_uuid=text)
-    named = list(borrowers.filter(label__icontains=text).values_list("uuid", flat=True)[:50])
+    pattern = folded_pattern(text)
+    named = borrowers.filter(label__iregex=pattern).values_list("uuid", flat=True)[:50] if pattern else []
     return Q(borrower_uuid__in=[text, *named])
 
 
@@ -130,6 +133,9 @@ class EntryFilters:
         condition = Q()
         for column in SEARCHED:
             condition |= Q(**{f"{column}__icontains": self.values["q"]})
+        if pattern := folded_pattern(self.values["q"]):
+            for column in SEARCHED_TEXTS:
+                condition |= Q(**{f"{column}__iregex": pattern})
         self._narrow("q", "Text", f"“{self.values['q']}”", condition)
 
     def _narrow_choice(self, name: str, label: str, choices: Choices) -> None:

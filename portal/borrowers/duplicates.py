@@ -1,14 +1,20 @@
-"""Finds records with the same email, phone or name: a warning while typing, a question before sending."""
+"""Finds records with the same email, phone or name: a warning while typing, a question before sending.
 
-from collections.abc import Iterable
+Names are compared folded, emails and phones as they are.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+
+from django.db.models import Q
 
 from portal.audit.models import WriteIntent
 from portal.registry.models import Kind, Record
 from portal.registry.records import with_borrowers
 from portal.registry.search.find import filter_by_text
+from portal.runtime.folding import folded_key
 from portal.ui import wording
 
 MAX_MATCHES = 20
@@ -41,34 +47,45 @@ class Match:
 
 def find_matches(values: Iterable[str]) -> list[Match]:
     """Borrowers and key people with one of these emails, ten-digit phones or legal names."""
-    wanted = {value.casefold() for value in values if value}
+    wanted = {value.casefold(): value for value in values if value}
     if not wanted:
         return []
-    records = Record.objects.filter(kind__in=[Kind.BORROWER, Kind.KEY_PERSON], archived_at__isnull=True)
-    found = reduce(or_, (filter_by_text(records, value) for value in sorted(wanted))).order_by(
-        "kind", "label", "id"
-    )
-    matches = [
-        Match(record, owner, {key: shown for key, shown in _values(record).items() if key in wanted})
-        for record, owner in with_borrowers(found[:MAX_SEARCHED])
-    ]
+    people = Record.objects.filter(kind__in=[Kind.BORROWER, Kind.KEY_PERSON])
+    same_name = Record.objects.filter(name_key__in=[folded_key(value) for value in wanted.values()])
+    contacts = sorted(key for key in wanted if "@" in key or key.isdecimal())
+    keys = [keys.values("pk") for keys in (same_name, *(filter_by_text(people, key) for key in contacts))]
+    is_same = reduce(or_, (Q(pk__in=each) for each in keys))
+    records = Record.objects.filter(is_same, archived_at__isnull=True)
+    found = with_borrowers(records.order_by("kind", "label", "id")[:MAX_SEARCHED])
+    matches = [Match(record, owner, _shared(record, wanted)) for record, owner in found]
     return [match for match in matches if match.shared][:MAX_MATCHES]
 
 
-def _values(record: Record) -> dict[str, str]:
-    phone = record.phone.removeprefix("+1")
-    values = {record.email.casefold(): record.email, phone: wording.phone(phone) or ""}
-    return values | {record.label.casefold(): record.label} if record.kind == Kind.BORROWER else values
+def _shared(record: Record, wanted: Mapping[str, str]) -> dict[str, str]:
+    """The wanted values that a record has, and how it has them."""
+    phone, shared = record.phone.removeprefix("+1"), {}
+    for key, value in wanted.items():
+        if key == record.email.casefold():
+            shared[key] = record.email
+        elif key == phone:
+            shared[key] = wording.phone(phone) or ""
+        elif record.kind == Kind.BORROWER and folded_key(value) == record.name_key:
+            shared[key] = record.label
+    return shared
 
 
 def open_creations(values: Iterable[str], *, except_for: str) -> list[tuple[WriteIntent, list[str]]]:
     """Creations with an unknown outcome that were sent with any of these values, and those values."""
-    wanted = {value.casefold() for value in values if value}
+    wanted = {key for value in values if value for key in (value.casefold(), folded_key(value))}
     sent = WriteIntent.objects.filter(operation=CREATION, state__in=WriteIntent.OPEN)
     found = []
     for intent in sent.exclude(submit_id=except_for).order_by("-created_at")[:MAX_MATCHES]:
         body = intent.request_body or {}
-        texts = [str(body.get(name)) for name in IDENTITY_FIELDS]
-        if shared := [wording.phone(text) or text for text in texts if text.casefold() in wanted]:
+        texts = {name: str(body.get(name) or "") for name in IDENTITY_FIELDS}
+        keys = {
+            name: folded_key(text) if name == "first_name" else text.casefold()
+            for name, text in texts.items()
+        }
+        if shared := [wording.phone(text) or text for name, text in texts.items() if keys[name] in wanted]:
             found.append((intent, shared))
     return found

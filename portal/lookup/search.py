@@ -4,12 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property, reduce
-from operator import and_, or_
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Max, Q
 from django.urls import ResolverMatch, reverse
 from django.utils.http import urlencode
 
@@ -19,11 +18,12 @@ from portal.messaging.query import MessageQuery
 from portal.notes.models import Note
 from portal.registry.figures import days_of
 from portal.registry.models import Kind, Record
-from portal.registry.query import Query, fold, parse_query
+from portal.registry.query import Query, parse_query
 from portal.registry.records import active_records, records_by_key, with_borrowers
 from portal.registry.search.find import OWNED, owned_by_borrowers, rank_matches
 from portal.registry.search.spelling import similar_names
 from portal.registry.search.texts import forms_of, lines_of
+from portal.runtime.folding import fold
 from portal.ui import wording
 from portal.ui.frame import AREAS
 from portal.ui.help import HELP_PAGES
@@ -311,17 +311,19 @@ def find_notes(query: Query, limit: int) -> list[NoteHit]:
     """Find the newest notes that contain all words; none if the query is only about records."""
     if query.conditions or query.is_limited or len(query.text) < MIN_MESSAGE_CHARACTERS:
         return []
-    words = (reduce(and_, (Q(text__icontains=term) for term in terms)) for terms in query.alternatives)
-    newest = Note.objects.aggregate(newest=Max("pk", default=0))["newest"]
-    matching = Note.objects.filter(
-        reduce(or_, words, Q(text__icontains=query.text)), pk__gt=newest - MAX_NOTES_READ
-    )
-    notes = list(matching.order_by("-pk")[:limit])
+    wanted = [*query.alternatives, (fold(query.text),)]
+    texts = Note.objects.order_by("-pk").values_list("pk", "text")[:MAX_NOTES_READ]
+    matching = (pk for pk, text in texts if _has_words(fold(text), wanted))
+    notes = list(Note.objects.filter(pk__in=list(islice(matching, limit))).order_by("-pk"))
     records = records_by_key((note.subject_kind, note.subject_uuid) for note in notes)
     subjects: dict[str, Record | Message] = {record.uuid: record for record in records}
     if unknown := {note.subject_uuid for note in notes} - subjects.keys():
         subjects |= {message.uuid: message for message in Message.objects.filter(uuid__in=unknown)}
     return [NoteHit(note, subjects[note.subject_uuid]) for note in notes if note.subject_uuid in subjects]
+
+
+def _has_words(text: str, alternatives: Iterable[Sequence[str]]) -> bool:
+    return any(all(term and term in text for term in terms) for terms in alternatives)
 
 
 # --- Unknown IDs ---
@@ -346,7 +348,9 @@ def find_unknown_ids(
     known = {record.uuid for record in stored} | ({str(hits.asked.get("id"))} if hits else set())
     mentioned = [hit.record.search_text for group in groups for hit in group.hits]
     missing = [
-        uuid for uuid in query.uuids if uuid not in known and not any(uuid in text for text in mentioned)
+        uuid
+        for uuid in query.uuids
+        if uuid not in known and not any(fold(uuid) in text for text in mentioned)
     ]
     archived = [record for record in stored if record.archived_at]
     if not missing and not archived:

@@ -18,8 +18,8 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 
-from portal.registry.query import fold
 from portal.runtime.database import fetch_rows
+from portal.runtime.folding import fold, join_initials
 from servicing import ProtocolError, codec
 from servicing.values import decimal_or_none
 
@@ -31,6 +31,7 @@ MAX_SEARCHED_CHARS: Final = 100_000
 MAX_DEPTH: Final = 300
 MIN_WORD_CHARS: Final = 3
 MAX_WORDS: Final = 8
+QUOTES: Final = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
 
 
 # --- The search text ---
@@ -136,8 +137,8 @@ class TextSearch:
 
 def _words_of(text: str) -> list[str]:
     """The words of a text; quotation marks turn several into one."""
-    parts = fold(text.replace(DIGEST_MARK, "\ufffd")).split('"')
-    words = [part.strip() for part in parts[1::2]] + " ".join(parts[::2]).split()
+    parts = text.translate(QUOTES).replace(DIGEST_MARK, "\ufffd").split('"')
+    words = list(map(fold, [*parts[1::2], *join_initials(" ".join(parts[::2])).split()]))
     words = list(dict.fromkeys(word for word in words if word))
     if any(len(word) < MIN_WORD_CHARS for word in words):
         raise SearchError(f"Each word needs at least {MIN_WORD_CHARS} characters.")

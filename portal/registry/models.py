@@ -252,6 +252,10 @@ class Record(models.Model):
     created_by = models.CharField(max_length=300, blank=True)
     archived_at = models.DateTimeField(null=True)
 
+    name_key = models.CharField(  # noqa: DJ001 - "" would make SQLite copy the table to add it
+        max_length=300, null=True, help_text="A borrower's name, folded, to find the same name again."
+    )
+
     # Long texts come last, because SQLite reads a row from its beginning, and lists don't need them.
     search_text = models.TextField(blank=True)
     # The last answer as JSON text, in which numbers keep every digit.
@@ -270,6 +274,11 @@ class Record(models.Model):
             models.Index(fields=["borrower_uuid", "kind"]),
             models.Index(fields=["parent_uuid", "kind"]),
             *_list_indexes(),
+            models.Index(
+                fields=["name_key"],
+                name="borrowers_same_name",
+                condition=models.Q(name_key__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -18,6 +18,7 @@ from django.utils import timezone
 from portal.registry.models import SEARCHED_KINDS, Kind
 from portal.registry.records import distinct_values
 from portal.runtime.business_date import business_date
+from portal.runtime.folding import fold, join_initials
 from portal.ui import wording
 from servicing.rules import US_STATES
 
@@ -68,7 +69,7 @@ _LOOKUPS = {">=": "__gte", "<=": "__lte", ">": "__gt", "<": "__lt", "=": "", Non
 _ZIP = re.compile(r"\d{5}(-\d{4})?")
 _BESIDE_DATE_PARTS = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|[.,]|(?<=sep)t\b", re.IGNORECASE)
 _DATE_FORMATS: Final = ("%Y-%m-%d", "%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%b %d %Y", "%B %d %Y")
-_PLAIN = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | dict.fromkeys("‘’ʼ", "'"))
+_PLAIN = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | dict.fromkeys("“”„‟«»", '"'))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,12 +122,9 @@ class Query:
         return list(dict.fromkeys([*(term for terms in self.alternatives for term in terms), *identifiers]))
 
 
-def fold(text: str) -> str:
-    """Normalize a text for comparison: no case, no accents, one kind of dash and of apostrophe."""
-    if text.isascii():
-        return text.lower()  # The case of most texts; others take ten times as long.
-    spread = unicodedata.normalize("NFKD", text.translate(_PLAIN).casefold())
-    return "".join(character for character in spread if not unicodedata.combining(character))
+def _simplified(text: str) -> str:
+    """The text in lower case with one kind of dash and of quotation mark, in which IDs, dates and phrases are found."""
+    return unicodedata.normalize("NFKC", text.translate(_PLAIN)).lower()
 
 
 def uuids_in(text: str) -> list[str]:
@@ -149,12 +147,14 @@ def parse_query(text: str, *, operators: bool = True) -> Query:
     typed = " ".join(_printable(text).split())
     problems = [f"Only the first {MAX_LENGTH} characters were used."] if len(typed) > MAX_LENGTH else []
     typed = typed[:MAX_LENGTH]
-    rest, asked = _take_operators(_SCHEME.sub(" ", typed)) if operators else (typed, _Operators())
+    rest, asked = (
+        _take_operators(_SCHEME.sub(" ", typed.translate(_PLAIN))) if operators else (typed, _Operators())
+    )
     starred = [f"“{word}”" for word in rest.split() if _STAR.search(word)][:MAX_TERMS]
     rest = _STAR.sub("", rest)
-    folded = fold(rest).translate(UNMARKED).strip()
-    meant = _read_words_or_number(folded, phrases=operators)
-    starts = () if meant.uuids else _id_prefixes(folded)
+    simplified = _simplified(rest).translate(UNMARKED).strip()
+    meant = _read_words_or_number(simplified, phrases=operators)
+    starts = () if meant.uuids else _id_prefixes(simplified)
     if len(starts) > MAX_UUIDS:
         problems.append(TOO_MANY_IDENTIFIERS)
     is_name = meant.name and asked.may_name and not any(map(_looks_like_id, starts))
@@ -162,6 +162,7 @@ def parse_query(text: str, *, operators: bool = True) -> Query:
         problems.append(f"Searched without asterisks: {', '.join(starred)}. Words match anywhere.")
     return replace(
         meant,
+        alternatives=_folded(meant.alternatives),
         text=typed,
         name=" ".join(rest.replace('"', " ").split()) if is_name else "",
         kinds=tuple(kind for kind in SEARCHED_KINDS if kind in asked.kinds),
@@ -170,6 +171,15 @@ def parse_query(text: str, *, operators: bool = True) -> Query:
         problems=(*problems, *asked.problems, *meant.problems),
         starts=starts[:MAX_UUIDS],
     )
+
+
+def _folded(alternatives: Alternatives) -> Alternatives:
+    """The alternatives in the form of stored texts, without words that are nothing but marks.
+
+    A text of nothing else stays, and so finds nothing.
+    """
+    folded = (tuple(dict.fromkeys(filter(None, map(fold, terms)))) for terms in alternatives)
+    return tuple(dict.fromkeys(filter(None, folded))) or alternatives
 
 
 def _id_prefixes(text: str) -> tuple[str, ...]:
@@ -252,7 +262,7 @@ def _words(text: str, *, phrases: bool) -> Query:
     quoted = [phrase.strip() for phrase in _PHRASE.findall(text)] if phrases else []
     loose = _PHRASE.sub(" ", text).replace('"', " ") if phrases else text
     # Punctuation beside words is ignored: “Garcia, Maria”, “Alvarado & Lindgren”.
-    words = (word for one in loose.split() if any(map(str.isalnum, word := one.strip(",;()"))))
+    words = (word for one in join_initials(loose).split() if any(map(str.isalnum, word := one.strip(",;()"))))
     terms = tuple(dict.fromkeys([*filter(None, quoted), *words])) or tuple(loose.split())
     problems = (f"Only the first {MAX_TERMS} words were used.",) if len(terms) > MAX_TERMS else ()
     return Query(alternatives=_with_state(terms[:MAX_TERMS]), name=text, problems=problems)
@@ -264,7 +274,7 @@ def _with_state(terms: tuple[str, ...]) -> Alternatives:
         return ()
     place, codes = (terms[:-1], (terms[-1], terms[-1][:5])) if _ZIP.fullmatch(terms[-1]) else (terms, ())
     state = US_STATES.get(place[-1].rstrip(".").upper()) if len(place) > 1 else None
-    places = (place, (*place[:-1], fold(state))) if state else (place,)
+    places = (place, (*place[:-1], state)) if state else (place,)
     ends: list[tuple[str, ...]] = [(code,) for code in dict.fromkeys(codes)] or [()]
     return tuple((*one, *end) for one in places for end in ends)
 

@@ -35,6 +35,7 @@ from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, Operation, operation_named
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.clocks import SKEW
+from portal.runtime.folding import folded_key
 from servicing import Borrower, Loan, Page, Repayment, Statement, codec
 from servicing.figures import FOREVER
 from servicing.rules import known_spelling
@@ -348,6 +349,7 @@ def _touch(records: Sequence[Record], source: str, at: datetime) -> None:
 _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
     "answer_day",
+    "name_key",
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
     *("rate", "flagged", "failing_since", "failure", "submitted_at", "bank_account"),
     *FIGURE_COLUMNS,
@@ -369,6 +371,8 @@ def _apply(record: Record, item: Observation, source: str, at: datetime) -> list
     record.label = item.label or record.label
     if item.answer is not None:
         replaced = _apply_answer(record, item.answer, canonical_json(item.answer), source, at)
+    if record.kind == Kind.BORROWER:
+        record.name_key = folded_key(record.label)[:300]
     if not isinstance(item.answer, list):
         record.search_text = record.search_text or search_text(non_uuid_identifier(record.uuid))
         # A name from staff or a file stays searchable.

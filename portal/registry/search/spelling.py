@@ -11,9 +11,10 @@ from typing import Final
 from django.db import connection
 
 from portal.registry.models import Kind, Record
-from portal.registry.query import MARK, Alternatives, Query, fold
+from portal.registry.query import MARK, Alternatives, Query
 from portal.registry.search.find import backend_of
 from portal.registry.search.texts import TRIGRAM
+from portal.runtime.folding import fold
 
 MAX_COMPARED: Final = 200
 MAX_SUGGESTED: Final = 3

@@ -6,7 +6,8 @@ So the beginning and the end of a line or a name are searched for like any other
 from typing import Final
 
 from portal.registry.models import Kind, Record
-from portal.registry.query import MARK, MAX_LENGTH, UNMARKED, fold
+from portal.registry.query import MARK, MAX_LENGTH, UNMARKED
+from portal.runtime.folding import fold
 
 # The ranks of matches: the whole name, another whole line, the beginning of the name, of a line, of a word.
 FORMS: Final = tuple(form.replace("|", MARK) for form in ("||{}|", "|{}|", "||{}", "|{}", " {}"))

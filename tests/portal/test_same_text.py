@@ -1,0 +1,133 @@
+"""Tests that every box finds a text however it was stored and typed, and that equal names are duplicates."""
+
+from importlib import import_module
+from urllib.parse import urlencode
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from django.test import Client as Browser
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.borrowers.duplicates import find_matches
+from portal.messaging.models import Message
+from portal.messaging.store import save_messages
+from portal.notes.models import Note
+from portal.registry.models import Kind, Record
+from portal.registry.query import MARK
+from portal.registry.search.find import filter_by_text
+from servicing import Message as RemoteMessage
+from servicing import codec
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import htmx
+from tests.portal.pages import visible_text
+
+pytestmark = pytest.mark.django_db
+PAIRS = [
+    ("O’Brien Freight LLC", "o'brien freight"),
+    ("O'Brien Freight LLC", "OBRIEN"),
+    ("Wal-Mart Depot", "walmart"),
+    ("Bjørn Łódź Trading", "bjorn lodz"),
+    ("Alvarado & Lindgren", "alvarado and lindgren"),
+    ("Alvarado and Lindgren", "Alvarado & Lindgren"),
+    ("Juni\u200bper Ridge Farm", "juniper"),
+    ("Juniper Ridge Farm", "“juniper ridge”"),
+    ("J.P. Harbor", "jp harbor"),
+    ("JP Harbor", "J. P. Harbor"),
+    ("Mañana 3Ｍ Works", "manana 3m"),
+    ("Δελφοί Μύλος", "δελφοι"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "typed"), PAIRS)
+class TestText:
+    def test_search_and_the_list_find_the_borrower(
+        self, viewer: Browser, portal_service: Sandbox, name: str, typed: str
+    ) -> None:
+        known = given.borrower(portal_service, first_name=name)
+        for address in ("/search/", "/borrowers/"):
+            shown = viewer.get(f"{address}?{urlencode({'q': typed})}").content.decode()
+            assert f'href="{known.get_absolute_url()}"' in shown
+
+    def test_the_trail_finds_the_entry(self, admin: Browser, name: str, typed: str) -> None:
+        append(Actor.system("test"), "notes.add", subject_label=name, reason="")
+        state = urlencode({"q": typed, "when": "all"})
+        shown = visible_text(admin.get(f"/audit/?{state}", headers=htmx("audit-rows")).content.decode())
+        assert name in shown
+
+    def test_messages_find_the_payload(self, viewer: Browser, name: str, typed: str) -> None:
+        text = codec.to_json({"uuid": "m-1", "event": "x", "payload": {"memo": f"for {name}"}})
+        save_messages([codec.decode(RemoteMessage, text)])
+        shown = viewer.get(f"/messages/?{urlencode({'source': 'copy', 'q': typed.replace('3m', '')})}")
+        assert 'href="/messages/m-1/' in shown.content.decode()
+
+    def test_search_finds_the_note(
+        self, viewer: Browser, portal_service: Sandbox, name: str, typed: str
+    ) -> None:
+        known = given.borrower(portal_service)
+        Note.objects.create(
+            subject_kind=Kind.BORROWER,
+            subject_uuid=known.uuid,
+            text=f"Ask about {name} today",
+            author_id=1,
+            author_name="A",
+        )
+        assert "Ask about" in visible_text(viewer.get(f"/search/?{urlencode({'q': typed})}").content.decode())
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [
+        ("O'Brien Freight LLC", "O’Brien Freight LLC"),
+        ("3M", "3M"),
+        ("3M", "3m"),
+        ("7", "7"),
+        ("???", "???"),
+        ("$1 Store", "$1 store"),
+        ("Acme: Inc.", "Acme Inc"),
+        ("status:ACTIVE", "status:active"),
+        ("2026-11-28 LLC", "2026-11-28 llc"),
+        ("512-555-0143", "512-555-0143"),
+        ("Wal-Mart", "WalMart"),
+        ("한국 회사", "한국 회사"),
+    ],
+)
+def test_the_same_name_is_a_duplicate(portal_service: Sandbox, name: str, typed: str) -> None:
+    known = given.borrower(portal_service, first_name=name)
+    given.borrower(portal_service, first_name="Another")
+    (match,) = find_matches([typed])
+    assert (match.record, match.shared) == (known, {typed.casefold(): name})
+
+
+@pytest.mark.parametrize("typed", ["4M", "!!!", "Acme", "O'Brien Freight"])
+def test_another_name_is_no_duplicate(portal_service: Sandbox, typed: str) -> None:
+    for name in ("3M", "???", "Acme Two LLC", "O'Brien Freight LLC"):
+        given.borrower(portal_service, first_name=name)
+    assert find_matches([typed]) == []
+
+
+def test_a_corrected_name_is_compared(portal_service: Sandbox) -> None:
+    known = given.borrower(portal_service, first_name="Old Name")
+    portal_service.world.amend(known.uuid, first_name="New Name")
+    given.save_answer(portal_service.world.user(known.uuid))
+    assert find_matches(["Old name"]) == []
+    assert [one.record for one in find_matches(["new name"])] == [known]
+
+
+def test_earlier_search_texts_are_folded_again(viewer: Browser, portal_service: Sandbox) -> None:
+    known = given.borrower(portal_service, first_name="O'Brien & Søn")
+    Record.objects.filter(pk=known.pk).update(
+        search_text=f"{MARK}{MARK}o'brien & søn{MARK}\n{MARK}austin{MARK}\n", name_key=None
+    )
+    save_messages(
+        [codec.decode(RemoteMessage, '{"uuid": "m-1", "event": "x", "payload": {"memo": "D’Angelo"}}')]
+    )
+    Message.objects.update(search_text="x\nd'angelo")
+    for name in ("registry.migrations.0015_folded_names", "messaging.migrations.0004_fold_again"):
+        import_module(f"portal.{name}").fold_again(apps, connection.schema_editor())
+    for typed in ("obrien and son", "obrien austin"):
+        assert list(filter_by_text(Record.objects.all(), typed)) == [known]
+    assert [match.record for match in find_matches(["O’Brien and Søn"])] == [known]
+    assert 'href="/messages/m-1/' in viewer.get("/messages/?source=copy&q=dangelo").content.decode()
