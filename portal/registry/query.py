@@ -68,7 +68,22 @@ _COMPARED = re.compile(r"(>=|<=|>|<|=)?\s*(.*)", re.DOTALL)
 _LOOKUPS = {">=": "__gte", "<=": "__lte", ">": "__gt", "<": "__lt", "=": "", None: ""}
 _ZIP = re.compile(r"\d{5}(-\d{4})?")
 _BESIDE_DATE_PARTS = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|[.,]|(?<=sep)t\b", re.IGNORECASE)
-_DATE_FORMATS: Final = ("%Y-%m-%d", "%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%b %d %Y", "%B %d %Y")
+_DATE_FORMATS: Final = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%m-%d-%y"),
+    *(
+        "%b %d %Y",
+        "%B %d %Y",
+        "%d %b %Y",
+        "%d %B %Y",
+        "%b %d %y",
+        "%d %b %y",
+        "%d-%b-%Y",
+        "%d-%b-%y",
+        "%Y %b %d",
+    ),
+)
+_DOTTED_DATE: Final = re.compile(r"\d{1,4}\.\d{1,2}\.\d{2,4}", re.ASCII)
+_WEEKDAY: Final = re.compile(r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\b[\s,.]*", re.IGNORECASE)
 _PLAIN = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | dict.fromkeys("“”„‟«»", '"'))
 
 
@@ -226,14 +241,16 @@ def _read_words_or_number(text: str, *, phrases: bool) -> Query:
         query = _found_in_text(text, found[0], f"the phone number {wording.phone(digits)}")
         return replace(query, alternatives=((digits,),), amount=_money(text))
     if found := _DOLLARS.search(text):
-        amount = _money(found[1])
-        return replace(
-            _found_in_text(text, found[0], f"the amount {wording.money(amount)}"),
-            alternatives=(),
-            amount=amount,
+        # A name may have an amount too: “$1 Store”.
+        spellings = (_words(one, phrases=phrases).alternatives for one in (text, text.replace("$", " ")))
+        return Query(
+            alternatives=tuple(dict.fromkeys(chain.from_iterable(spellings))),
+            amount=_money(found[1]),
+            name="" if text == found[0] else text,
+            read_as="" if text == found[0] else f"the amount {wording.money(_money(found[1]))}, or as words",
         )
-    if (amount := _money(text)) is not None:
-        return Query(amount=amount, alternatives=((text,),) if text.isdigit() else ())
+    if (amount := _money(text)) is not None:  # So may a whole name: “3M”.
+        return replace(_words(text, phrases=phrases), amount=amount, name="" if text.isdigit() else text)
     if "-" in text and _ZIP.fullmatch(text):
         return Query(alternatives=_with_state((text,)))
     if _PART_OF_PHONE.fullmatch(text):
@@ -422,7 +439,8 @@ def calendar_day(text: str) -> date:
 
 def typed_day(text: str) -> date | None:
     """Parse a date such as 11/30/2026, Nov 30 or November 30, 2026; without a year, the nearest one."""
-    typed, today = " ".join(_BESIDE_DATE_PARTS.sub(" ", text).split()), business_date()
+    dotted = text.strip().replace(".", "/") if _DOTTED_DATE.fullmatch(text.strip()) else text
+    typed, today = " ".join(_BESIDE_DATE_PARTS.sub(" ", _WEEKDAY.sub("", dotted)).split()), business_date()
     if not any(map(str.isdigit, typed)):
         return None
     if day := _day_with_year(typed):

@@ -116,6 +116,19 @@ def test_a_corrected_name_is_compared(portal_service: Sandbox) -> None:
     assert [one.record for one in find_matches(["new name"])] == [known]
 
 
+@pytest.mark.parametrize("typed", ["3m", "3M", "$1 store", "$1 STORE"])
+def test_an_amount_may_be_a_name(viewer: Browser, portal_service: Sandbox, typed: str) -> None:
+    name = "3M" if "m" in typed.lower() else "$1 Store"
+    known = given.borrower(portal_service, first_name=name)
+    loan = given.account(Kind.LOAN, known, "l-1")
+    Record.objects.filter(pk=loan.pk).update(amount=3_000_000 if name == "3M" else 1)
+    for address in ("/search/", "/borrowers/"):
+        shown = viewer.get(f"{address}?{urlencode({'q': typed})}").content.decode()
+        assert f'href="{known.get_absolute_url()}"' in shown
+    found = viewer.get(f"/search/?{urlencode({'q': typed})}").content.decode()
+    assert loan.get_absolute_url() in found
+
+
 def test_earlier_search_texts_are_folded_again(viewer: Browser, portal_service: Sandbox) -> None:
     known = given.borrower(portal_service, first_name="O'Brien & Søn")
     Record.objects.filter(pk=known.pk).update(

@@ -1,7 +1,7 @@
 """Tests of how search parses its input and ranks its results."""
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
@@ -58,6 +58,39 @@ def count_indexed(kind: Kind) -> int:
 
 
 class TestParsing:
+    @pytest.mark.parametrize(
+        "typed",
+        [
+            *("11/28/2026", "2026-11-28", "2026/11/28", "2026/11/28", "11-28-2026", "11-28-26", "11/28/26"),
+            *(
+                "28 Nov 2026",
+                "28 November, 2026",
+                "28-Nov-2026",
+                "28-nov-26",
+                "28th Nov",
+                "28 nov",
+                "Nov 28th, 2026",
+            ),
+            *(
+                "Nov. 28 2026",
+                "11.28.2026",
+                "2026.11.28",
+                "Sat, Nov 28, 2026",
+                "Saturday 28 Nov 2026",
+                "11/28",
+            ),
+        ],
+    )
+    def test_a_date_is_read_in_any_usual_form(self, typed: str) -> None:
+        with time_machine.travel(datetime(2026, 11, 27, 12, tzinfo=UTC)):
+            assert parse_query(typed).day == date(2026, 11, 28)
+
+    @pytest.mark.parametrize(
+        "typed", ["11.30", "28 Nov Bakery", "2026/13/01", "31 Nov 2026", "November Rain", "12 30"]
+    )
+    def test_other_texts_are_no_dates(self, typed: str) -> None:
+        assert parse_query(typed).day is None
+
     @pytest.mark.parametrize(
         "typed",
         [
