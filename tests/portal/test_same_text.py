@@ -138,7 +138,7 @@ def test_earlier_search_texts_are_folded_again(viewer: Browser, portal_service: 
         [codec.decode(RemoteMessage, '{"uuid": "m-1", "event": "x", "payload": {"memo": "D’Angelo"}}')]
     )
     Message.objects.update(search_text="x\nd'angelo")
-    for name in ("registry.migrations.0015_folded_names", "messaging.migrations.0004_fold_again"):
+    for name in ("registry.migrations.0017_folded_names", "messaging.migrations.0005_fold_again"):
         import_module(f"portal.{name}").fold_again(apps, connection.schema_editor())
     for typed in ("obrien and son", "obrien austin"):
         assert list(filter_by_text(Record.objects.all(), typed)) == [known]

@@ -30,7 +30,7 @@ def fold_again(apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("registry", "0014_applications_in_order"),
+        ("registry", "0016_bank_accounts_of_repayments"),
     ]
 
     operations = [

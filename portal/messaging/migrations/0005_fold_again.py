@@ -30,6 +30,6 @@ def fold_again(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("messaging", "0003_readings")]
+    dependencies = [("messaging", "0004_readings")]
 
     operations = [migrations.RunPython(fold_again, migrations.RunPython.noop, elidable=True)]
