@@ -27,7 +27,7 @@ def payment_with_messages(portal_service: Sandbox, *states: str) -> tuple[str, s
 
 def read_payment_history(browser: Browser, address: str) -> str:
     page = browser.get(address).content.decode()
-    return page.partition("Payment history")[2]
+    return page.partition("Payment history</h")[2]
 
 
 def test_messages_are_shown_in_order(viewer: Browser, portal_service: Sandbox) -> None:
