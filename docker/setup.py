@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from ctypes.util import find_library
 from pathlib import Path
 
+if sys.version_info < (3, 11):  # An older one fails on what follows.
+    sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS, VENV = ROOT / ".tools", ROOT / ".venv"
 PROGRAMS = {
@@ -35,8 +37,6 @@ SYSTEM = {
 
 def main(purpose: str) -> None:
     """Prepare the checkout for ``purpose``, or exit with a command to type."""
-    if sys.version_info < (3, 11):
-        sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
     stamp, wanted = VENV / f".ready-{purpose}", fingerprint(purpose)
     if stamp.exists() and stamp.read_text() == wanted:
         return
@@ -54,7 +54,7 @@ def main(purpose: str) -> None:
 
 def fingerprint(purpose: str) -> str:
     """A digest of what the environment is built from; a change means a rebuild."""
-    parts = [sys.version, str(ROOT)]
+    parts = [".".join(map(str, sys.version_info[:2])), str(ROOT)]
     parts += [
         (ROOT / name).read_text() for name in [*LOCKS[purpose], *SYSTEM[purpose], "requirements-uv.txt"]
     ]

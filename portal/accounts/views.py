@@ -24,7 +24,7 @@ from django.shortcuts import render
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts import expired_forms, password_links
 from portal.accounts.adapter import forget_wrong_passwords, is_below_limit
@@ -56,6 +56,15 @@ def theme(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         form.save()
     return finish_action(request, page_before(request))
+
+
+@requires("accounts.profile")
+@require_safe
+def without_scripts(request: HttpRequest) -> HttpResponse:
+    """Forget that this browser ran scripts, and return to the same page."""
+    response = HttpResponseRedirect(page_before(request))
+    response.delete_cookie("js")
+    return response
 
 
 # --- Sessions ---

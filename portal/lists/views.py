@@ -12,18 +12,24 @@ from portal.audit.models import Actor
 from portal.gateway import StaffRequest
 from portal.lists.models import SavedView
 from portal.lists.saved_views import SaveForm
+from portal.runtime.folding import folded_key
 from portal.ui.htmx import finish_action, render_page, toast
 
 
 @requires("saved_views.save")
 def save(request: StaffRequest) -> HttpResponse:
-    """Save a state under a name, replacing one's own view of that name."""
+    """Save a state under a name, replacing one's own view of that name in any spelling."""
     form = SaveForm(request.POST or None, initial=request.GET.dict())
     if form.is_valid():
         place = {name: form.cleaned_data[name] for name in ("list", "name")}
         state = {name: form.cleaned_data[name] for name in ("query", "is_shared")}
         with transaction.atomic():
-            view, _ = SavedView.objects.update_or_create(owner=request.user, **place, defaults=state)
+            own = SavedView.objects.filter(owner=request.user, list=place["list"])
+            key = folded_key(place["name"])
+            view = next((one for one in own if folded_key(one.name) == key), SavedView(owner=request.user))
+            for name, value in (place | state).items():
+                setattr(view, name, value)
+            view.save()
             append(Actor.of(request), "saved_views.save", subject_label=view.name, detail=place | state)
         toast(request, f"The view “{view}” was saved.")
         return finish_action(request, view.get_absolute_url())

@@ -50,6 +50,8 @@ class RequestMiddleware:
                 if getattr(request, "is_database_away", False):
                     response = database_unavailable(request)
                 response["X-Request-ID"] = request.request_id
+                if request.method == "HEAD" and not response.streaming:
+                    response.content = b""  # The server warns about a body that it drops.
                 if not _is_part_of_page(request, response):
                     response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
                 view = request.resolver_match.view_name if request.resolver_match else "none"

@@ -8,6 +8,7 @@ import logging
 from collections.abc import ItemsView
 from typing import Any
 
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import HttpRequest
 from django.http.request import QueryDict
 from django.utils.datastructures import MultiValueDict
@@ -18,11 +19,13 @@ from servicing.masking import masked_text
 
 
 class LogFilter(logging.Filter):
-    """Masks tax numbers in finished log lines and tracebacks."""
+    """Masks tax numbers in finished log lines and tracebacks, and leaves out tracebacks of rejected requests."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Mask the record in place; no record is dropped."""
         record.msg, record.args = masked_text(record.getMessage()), ()
+        if record.exc_info and isinstance(record.exc_info[1], (PermissionDenied, SuspiciousOperation)):
+            record.exc_info = None
         if record.exc_info and not record.exc_text:
             record.exc_text = masked_text(logging.Formatter().formatException(record.exc_info))
         return True

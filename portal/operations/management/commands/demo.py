@@ -23,6 +23,7 @@ from django.db import transaction
 from portal.accounts.roles import Role
 from portal.collections.management.commands.demo_collections import DEMO_DAYS
 from portal.registry.models import Record
+from portal.runtime.database import exclusive_use, mark_in_use
 
 HOST = "127.0.0.1"
 START_WAIT_SECONDS = 60
@@ -54,6 +55,12 @@ class Command(BaseCommand):
         if until_parent_stops:
             threading.Thread(target=stop_with_parent, args=[os.getppid()], daemon=True).start()
         servers: list[subprocess.Popen[bytes]] = []
+        with exclusive_use() as is_alone:
+            if not is_alone:
+                raise CommandError(
+                    f"Another demo uses {settings.DATA_DIR}. Stop it, or choose another folder with DATA_DIR=…"
+                )
+        mark_in_use()
         try:
             call_command("migrate", verbosity=0)
             call_command("demo_staff", stdout=io.StringIO())
@@ -73,12 +80,14 @@ class Command(BaseCommand):
         """On the first run, import the sandbox's IDs and profiles as a lender's own records, and let the staff work."""
         if Record.objects.exists():
             return
+        self.stdout.write("Loading the demo portfolio…")
+        self.stdout.flush()
         ids, profiles = settings.DATA_DIR / "ids.csv", settings.DATA_DIR / "profiles.jsonl"
         for path in (ids, profiles):
             with path.open("wb") as file:
                 subprocess.run(sandbox_command(path.stem), stdout=file, check=True)
         with transaction.atomic():  # The next run would take half an import for a whole one.
-            call_command("import_ids", ids, profiles=profiles, verbosity=0)
+            call_command("import_ids", ids, profiles=profiles, stdout=io.StringIO())
         environment, quiet = portal_environment(sandbox_port), subprocess.DEVNULL
         for words in (["refresh_portfolio", "--rate", "500"], ["demo_collections"], ["demo_work"]):
             command = [sys.executable, "manage.py", *words]
