@@ -20,6 +20,7 @@ from servicing.credit_lines import Statement
 from servicing.loans import Loan
 from servicing.repayments import Repayment, has_succeeded
 from servicing.schedules import HALF_CENT, Installment, Schedule, schedule_of, total
+from servicing.words import normal_word
 
 NOTHING: Final = Decimal(0)
 FOREVER: Final = date.max
@@ -189,8 +190,8 @@ def account_figures(
 
 
 def is_closed_status(status: str | None, closed: Collection[str]) -> bool:
-    """Whether a status means closed, in any spelling of upper and lower case."""
-    return bool(status) and (status or "").strip().upper().replace(" ", "_").replace("-", "_") in closed
+    """Whether a status means closed, in any spelling."""
+    return bool(status) and normal_word(status) in map(normal_word, closed)
 
 
 def days_past_due(

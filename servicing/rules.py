@@ -31,6 +31,7 @@ from servicing.wording import (
     suggest_fix,
     without_separators,
 )
+from servicing.words import normal_word
 
 ENTITIES: Final[dict[str, str]] = {
     "SOLE_PROPRIETORSHIP": "Sole proprietorship",
@@ -460,6 +461,9 @@ def citizenship_problems(text: str) -> list[str]:
     return code_problems(text, COUNTRIES, noun="a country", example="US")
 
 
+TOO_MANY_DECIMALS: Final = "The amount can have at most two decimal places: dollars and cents."
+
+
 def amount_problems(amount: Decimal) -> list[str]:
     """Problems of a requested amount in US dollars."""
     if not amount.is_finite():
@@ -469,11 +473,11 @@ def amount_problems(amount: Decimal) -> list[str]:
     if amount > MAX_AMOUNT_DOLLARS:
         return [f"The amount can be at most ${MAX_AMOUNT_DOLLARS:,}."]
     if amount != amount.quantize(Decimal("0.01")):
-        return ["The amount can have at most two decimal places: dollars and cents."]
+        return [TOO_MANY_DECIMALS]
     return []
 
 
 def known_spelling(value: str | None) -> str:
     """An enumeration value of the interface in its own spelling; any other as sent, and "" for None."""
-    known = (value or "").upper()
+    known = normal_word(value)
     return known if known in _ENUMERATION_VALUES else value or ""

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from servicing.loans import Loan
 from servicing.values import calendar_day, decimal_or_none
+from servicing.words import normal_word
 
 HALF_CENT: Final = Decimal("0.005")
 """Less than this is nothing that anybody can pay."""
@@ -187,7 +188,7 @@ def _read_row(item: Any, today: date) -> Installment:
         return Installment(extra={"entry": item})
     fields, extra = _split_fields(item)
     paid_on, status = fields.get("paid_on"), item.get("status")
-    word, is_history = str(status).strip().upper().replace(" ", "_"), item.get(_HISTORY)
+    word, is_history = normal_word(str(status)), item.get(_HISTORY)
     is_paid = word in _PAID or is_history is True or (paid_on is not None and paid_on <= today)
     is_readable = paid_on is not None or item.get("paid_on") in (None, "")  # Any other text may mean paid.
     has_other_marker = paid_on is not None or isinstance(is_history, bool) or "paid_on" in item

@@ -7,6 +7,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from servicing.codec import Model, exact_decimal
+from servicing.words import normal_word
 
 # The time-zone database does not have these abbreviations. Ambiguous ones, such as IST, are left out.
 _UTC_OFFSET_HOURS: Final = {
@@ -95,8 +96,8 @@ def calendar_day(value: Any) -> date | None:
 
 
 def is_same_word(one: str | None, other: str | None) -> bool:
-    """Whether two enumeration values are equal, ignoring case: the service mixes upper and lower case."""
-    return one is not None and other is not None and one.casefold() == other.casefold()
+    """Whether two enumeration values are equal, whatever their case, blanks, dashes and underscores."""
+    return one is not None and other is not None and normal_word(one) == normal_word(other)
 
 
 @lru_cache(maxsize=4096)

@@ -19,6 +19,7 @@ from portal.ui.templatetags.ui import badge, day, money, or_dash, status_badge, 
 from servicing import codec
 from servicing.schedules import Column, Installment, Schedule, State, total
 from servicing.values import decimal_or_none
+from servicing.words import normal_word
 
 WINDOW_ROWS: Final = 12
 ROWS_BEFORE_URGENT: Final = 3
@@ -36,7 +37,7 @@ LABELS: Final = {
     "paid_on": "Paid on",
     "loan_amount": "Loan amount",
 }
-USUAL_STATUSES: Final = ("paid", "scheduled", "past_due", "")
+USUAL_STATUSES: Final = ("PAID", "SCHEDULED", "PAST_DUE", "")
 STATE: Final = Column("Status", "text", False)
 """The column with the state calculated here; every other one comes from the service."""
 _BADGES: Final = {
@@ -159,7 +160,7 @@ def _window(states: Sequence[State]) -> tuple[int, int]:
 
 def _columns(schedule: Schedule, states: Sequence[State]) -> list[Column]:
     """The service's columns, with our state after the due date and without statuses that add nothing to it."""
-    usual = all((row.status or "").lower() in USUAL_STATUSES for row in schedule.rows)
+    usual = all(normal_word(row.status) in USUAL_STATUSES for row in schedule.rows)
     columns = [column for column in schedule.columns if column.name != "status" or not usual]
     if any(state is not State.UNKNOWN for state in states):
         leading = sum(column.name in ("number", "due_date") for column in columns if column.is_known)

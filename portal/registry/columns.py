@@ -13,6 +13,7 @@ from portal.registry.query import is_uuid
 from portal.registry.search.texts import search_text
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, rules
 from servicing.rules import known_spelling
+from servicing.words import normal_word
 
 Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
 
@@ -107,7 +108,7 @@ def _repayment_columns(repayment: Repayment) -> dict[str, Any]:
         "key_date": _calendar_date(repayment.effective_date),
         "subtype": payment_type,
         "bank_account": repayment.borrower_bank_account_uuid,
-        "flagged": status.upper().startswith("FAILED") or has_error,
+        "flagged": normal_word(status).startswith("FAILED") or has_error,
     }
 
 

@@ -21,6 +21,7 @@ from portal.runtime.business_date import business_date
 from portal.runtime.folding import fold, join_initials
 from portal.ui import wording
 from servicing.rules import US_STATES
+from servicing.words import normal_word
 
 MAX_LENGTH: Final = 500
 MAX_TERMS: Final = 8
@@ -57,8 +58,10 @@ _PHONE = re.compile(
     r"(?<![\w.,])(?<!\+\d\d[\s.-])(?<!\+\d\d\d[\s.-])(?:(?:\+|00[\s.-]*|011[\s.-]*)?1[\s./-]*)?\(?[2-9]\d{2}\)?[\s./-]*\d{3}[\s./-]*\d{4}(?![\da-wyz]|[.,]\d)"
 )
 _PART_OF_PHONE = re.compile(r"[\d(+][\d\s().-]{5,}\d")
-_DOLLARS = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?(?:[km](?![a-z]))?)")
-_AMOUNT = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d{1,4})?|\d{1,15}(?:\.\d{1,4})?)([km]?)", re.IGNORECASE)
+# Three decimals are no amount, because “25.000” may mean thousands.
+_CENTS = r"(?:\.\d{1,2}(?!\d)|\.\d{1,4}(?=[km](?![a-z])))?(?![.,]?\d)"
+_DOLLARS = re.compile(rf"\$\s?(\d[\d,]*{_CENTS}(?:[km](?![a-z]))?)")
+_AMOUNT = re.compile(rf"((?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,15}}){_CENTS})([km]?)", re.IGNORECASE)
 _THOUSANDS = {"": 1, "k": 1_000, "m": 1_000_000}
 # Not a reference but a nine-digit ZIP code or a date.
 _REFERENCE = re.compile(
@@ -472,7 +475,7 @@ def _comparison(value: str) -> tuple[str, str]:
 
 
 def _normalized(text: str) -> str:
-    return re.sub(r"[\s-]+", "_", text.strip().lower())
+    return normal_word(text).lower()
 
 
 def _joined(names: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from portal.registry.models import Record
 from portal.ui import wording
 from servicing import RemoteTime, Repayment, codec
 from servicing.values import calendar_day
+from servicing.words import normal_word
 
 MAX_ANSWERS = 50
 RETURNED = "FAILED_AFTER_SUCCESS"
@@ -52,7 +53,7 @@ class SavedAnswer(NamedTuple):
 
     @property
     def status(self) -> str:
-        return (self.repayment.status or "").upper()
+        return normal_word(self.repayment.status)
 
 
 def payment_history(record: Record | None, messages: Iterable[Message]) -> list[HistoryEntry]:
@@ -90,7 +91,7 @@ def _from_messages(events: Sequence[Message]) -> Iterator[HistoryEntry]:
     """Each message at its own time. A return without an earlier message of success adds a missing time."""
     statuses: set[str] = set()
     for event in events:
-        status = (event.payment_status or event.event.rpartition(".")[2]).upper()
+        status = normal_word(event.payment_status or event.event.rpartition(".")[2])
         if status == RETURNED and "SUCCEEDED" not in statuses:
             yield _missing_moment(event.local_day, event.recorded_at, "Succeeded before; time not on file")
         statuses.add(status)
@@ -116,7 +117,7 @@ def _from_answers(answers: Sequence[SavedAnswer], events: Sequence[Message]) -> 
     """Each new state in the saved lists. The time of the change is missing unless a message has it."""
     if not answers:
         return
-    statuses = {event.payment_status.upper() for event in events}
+    statuses = {normal_word(event.payment_status) for event in events}
     yield _reported(answers[0], "First seen as")
     if answers[0].status == RETURNED and not statuses & {"SUCCEEDED", RETURNED}:
         seen_at = answers[0].at

@@ -14,6 +14,7 @@ from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date, business_date_at, business_date_of_service
 from servicing import Repayment, codec
+from servicing.words import normal_word
 
 MAX_DATED = 500
 RETURNED, RETURNED_TYPE = "FAILED_AFTER_SUCCESS", "RETURNED"
@@ -84,7 +85,7 @@ def _first_copy_with_return(record: Returned, earlier: Sequence[Snapshot]) -> da
 
 def _shows_return(copy: Snapshot) -> bool:
     payment = codec.decode(Repayment, copy.answer)
-    status, kind = (payment.status or "").upper(), (payment.payment_type or "").upper()
+    status, kind = normal_word(payment.status), normal_word(payment.payment_type)
     return status == RETURNED or kind == RETURNED_TYPE
 
 

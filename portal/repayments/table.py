@@ -27,6 +27,7 @@ from portal.ui.query_strings import query_before
 from servicing import Repayment, codec, consistency
 from servicing.schedules import total
 from servicing.values import decimal_or_none, is_same_word
+from servicing.words import normal_word
 
 PAGE_SIZE, ACCOUNT_PAGE_SIZE = 25, 12
 SCHEDULED, SUCCEEDED, RETURNED = "SCHEDULED", "SUCCEEDED", "FAILED_AFTER_SUCCESS"
@@ -104,7 +105,7 @@ class RepaymentRow:
 
     @cached_property
     def status(self) -> str:
-        return (self.repayment.status or "").upper()
+        return normal_word(self.repayment.status)
 
     @property
     def words(self) -> str:
@@ -143,7 +144,7 @@ class RepaymentRow:
     @property
     def is_of_returned_type(self) -> bool:
         """Whether its type, but not its status, says that it was returned."""
-        return (self.repayment.payment_type or "").upper() == "RETURNED" and self.status != RETURNED
+        return normal_word(self.repayment.payment_type) == "RETURNED" and self.status != RETURNED
 
     @property
     def amounts(self) -> dict[str, Any]:

@@ -104,6 +104,8 @@ class MoneyField(forms.Field):
         if len(text) > 40 or not (found := AMOUNT_PATTERN.fullmatch(text)):
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         sign, dollars, cents = found.groups(default="")
+        if len(cents) > len(".00"):  # “25.000” may mean thousands.
+            raise ValidationError(rules.TOO_MANY_DECIMALS)
         return Decimal(sign.replace("−", "-") + dollars.replace(",", "") + cents)
 
     def validate(self, value: Decimal | None) -> None:

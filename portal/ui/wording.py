@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from portal.runtime.business_date import business_date
 from servicing.figures import DueSince, PastDue
+from servicing.words import normal_word
 
 MINUS = "−"
 MASK = "••••"
@@ -97,12 +98,12 @@ def money(value: Decimal | int | None) -> str | None:
 
 
 def rate(value: Decimal | int | None, *, places: int | None = None) -> str | None:
-    """A rate with the configured unit and these decimals; without them as sent, with at most four."""
+    """A rate with the configured unit and these decimals; without them as sent."""
     if value is None:
         return None
     if places is None:
         exponent = Decimal(value).as_tuple().exponent
-        places = min(4, -exponent) if isinstance(exponent, int) and exponent < 0 else 0
+        places = max(0, -exponent) if isinstance(exponent, int) else 0
     return f"{value:.{places}f}{settings.SERVICING_RATE_UNIT}"
 
 
@@ -166,13 +167,13 @@ def phone(value: str | None) -> str | None:
 
 def human(value: str | None) -> str | None:
     """An enumeration value of the service in words; an unknown one raw."""
-    return WORDS.get(value.upper(), value) if value else None
+    return WORDS.get(normal_word(value), value) if value else None
 
 
 def term(periods: Any, frequency: str | None) -> str | None:
     """A term with its unit: monthly periods are months; any other frequency follows the number."""
     number = None if periods is None else str(periods)
-    if number and number.isdecimal() and (frequency or "").upper() == "MONTHLY":
+    if number and number.isdecimal() and normal_word(frequency) == "MONTHLY":
         return f"{number} month{'' if number == '1' else 's'}"
     return ", ".join(filter(None, (number, human(frequency)))) or None
 
@@ -187,7 +188,7 @@ def event(value: str | None) -> str | None:
 
 def status(value: str) -> Status:
     """Look up a status; an unknown one is neutral."""
-    return STATUSES.get(value.upper(), Status("neutral", _spell_out(value), "circle-dot"))
+    return STATUSES.get(normal_word(value), Status("neutral", _spell_out(value), "circle-dot"))
 
 
 def status_word(value: str) -> str:

@@ -194,6 +194,14 @@ class TestParsing:
     def test_zip_codes_and_dates_are_not_references(self, typed: str) -> None:
         assert not parse_query(typed).read_as
 
+    @pytest.mark.parametrize("typed", ["25.000", "$25.000", "1.234", "$1,234.567 fee", "1,234.5678"])
+    def test_three_decimals_are_no_amount(self, typed: str) -> None:
+        assert parse_query(typed).amount is None
+
+    @pytest.mark.parametrize("typed", ["1.234k", "$1.234k", "1234.00", "$1,234.0"])
+    def test_decimals_of_thousands_are_an_amount(self, typed: str) -> None:
+        assert parse_query(typed).amount == 1234
+
     @pytest.mark.parametrize("typed", ["1,25,000", "ach-25000", "25000 26000", "$", "9" * 30])
     def test_malformed_amounts_are_not_amounts(self, typed: str) -> None:
         assert parse_query(typed).amount is None

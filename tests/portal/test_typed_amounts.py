@@ -16,6 +16,9 @@ STRANGE = {
     "1,2,3": "Enter an amount in dollars",
     "<b>": "Enter an amount in dollars",
     "12\t5": "Enter an amount in dollars",
+    "25.000": "The amount can have at most two decimal places",
+    "1.234": "The amount can have at most two decimal places",
+    "$1,234.5000": "The amount can have at most two decimal places",
     "$-5": "The amount must be greater than zero",
     "99999999999999999999": "The amount can be at most $999,999,999.99",
 }

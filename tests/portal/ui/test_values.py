@@ -53,12 +53,13 @@ def test_money_has_two_decimals_and_a_minus_sign(value: Decimal | int | None, te
     [
         (Decimal("14.92"), "14.92%"),
         (Decimal("12.90"), "12.90%"),
-        (Decimal("0.123456"), "0.1235%"),
+        (Decimal("0.123456"), "0.123456%"),
+        (Decimal("35.99995"), "35.99995%"),
         (Decimal("8"), "8%"),
         (None, "—"),
     ],
 )
-def test_a_rate_is_shown_as_sent_up_to_four_places(value: Decimal | None, text: str) -> None:
+def test_a_rate_is_shown_as_sent(value: Decimal | None, text: str) -> None:
     assert render_text("{{ value|rate }}", value=value) == text
 
 
