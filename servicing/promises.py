@@ -14,6 +14,7 @@ from typing import Final
 from servicing.figures import NOTHING, ONE_DAY
 from servicing.repayments import Repayment, has_succeeded
 from servicing.values import is_same_word
+from servicing.words import normal_word
 
 REVERSALS: Final = (
     "RETURNED", "MERCHANT_RETURN", "REVERSED", "REFUNDED", "DISPUTED", "CHARGEBACK",
@@ -21,8 +22,8 @@ REVERSALS: Final = (
 """The payment types of money that went back; every other type counts."""
 SCHEDULED: Final = "SCHEDULED"
 RETURNED: Final = "FAILED_AFTER_SUCCESS"
-NOT_PAID: Final = (RETURNED, "FAILED", "CANCELED", "CANCELLED", "REJECTED", *REVERSALS)
-"""The statuses of a repayment that certainly brings no money."""
+NOT_PAID: Final = ("CANCELED", "CANCELLED", "REJECTED", *REVERSALS)
+"""The statuses of a repayment that certainly brings no money, beside those that begin with FAILED."""
 _MONDAY, _THURSDAY, _SATURDAY, _SUNDAY = 0, 3, 5, 6
 _FIRST_JUNETEENTH: Final = 2022
 
@@ -163,7 +164,8 @@ def _is_unclear(repayment: Repayment) -> bool:
     """Whether it could count, but for a status or an amount that we don't know."""
     if has_succeeded(repayment) or _is_scheduled(repayment):
         return repayment.amount is None and not _is_reversal(repayment)
-    is_failed = any(is_same_word(repayment.status, one) for one in NOT_PAID)
+    word = normal_word(repayment.status)
+    is_failed = word in NOT_PAID or word.startswith("FAILED")
     may_count = repayment.amount is None or repayment.amount > 0
     return not is_failed and may_count and not _is_reversal(repayment)
 

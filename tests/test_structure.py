@@ -542,3 +542,11 @@ def test_today_always_means_the_business_date() -> None:
         if "sandbox" not in path.parts and "migrations" not in path.parts
     }
     assert {path: calls for path, calls in found.items() if calls} == ALLOWED_CALENDAR_TODAY
+
+
+def test_an_older_python_reads_the_setup_as_far_as_its_version_check() -> None:
+    source = (BASE_DIR / "docker/setup.py").read_text()
+    tree = ast.parse(source, feature_version=(3, 6))
+    first = next(node for node in tree.body if not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom))
+    assert isinstance(first, ast.If)
+    assert "sys.version_info < (3, 11)" in ast.unparse(first.test)

@@ -62,3 +62,14 @@ def test_a_link_reloads_the_progress_of_an_import(supervisor: Browser) -> None:
         True,
         False,
     )
+
+
+def test_messages_open_after_scripts_were_turned_off(viewer: Browser, portal_service: Sandbox) -> None:
+    portal_service.world.message("payment.succeeded", {"uuid": "p-1"})
+    viewer.cookies["js"] = "1"
+    address = "/messages/?event=payment.succeeded"
+    page = plain(viewer, address)
+    assert "data-row" not in page
+    answer = viewer.get(link_to(page, "Load messages"), headers={"Referer": f"http://testserver{address}"})
+    assert (answer.status_code, answer["Location"]) == (302, f"http://testserver{address}")
+    assert "data-row" in plain(viewer, address)

@@ -73,7 +73,10 @@ PENDING, WAITING, NOT_KNOWN = PromiseState.PENDING, PromiseState.WAITING, Promis
             for kind in ("RETURNED", "Merchant_Return", "REVERSED", "REFUNDED", "DISPUTED", "chargeback")
         ),
         *((repayment(status=status), KEPT) for status in ("succeeded", "COMPLETED", "Settled")),
-        *((repayment(status=status), BROKEN) for status in ("FAILED", "FAILED_AFTER_SUCCESS", "canceled")),
+        *(
+            (repayment(status=status), BROKEN)
+            for status in ("FAILED", "failed-late", "FAILED_AFTER_SUCCESS", "canceled")
+        ),
         *((repayment(status=status), NOT_KNOWN) for status in (None, "", "POSTED", "IN_REVIEW")),
         (repayment(status="POSTED", kind="RETURNED"), BROKEN),
         (repayment("-500", status="POSTED"), BROKEN),

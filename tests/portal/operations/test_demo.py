@@ -65,7 +65,10 @@ def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> It
     """Start the demo, wait for its greeting, and stop it after the block."""
     # Under nohup, the tests ignore a hangup, and the demo would inherit that.
     command = ["env", "--default-signal=HUP,INT", *command]
-    demo = subprocess.Popen(command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
+    with errors_of(environment).open("w") as errors:
+        demo = subprocess.Popen(
+            command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
     timeout = threading.Timer(300, demo.terminate)
     timeout.start()
     try:
@@ -77,6 +80,11 @@ def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> It
         with suppress(ProcessLookupError):
             demo.terminate()
         demo.communicate(timeout=60)
+
+
+def errors_of(environment: dict[str, str]) -> Path:
+    """The file with what the demo writes to standard error."""
+    return Path(environment["DATA_DIR"], "errors.txt")
 
 
 def wait_until(holds: Callable[[], object], explain: Callable[[], object] = str) -> None:
@@ -152,6 +160,20 @@ def check_work(environment: dict[str, str]) -> None:
         assert re.search(r'href="/approvals/[0-9a-f-]{36}/"', browser.get(f"{base}/approvals/").text)
 
 
+def check_rejected_requests(environment: dict[str, str]) -> None:
+    """Check that a request that is rejected is a line in the log, and a HEAD request nothing."""
+    base = f"http://127.0.0.1:{environment['PORT']}"
+    before = errors_of(environment).read_text()
+    assert requests.head(f"{base}/sign-in/").status_code == 200
+    assert errors_of(environment).read_text() == before
+    assert requests.get(base, headers={"Host": "evil.example"}).status_code == 400
+    with signed_in(environment, "viewer") as (browser, _):
+        assert browser.get(f"{base}/audit/").status_code == 403
+    written = errors_of(environment).read_text().removeprefix(before).splitlines()
+    assert [line for line in written if not line.startswith("20")] == []
+    assert 1 <= len(written) <= 2
+
+
 def read_start_error(**environment: str) -> str:
     done = subprocess.run(
         COMMAND,
@@ -179,9 +201,14 @@ def children(process: "subprocess.Popen[Any]") -> list[int]:
 @ONE_WORKER
 def test_the_demo_keeps_its_data_after_a_stop_or_crash(used_environment: dict[str, str]) -> None:
     with running(used_environment) as demo:
+        assert errors_of(used_environment).read_text() == ""
         assert count_borrowers(used_environment) >= 60
         follow_the_readme(used_environment)
         check_work(used_environment)
+        ports = {"PORT": str(free_port()), "SANDBOX_PORT": str(free_port())}
+        folder = used_environment["DATA_DIR"]
+        assert f"Another demo uses {folder}. Stop it, or" in read_start_error(**used_environment | ports)
+        check_rejected_requests(used_environment)
         assert "Stopped." in stop(demo, signal.SIGINT)
         assert (demo.returncode, is_stopped(used_environment)) == (0, True)
 

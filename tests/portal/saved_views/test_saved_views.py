@@ -94,3 +94,11 @@ def test_built_in_views_filter_the_borrower_list(portal_service: Sandbox, servic
         page = servicer.get(f"/borrowers/?{view.query}", headers=htmx("borrower-rows")).content.decode()
         assert f"View: {view.name}" in page
         assert ("New here LLC" in page) == (view.name == "Added this week")
+
+
+@pytest.mark.parametrize("other", ["late ONES", " Late  ones ", "Late’ ones"])
+def test_a_name_in_another_spelling_replaces_the_view(servicer: Browser, other: str) -> None:
+    for name, query in (("Late ones", "state=TX"), (other, "state=OH")):
+        servicer.post("/views/save/", {"list": LIST, "query": query, "name": name})
+    (view,) = SavedView.objects.all()
+    assert (view.name, view.query) == (other.strip(), "state=OH")
