@@ -60,7 +60,6 @@ SLOW = Selection(
     "portal/documents",
     "portal/jobs/test_worker.py",
     "portal/messaging/test_counts.py",
-    "portal/messaging/test_index.py",
     "portal/messaging/test_sync.py",
     "portal/operations/test_copies.py",
     "portal/operations/test_demo.py",

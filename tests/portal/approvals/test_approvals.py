@@ -171,6 +171,29 @@ def test_a_rejection_requires_a_comment_without_an_ssn(editor: Editor, superviso
     assert "No document" in html(editor.browser.get(approval.get_absolute_url()))
 
 
+@pytest.mark.parametrize("end", ["refuse", "withdraw", "replace", "expire", "send"])
+def test_every_end_of_a_request_erases_what_was_typed(
+    person_editor: Editor, supervisor: Browser, end: str
+) -> None:
+    approval = request_approval(person_editor, **WITH_SSN, **BORN)
+    assert approval.sealed
+    if end == "refuse":
+        decide(supervisor, approval, "refuse", "No document")
+    elif end == "withdraw":
+        person_editor.browser.post(f"{approval.get_absolute_url()}withdraw/")
+    elif end == "replace":
+        answer = person_editor.post(person_editor.review_fields(first_name="Ana") | REASON, "ask")
+        assert answer.status_code == 303
+    elif end == "expire":
+        Approval.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        supervisor.get("/approvals/")
+    else:
+        decide(supervisor, approval)
+        assert send(person_editor, approval, TWICE).status_code == 303
+    approval.refresh_from_db()
+    assert (approval.is_open, approval.sealed) == (False, "")
+
+
 def test_a_request_is_decided_only_once(editor: Editor, supervisor: Browser) -> None:
     approval = request_approval(editor)
     assert [decide(supervisor, approval).status_code for _ in range(2)] == [303, 409]

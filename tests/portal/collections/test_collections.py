@@ -275,6 +275,18 @@ class TestWorklist:
         assert (row["Last payment"], row["Last payment amount"]) == (in_days(-20).isoformat(), "20.00")
         assert "Autopay off" in pages.visible_text(pages.page(servicer, "/collections/"))
 
+    @pytest.mark.parametrize(("days", "is_pending"), [(-1, False), (0, True), (1, True)])
+    def test_a_payment_scheduled_for_today_is_pending(
+        self, sandbox: Sandbox, servicer: Browser, days: int, is_pending: bool
+    ) -> None:
+        loan = late_loan(sandbox)
+        day = in_days(days)
+        sandbox.world.repayment(loan.uuid, amount="40", status="SCHEDULED", effective_date=day)
+        refresh(loan)
+        (row,) = export_rows(servicer)
+        expected = (day.isoformat(), "40.00") if is_pending else ("", "")
+        assert (row["Pending payment"], row["Pending amount"]) == expected
+
     def test_next_account_is_found_without_counting_rows(self, sandbox: Sandbox) -> None:
         loan = late_loan(sandbox)
         with CaptureQueriesContext(connection) as queries:

@@ -193,6 +193,30 @@ def test_a_statement_adds_up_amounts_sent_as_text(portal_service: Sandbox, viewe
     assert "Total, 2 succeeded $90.00 — — $200.00" in visible_text(viewer.get(address).content.decode())
 
 
+def test_totals_leave_out_every_payment_that_did_not_succeed(
+    portal_service: Sandbox, viewer: Browser
+) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    today = timezone.localdate()
+    first = today.replace(day=1) - timedelta(days=20)
+    for amount, status, day in (
+        ("100.00", "SUCCEEDED", first), ("20.10", "SUCCEEDED", first), ("3.00", "FAILED", first),
+        ("5.00", "FAILED_AFTER_SUCCESS", first), ("7.00", "CANCELED", first), ("11.00", "RETURNED", first),
+        ("13.00", "SCHEDULED", today - timedelta(days=1)), ("17.00", "SCHEDULED", today), ("0.40", None, first),
+    ):  # fmt: skip
+        portal_service.world.repayment(
+            loan.uuid, amount=amount, principal=amount, status=status, effective_date=str(day)
+        )
+    load_accounts(loan)
+    page = viewer.get(f"/borrowers/{loan.borrower_uuid}/statement-of-account/").content.decode()
+    past, _, scheduled = page.partition('aria-label="Scheduled repayments"')
+    assert "Total, 2 succeeded $120.10 — — $120.10" in visible_text(past)
+    assert f"{first:%B} {first.year}: 2 of 7 succeeded $120.10" in visible_text(past)
+    amounts = re.findall(r"\$\d+\.\d\d", scheduled.partition("</table>")[0])
+    assert set(amounts) == {"$17.00"}
+    assert "$13.00" in past.partition('aria-label="Repayments"')[2]
+
+
 def test_a_second_print_has_a_new_code_but_the_same_content_hash(
     portal_service: Sandbox, viewer: Browser
 ) -> None:
