@@ -4,6 +4,7 @@ Hides the many forms of error objects: lists of fields, problem details, JSON:AP
 fields are compared without case, underscores and dashes.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
@@ -34,13 +35,16 @@ _ERROR_WORDS: Final = frozenset({
     "timestamp",
 })  # fmt: skip
 _ERRORS: Final = frozenset({
-    "error", "errors", "errorcode", "errordescription", "errormessage", "errormsg", "exception", "fault", "faults",
-    "faultcode", "faultstring",
+    "err", "errcode", "errmsg", "error", "errors", "errorcode", "errordescription", "errordetail", "errordetails",
+    "errorinfo", "errormessage", "errormessages", "errormsg", "errorreason", "errortype", "exception",
+    "exceptionmessage", "fault", "faults", "faultcode", "faultstring", "haserror", "haserrors", "iserror",
 })  # fmt: skip
 _SUCCESSES: Final = frozenset(
     {"success", "issuccess", "issuccessful", "successful", "succeeded", "ok", "isok"}
 )
 _FAILED: Final = frozenset({"error", "fail", "failed", "failure"})
+_STATUSES: Final = frozenset({"status", "statuscode", "httpstatus", "httpstatuscode"})
+_HTTP_FAILURE: Final = re.compile(r"[45][0-9]{2}")
 _NO: Final = frozenset({"false", "no", "n", "f"})
 _NO_ERROR: Final = frozenset({*_NO, "none", "null", "ok", "success", "no error"})
 
@@ -76,12 +80,18 @@ def says_error(value: Mapping[str, Any]) -> bool:
 
 def says_failed_status(value: Mapping[str, Any]) -> bool:
     """Whether the envelope around a list reports a failed status, in a word or as a number of HTTP."""
-    for name, item in value.items():
-        if plain_name(name) in ("status", "statuscode"):
-            text = str(item).strip().casefold()
-            if text in _FAILED or (text.isascii() and text.isdigit() and int(text[:9]) in range(400, 600)):
-                return True
-    return False
+    return has_failed_http_status(value) or any(
+        plain_name(name) in _STATUSES and str(item).strip().casefold() in _FAILED
+        for name, item in value.items()
+    )
+
+
+def has_failed_http_status(value: Mapping[str, Any]) -> bool:
+    """Whether an object has the number of a failed HTTP status, which no record has as its status."""
+    return any(
+        plain_name(name) in _STATUSES and _HTTP_FAILURE.fullmatch(str(item).strip()) is not None
+        for name, item in value.items()
+    )
 
 
 def says_success(value: Mapping[str, Any]) -> bool:

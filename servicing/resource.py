@@ -15,6 +15,7 @@ from servicing.codec import Budget, Model, Record, read, read_list, to_json, unw
 from servicing.errors import IncompleteList, ProtocolError, Rejected
 from servicing.reasons import (
     has_content,
+    has_failed_http_status,
     mentions_error,
     plain_name,
     says_error,
@@ -42,6 +43,8 @@ _COMMON_FIELDS: Final = frozenset(
     {"uuid", "user_uuid", "external_id", "status", "state", "details", "created_at"}
 )
 """Fields of records that an error object may have too."""
+_IDENTITY: Final = frozenset({"uuid", "user_uuid"})
+"""Fields that say only which record it would be."""
 
 
 class Resource:
@@ -114,18 +117,23 @@ class Resource:
 def _read_record(model: type[M], uuid: str, value: Any, budget: Budget, *, is_write: bool = False) -> M:
     """The requested record; raise `ProtocolError` for an error, something else or another record.
 
-    A write that says that it succeeded may have an error about something else.
+    A write that says that it succeeded may have an error about something else. A write may be answered with an ID
+    alone, but a read that finds nothing besides would empty the saved copy.
     """
-    if isinstance(value, dict) and says_error(value) and not (is_write and says_success(value)):
+    if isinstance(value, dict) and _is_error(value) and not (is_write and says_success(value)):
         raise ProtocolError(f"The response is an error instead of a {model.__name__}.")
     record = read(model, value, budget)
-    if not has_fields(record):
+    if not has_fields(record) or not (is_write or record.raw.keys() - record.extra.keys() - _IDENTITY):
         raise ProtocolError(f"The response has no field of a {model.__name__}.")
     if uuid and isinstance(record, Record) and record.uuid.casefold() != uuid.casefold():
         raise ProtocolError(
             f"The response has the {model.__name__} {record.uuid[:60]!r}, not the one requested."
         )
     return record
+
+
+def _is_error(value: Mapping[str, Any]) -> bool:
+    return says_error(value) or has_failed_http_status(value)
 
 
 def has_fields(record: Model) -> bool:
@@ -151,8 +159,10 @@ def read_records(model: type[M], value: Any, budget: Budget | None = None) -> li
 
 
 def _unwrap(value: Any) -> list[Any]:
-    if isinstance(value, dict) and (says_error(value) or says_failed_status(value)):
-        raise ProtocolError("The response is an error instead of a list.")
+    if isinstance(value, dict):
+        for part in (value, *_pagination_objects(value)):
+            if says_error(part) or says_failed_status(part):
+                raise ProtocolError("The response is an error instead of a list.")
     return unwrap_list(value)
 
 

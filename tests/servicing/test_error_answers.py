@@ -64,6 +64,14 @@ def wire() -> Any:
         (STATEMENT | LOAN | {"errors": ["Old figures", "Stale"]}, ("Old figures", "Stale")),
         (STATEMENT | LOAN | {"Success": "false"}, ()),
         (STATEMENT | LOAN | {"ok": 0}, ()),
+        (STATEMENT | LOAN | {"isError": True}, ()),
+        (STATEMENT | LOAN | {"has_errors": "true"}, ()),
+        (STATEMENT | LOAN | {"err": "Backend timeout"}, ()),
+        (STATEMENT | LOAN | {"exceptionMessage": "Backend timeout"}, ()),
+        (STATEMENT | LOAN | {"status": 503}, ()),
+        (STATEMENT | LOAN | {"statusCode": "504"}, ()),
+        ({"uuid": "l-1"}, ()),
+        ({"uuid": "l-1", "user_uuid": "b-1", "result": "TIMEOUT"}, ()),
     ],
 )  # fmt: skip
 def test_an_error_is_no_record(
@@ -108,6 +116,11 @@ def test_an_envelope_named_like_a_field_is_no_statement(wire: Wire) -> None:
         ({"data": [], "success": False, "message": "Try later"}, ("Try later",)),
         ({"data": [], "status": "error"}, ()),
         ({"data": [], "statusCode": 500}, ()),
+        ({"data": [], "httpStatus": "503"}, ()),
+        ({"data": [], "hasErrors": True}, ()),
+        ({"data": [], "errorMessages": ["Backend timeout"]}, ()),
+        ({"data": [], "meta": {"error": "Backend timeout"}}, ()),
+        ({"data": [], "meta": {"success": False}}, ()),
     ],
 )  # fmt: skip
 def test_an_error_is_no_list(
