@@ -153,6 +153,15 @@ def test_a_message_of_an_uncertain_time_is_news(sandbox: Sandbox) -> None:
     assert operations_of_run(sandbox) == READS
 
 
+def test_a_message_of_an_uncertain_time_long_before_the_copy_queues_nothing(sandbox: Sandbox) -> None:
+    loan = loan_on_file(sandbox)
+    payment = sandbox.world.repayment(loan.uuid, amount="75.00")
+    read(loan)
+    tell(sandbox, payment, minutes_ago=4 * 24 * 60, zone="IST")
+    assert Message.objects.get().created_at.at is None
+    assert operations_of_run(sandbox) == []
+
+
 def test_an_archived_account_is_skipped(sandbox: Sandbox) -> None:
     loan = loan_on_file(sandbox)
     payment = sandbox.world.repayment(loan.uuid, amount="75.00")
