@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from portal.live.panels import Freshness
 from portal.live.reading import LiveCopy
-from portal.registry.figures import past_due_of, rank
+from portal.registry.figures import old_copy_day, past_due_of, rank
 from portal.registry.models import Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -130,6 +130,12 @@ class Position:
     def past_due(self) -> PastDue:
         """The past due total over all open accounts."""
         return past_due_of((one.record.kind, one.figures) for one in self._accounts)
+
+    @cached_property
+    def old_late_copy(self) -> date | None:
+        """The business date of the oldest answer about a past due account, unless that is today."""
+        found = (old_copy_day(one.record) for one in self._accounts if one.figures.is_late)
+        return min(filter(None, found), default=None)
 
     @cached_property
     def late_accounts(self) -> list[tuple[Record, Figures, int | None]]:

@@ -23,6 +23,7 @@ from portal.credit_lines.trends import samples, trend_rows, trends
 from portal.credit_lines.wording import last_bill, past_due_words, read_aloud
 from portal.gateway import StaffRequest
 from portal.live.reading import LiveCopy
+from portal.registry.figures import old_copy_day
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -63,8 +64,10 @@ def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[st
         "line": line,
         "percent_of_limit": wording.whole_percent(percent_of_limit(figures.principal, figures.limit)),
         "past_due": past_due_words(figures, today),
+        "old_copy_day": old_copy_day(record),
         "due_next": figures.due_next,
-        "due_since": figures.due_since and wording.due_since(figures.due_since, copy.copied_on),
+        "due_since": figures.due_since,
+        "due_since_days": figures.due_since and wording.due_days(figures.due_since, copy.copied_on),
         "last_bill": last_bill(line, figures),
         "aloud": read_aloud(line, figures),
         "findings": consistency.check_line(line),

@@ -16,7 +16,7 @@ from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import MessageQuery
 from portal.notes.models import Note
-from portal.registry.figures import days_of
+from portal.registry.figures import ACCOUNTS, days_of, old_copy_day
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, parse_query
 from portal.registry.records import active_records, records_by_key, with_borrowers
@@ -104,6 +104,11 @@ class Hit:
     @property
     def days_past_due(self) -> int | None:
         return days_of(self.record)
+
+    @property
+    def old_copy_day(self) -> date | None:
+        """The day of the copy of a loan or a line, unless that is today."""
+        return old_copy_day(self.record) if self.record.kind in ACCOUNTS else None
 
     @property
     def title(self) -> str:

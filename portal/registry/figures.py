@@ -76,6 +76,12 @@ def copy_day(record: Record) -> date | None:
     return business_date_at(record.answer_at)
 
 
+def old_copy_day(record: Record) -> date | None:
+    """The business date of a record's answer, unless that is today."""
+    day = copy_day(record)
+    return day if day and day < business_date() else None
+
+
 def figure_columns(figures: Figures) -> dict[str, Any]:
     """The columns that store an account's figures."""
     due, since, past_due = figures.due_next, figures.due_since, stored_amount(figures.past_due)

@@ -24,7 +24,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
 from portal.registry.attention import Amount, Item, Items, Snoozed
-from portal.registry.figures import NOT_KNOWN_RANK, copy_day, days_of, due_since_of
+from portal.registry.figures import NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
 from portal.registry.models import Kind, Record
 from portal.registry.records import LINK_COLUMNS, active_records, distinct_values, records_by_uuid
 from portal.registry.sources import REPAYMENTS_OF
@@ -52,6 +52,8 @@ _PAST_DUE_COLUMNS = (
     "days_past_due",
     "flagged",
     "is_partly_paid",
+    "answer_day",
+    "answer_at",
 )
 
 
@@ -131,13 +133,19 @@ def _past_due_item(record: Record) -> Item:
     days, noun = days_of(record), NOUNS[Kind(record.kind)]
     words = f"{days} day{'' if days == 1 else 's'}" if days else "days not known"
     amount = "an unknown amount" if record.past_due is None else wording.money(record.past_due)
+    copied_on = old_copy_day(record)
+    notes = [
+        f"{noun} {record.uuid[:8]}",
+        "before partial payments" if record.is_partly_paid else "",
+        f"as of {wording.day(copied_on)}" if copied_on else "",
+    ]
     return Item(
         key=f"{noun}:{record.uuid}",
         fact=f"{(amount or '').capitalize()} past due,",
         rest=words,
         amount=wording.money(record.past_due) or NOT_KNOWN,
         badge=(AGING_STATES.get(aging(record.past_due, days), "bad"), words.capitalize()),
-        meta=f"{noun} {record.uuid[:8]}{', before partial payments' if record.is_partly_paid else ''}",
+        meta=", ".join(filter(None, notes)),
         borrower_uuid=record.borrower_uuid,
         rank=record.past_due_rank or Decimal(0),
         url=record.get_absolute_url(),

@@ -1,0 +1,64 @@
+"""Wherever an account is past due, the day of its copy stands beside the amount, unless that is today."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+import pytest
+from django.core.cache import cache
+from django.test import Client as Browser
+
+from portal.audit.models import Actor
+from portal.live import reading
+from portal.registry.models import Kind, Record
+from portal.registry.recalculation import recalculate_batch
+from portal.runtime.business_date import business_date
+from portal.ui import wording
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal import pages
+
+DAYS_AGO: Final = 3
+
+
+@pytest.fixture
+def line(portal_service: Sandbox) -> Record:
+    """A past due line whose next bill fell due since its copy, while the service is out."""
+    due = business_date() - timedelta(days=1)
+    line = given.line(
+        portal_service,
+        given.borrower(portal_service, first_name="Quillfeather Looms"),
+        past_due_balance=Decimal("418.06"),
+        days_past_due=9,
+        payment_amount_due=Decimal("77.19"),
+        payment_due_date=str(due),
+    )
+    for record in reading.account_records(line):
+        assert reading.read_live(Actor(name="Maya Chen"), record)
+    day = business_date() - timedelta(days=DAYS_AGO)
+    Record.objects.filter(uuid=line.uuid, kind=Kind.LINE).update(answer_day=day, figures_good_through=day)
+    recalculate_batch()
+    cache.clear()
+    portal_service.fail_next("*", status=503, times=None)
+    line.refresh_from_db()
+    return line
+
+
+def day_of_copy() -> str:
+    return f"as of {wording.day(business_date() - timedelta(days=DAYS_AGO))}"
+
+
+@pytest.mark.parametrize("address", ["/", "/search/?q=type:loc+past_due:>400", "line", "borrower"])
+def test_the_day_of_the_copy_stands_beside_the_amount(servicer: Browser, line: Record, address: str) -> None:
+    own = {"line": line.get_absolute_url(), "borrower": f"/borrowers/{line.borrower_uuid}/"}
+    shown = pages.visible_text(servicer.get(own.get(address, address)).content.decode())
+    assert "$418.06" in shown
+    assert day_of_copy().casefold() in shown.casefold()
+
+
+def test_a_line_shows_what_fell_due_since_its_copy_in_a_row_of_its_own(
+    servicer: Browser, line: Record
+) -> None:
+    content = servicer.get(line.get_absolute_url()).content.decode()
+    assert "<dd>$77.19</dd>" in content  # A sentence there leaves no room for the label.
+    assert f"not updated since {day_of_copy().removeprefix('as of ')}" in pages.visible_text(content)
