@@ -5,6 +5,7 @@ need none, and that a page never denies a write that may have been sent.
 """
 
 import logging
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -147,7 +148,8 @@ class FailureMiddleware(MiddlewareMixin):
         match error:
             case PermissionDenied() if request.user.is_authenticated:  # The admin raises plain ones.
                 label, detail = getattr(error, "act", "admin"), {"path": request.path[:300]}
-                append(Actor.of(request), "accounts.refused", subject_label=label, detail=detail)
+                actor = replace(Actor.of(request), save_id="")  # Nothing was saved.
+                append(actor, "accounts.refused", subject_label=label, detail=detail)
                 return None
             case Http404():
                 return page_404(request, error)

@@ -1,6 +1,7 @@
 """Appends audit entries, each hashed together with its predecessor's hash, so that later changes show."""
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
@@ -43,7 +44,10 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
     """Append an entry to the chain, in the caller's transaction if there is one.
 
     Raises :class:`AlreadySaved` if an earlier request posted the same form, so that the transaction saves nothing.
+    A write to the service doesn't use the form up: the service may reject it, and repeats of it are found elsewhere.
     """
+    if fields.get("phase", Entry.Phase.EVENT) != Entry.Phase.EVENT:
+        actor = replace(actor, save_id="")
     safe = {name: masked(value) if name in FREE_TEXT_FIELDS else value for name, value in fields.items()}
     changes = fields.get("changes", {})
     safe["changes"] = {masked_text(name): _masked_change(name, value) for name, value in changes.items()}

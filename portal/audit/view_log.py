@@ -8,7 +8,7 @@ the portal and looks for its entry.
 import hashlib
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from itertools import islice
 from typing import Any
@@ -135,6 +135,7 @@ def log_view(
 
     What a page loads by itself is a repeat: it is recorded only if the page was not, and never counted.
     """
+    actor = replace(actor, save_id="")  # A form that is shown again with an error is still unsaved.
     now, uuid = timezone.now(), subject_uuid[:64]
     if is_repeat and _recent_views(actor, uuid, repeats_within).exists():
         return

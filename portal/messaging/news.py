@@ -20,6 +20,8 @@ from portal.registry.sources import REPAYMENTS_OF
 READ_INTERVAL: Final = timedelta(minutes=5)
 """The shortest time between two reads of an account for news."""
 MAX_ACCOUNTS_OF_BANK: Final = 5
+MAX_CLOCK_ERROR: Final = timedelta(minutes=1)
+"""How much later than its time a message may be: times come in whole seconds, by another clock."""
 MAX_ERROR_OF_GUESS: Final = timedelta(days=2)
 """How much later than its guessed time a message of an uncertain time may be: more than any two time zones differ."""
 
@@ -33,7 +35,7 @@ def queue_reads(messages: Iterable[Message]) -> None:
         is_certain = message.created_at is not None and message.created_at.at is not None
         for account in accounts:
             read_at = times.get(account.pk)
-            latest = message.recorded_at if is_certain else message.recorded_at + MAX_ERROR_OF_GUESS
+            latest = message.recorded_at + (MAX_CLOCK_ERROR if is_certain else MAX_ERROR_OF_GUESS)
             if read_at and latest <= read_at:
                 continue
             if account.pk not in newest or message.pk > newest[account.pk].pk:

@@ -4,6 +4,7 @@ import re
 import threading
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -154,6 +155,22 @@ def test_a_repeated_post_elsewhere_says_that_it_is_saved(owner: Record) -> None:
     assert answers[1]["Location"].removeprefix("http://testserver") == owner.get_absolute_url()
     assert "Already saved." in servicer.get(owner.get_absolute_url()).content.decode()
     assert Entry.objects.filter(action="notes.unpin").count() == 1
+
+
+def test_a_form_can_be_corrected_and_posted_again(owner: Record) -> None:
+    servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
+    save_id = str(uuid4())  # The page isn't read before, so the rejected post is its first view.
+    assert servicer.post(address, {"text": "", "save_id": save_id}).status_code == 422
+    assert servicer.post(address, {"text": "Called.", "save_id": save_id}).status_code == 303
+    assert [one.text for one in Note.objects.all()] == ["Called."]
+
+
+def test_a_form_that_was_denied_can_be_posted_with_another_role(owner: Record) -> None:
+    viewer, address = browser_of(Role.VIEWER), subject_url("notes:add", owner)
+    typed = {"text": "Called.", "save_id": str(uuid4())}
+    assert viewer.post(address, typed).status_code == 403
+    assert browser_of(Role.SERVICER).post(address, typed).status_code == 303
+    assert [one.text for one in Note.objects.all()] == ["Called."]
 
 
 @pytest.mark.parametrize("save_id", ["", "x", "1" * 2000, "\0"])

@@ -421,6 +421,11 @@ class TestTotal:
         assert add_past_due([]).amount is None
         assert add_past_due([self.CURRENT_LINE]).amount == 0
 
+    def test_a_new_loan_without_a_schedule_is_not_an_unknown_amount(self) -> None:
+        new = self.UNKNOWN._replace(has_no_schedule_yet=True)
+        found = add_past_due([new, self.CURRENT_LINE])
+        assert (found.amount, found.unknown, found.loans, found.lines) == (0, 0, 0, 1)
+
     def test_closed_accounts_and_credits_are_left_out(self) -> None:
         closed = self.LOAN._replace(is_closed=True, is_late=False)
         credit = self.LINE._replace(past_due=Decimal("-50.00"), is_late=False)
