@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
+from statistics import median
 from typing import Final, Literal, NamedTuple
 
 from servicing.applications import Application, Offer
@@ -268,11 +269,13 @@ def check_line(statement: Statement) -> list[Rule]:
 def statement_gaps(days: Iterable[date | None]) -> list[tuple[date, date]]:
     """The pairs of following billing dates that are more than one and a half usual cycles apart, oldest first.
 
-    The usual cycle is the lower quartile of those known, as gaps are longer; a month if only one is known.
+    The usual cycle is the lower quartile of those known, as gaps are longer; a month if only one is known. Distances
+    below half of the median don't count: those are corrected statements.
     """
     pairs = list(pairwise(sorted({day for day in days if day})))
     distances = ((later - earlier).days for earlier, later in pairs)
     cycles = sorted(distance for distance in distances if distance >= MIN_CYCLE_DAYS)
+    cycles = [distance for distance in cycles if 2 * distance >= median(cycles)]
     usual = cycles[len(cycles) // 4] if len(cycles) > 1 else MONTH_DAYS
     return [(earlier, later) for earlier, later in pairs if 2 * (later - earlier).days > 3 * usual]
 

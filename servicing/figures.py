@@ -8,7 +8,6 @@ A saved answer says what was unpaid on its own business date, the day of the cop
 been paid: it is due since the copy, and never past due before a newer answer says so.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -16,6 +15,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from servicing.business_days import first_business_day
 from servicing.credit_lines import Statement
 from servicing.loans import Loan
 from servicing.repayments import Repayment, has_succeeded
@@ -231,15 +231,23 @@ def is_partly_paid(
     """
     if oldest_unpaid_due is None:
         return False
-    accounted = Counter((row.paid_on or row.due_date, row.total) for row in schedule.rows if row.is_paid)
+    accounted = [(_payment_days(row), row.total) for row in schedule.rows if row.is_paid]
     for one in repayments:
         day = one.effective_date
         if not has_succeeded(one) or day is None or day <= oldest_unpaid_due:
             continue
-        if not accounted[day, one.amount]:
+        own = next((entry for entry in accounted if day in entry[0] and entry[1] == one.amount), None)
+        if own is None:
             return True
-        accounted[day, one.amount] -= 1
+        accounted.remove(own)
     return False
+
+
+def _payment_days(row: Installment) -> set[date]:
+    """The days on which an installment may have been paid: as reported, else its due date or the next business day."""
+    if row.paid_on:
+        return {row.paid_on}
+    return {row.due_date, first_business_day(row.due_date)} if row.due_date else set()
 
 
 # What a borrower owes

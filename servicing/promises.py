@@ -5,13 +5,13 @@ Nobody marks a promise by hand. The same promises and repayments always give the
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from functools import cache
 from typing import Final
 
-from servicing.figures import NOTHING, ONE_DAY
+from servicing.business_days import business_day_after
+from servicing.figures import NOTHING
 from servicing.repayments import Repayment, has_succeeded
 from servicing.values import is_same_word
 from servicing.words import normal_word
@@ -24,8 +24,6 @@ SCHEDULED: Final = "SCHEDULED"
 RETURNED: Final = "FAILED_AFTER_SUCCESS"
 NOT_PAID: Final = ("CANCELED", "CANCELLED", "REJECTED", *REVERSALS)
 """The statuses of a repayment that certainly brings no money, beside those that begin with FAILED."""
-_MONDAY, _THURSDAY, _SATURDAY, _SUNDAY = 0, 3, 5, 6
-_FIRST_JUNETEENTH: Final = 2022
 
 
 class PromiseState(StrEnum):
@@ -133,7 +131,9 @@ def decide(
         paid = sum((one.amount for one in counted if one.amount), NOTHING)
         scheduled = payments.take(promise, deadline, _is_scheduled, promise.amount - paid)
         expected = sum((one.amount for one in scheduled if one.amount), paid)
-        unclear = [one for one in in_time if _is_unclear(one)] if expected < promise.amount else []
+        unclear = [one for one in in_time if _is_unclear(one)]
+        if not _may_reach(promise.amount - expected, unclear):
+            unclear = []
         if paid >= promise.amount:
             state = PromiseState.KEPT
         elif today > deadline and (read_on is None or read_on <= deadline):
@@ -154,6 +154,12 @@ def decide(
             unclear=unclear,
         )
     return [decisions[number] for number in range(len(promises))]
+
+
+def _may_reach(missing: Decimal, unclear: Sequence[Repayment]) -> bool:
+    """Whether these could make up what is missing."""
+    known = sum((one.amount for one in unclear if one.amount), NOTHING)
+    return missing > 0 and (known >= missing or any(one.amount is None for one in unclear))
 
 
 def _is_scheduled(repayment: Repayment) -> bool:
@@ -184,51 +190,3 @@ def _is_in_time(seen: SeenRepayment, promise: Promise, deadline: date) -> bool:
     if day is None or not promise.logged_on <= day <= deadline:
         return False
     return day > promise.logged_on or seen.first_seen_at > promise.logged_at
-
-
-# Business days
-
-
-@cache
-def business_day_after(day: date, number: int) -> date:
-    """The day this many business days later."""
-    while number:
-        day += ONE_DAY
-        number -= is_business_day(day)
-    return day
-
-
-def first_business_day(day: date) -> date:
-    """The day itself, or the first business day after it."""
-    return day if is_business_day(day) else business_day_after(day, 1)
-
-
-def is_business_day(day: date) -> bool:
-    """Monday to Friday, except the holidays of the Federal Reserve."""
-    return day.weekday() < _SATURDAY and day not in federal_reserve_holidays(day.year)
-
-
-@cache
-def federal_reserve_holidays(year: int) -> frozenset[date]:
-    """The days of a year on which the Federal Reserve Banks are closed.
-
-    One that falls on a Sunday is observed on Monday; one on a Saturday isn't observed.
-    """
-    fixed = [date(year, 1, 1), date(year, 7, 4), date(year, 11, 11), date(year, 12, 25)]
-    if year >= _FIRST_JUNETEENTH:
-        fixed.append(date(year, 6, 19))
-    days = (
-        *(day + ONE_DAY if day.weekday() == _SUNDAY else day for day in fixed if day.weekday() != _SATURDAY),
-        _nth_weekday(year, 1, _MONDAY, 3),
-        _nth_weekday(year, 2, _MONDAY, 3),
-        _nth_weekday(year, 6, _MONDAY, 1) - timedelta(days=7),
-        _nth_weekday(year, 9, _MONDAY, 1),
-        _nth_weekday(year, 10, _MONDAY, 2),
-        _nth_weekday(year, 11, _THURSDAY, 4),
-    )
-    return frozenset(days)
-
-
-def _nth_weekday(year: int, month: int, weekday: int, number: int) -> date:
-    first = date(year, month, 1)
-    return first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (number - 1))

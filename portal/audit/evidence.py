@@ -11,8 +11,11 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
+from django.db.models import Q
+
 from portal.audit.models import WriteIntent
 from portal.registry.models import Kind, Record
+from portal.runtime.folding import folded_key
 from servicing import rules
 from servicing.masking import HIDDEN
 
@@ -22,6 +25,8 @@ MAX_SHOWN = 4
 MAX_SEARCHED = 200
 MIN_EQUAL = 2
 """So many equal values make an answer without a known ID one about a creation; all, if fewer were sent."""
+IDENTITY: Final = ("first_name", "email", "phone")
+"""Of these a borrower's creation and an answer about it share one; most others are shared by half the portfolio."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def saved_answers(intent: WriteIntent) -> Iterator[Evidence]:
     if kind is None:
         records = records.filter(kind=intent.subject_kind, uuid=intent.subject_uuid)
     elif kind == Kind.BORROWER:
-        records = records.filter(kind=kind)
+        records = records.filter(_has_identity(intent.request_body or {}), kind=kind)
     else:
         records = records.filter(kind=kind, borrower_uuid=intent.borrower_uuid)
     for record in records.order_by("-answer_at")[:MAX_SEARCHED]:
@@ -71,7 +76,7 @@ def evidence_about(intent: WriteIntent) -> list[Evidence]:
     """The evidence that names the changed record, or for a creation has the values that were sent."""
     sent = _leaves(intent.request_body)
     found = [one for source in SOURCES for one in source(intent) if _is_about(intent, sent, one.values)]
-    return found[:MAX_SHOWN]
+    return sorted(found, key=lambda one: _number_equal(sent, _leaves(one.values)), reverse=True)[:MAX_SHOWN]
 
 
 def compare(intent: WriteIntent, evidence: Sequence[Evidence]) -> list[Comparison]:
@@ -92,8 +97,31 @@ def _is_about(intent: WriteIntent, sent: Mapping[str, Any], values: Mapping[str,
     if owner and intent.borrower_uuid and owner != intent.borrower_uuid:
         return False
     other = _leaves(values)
-    equal = sum(path in other and _is_equal(value, other[path]) for path, value in sent.items())
-    return equal >= max(1, min(MIN_EQUAL, len(sent)))
+    known = [name for name in IDENTITY if name in sent] if _is_borrower(intent) else []
+    if known and not any(name in other and _is_equal(sent[name], other[name]) for name in known):
+        return False
+    return _number_equal(sent, other) >= max(1, min(MIN_EQUAL, len(sent)))
+
+
+def _is_borrower(intent: WriteIntent) -> bool:
+    return CREATED_KIND.get(intent.operation) == Kind.BORROWER
+
+
+def _has_identity(body: Mapping[str, Any]) -> Q:
+    """The borrowers on file with the name, the email or the phone that was sent."""
+    name, email, phone = (str(body.get(one) or "") for one in IDENTITY)
+    same = Q(pk=None)
+    if name:
+        same |= Q(name_key=folded_key(name)[:300])
+    if email:
+        same |= Q(email__iexact=email)
+    if phone:
+        same |= Q(phone__in=[phone, rules.normalize_phone(phone)])
+    return same
+
+
+def _number_equal(sent: Mapping[str, Any], other: Mapping[str, Any]) -> int:
+    return sum(path in other and _is_equal(value, other[path]) for path, value in sent.items())
 
 
 def _cell(path: str, sent: Any, other: Mapping[str, Any]) -> tuple[str, bool | None]:

@@ -334,7 +334,7 @@ class Onboarding(Flow):
         if self.request.htmx.target == "draft-state":
             return "autosave", 0
         act, _, number = self.request.POST.get("act", "next").partition("-")
-        return act, int(number) if re.fullmatch("[0-9]{1,2}", number) else 0
+        return act, int(number) if re.fullmatch("[0-9]{1,4}", number) else 0
 
     def _check_field(self, step: Step, forms: Sequence[LiveForm]) -> HttpResponse:
         """Render one field as left, with its note, and the requirements that its value meets."""

@@ -20,6 +20,7 @@ from portal.runtime.business_date import business_date
 from portal.runtime.database import write_if_possible
 from portal.ui import wording
 from servicing import Repayment, promises
+from servicing.business_days import business_day_after, is_business_day
 from servicing.promises import Decision, PromiseState, SeenRepayment
 
 RECENT_DAYS = 30
@@ -106,10 +107,14 @@ def decide_promises(
 
 
 def _note_broken(decided: Iterable[DecidedPromise]) -> None:
-    """Save the day on which a promise is first seen broken, because its update may come long after its deadline."""
+    """Save the day on which a promise is first seen broken, because its update may come long after its deadline.
+
+    A state that says nothing about it leaves that day as it is.
+    """
     news = [
         one.promise
         for one in decided
+        if one.state not in (PromiseState.WAITING, PromiseState.NOT_KNOWN)
         if (one.state == PromiseState.BROKEN) != (one.promise.broken_on is not None)
     ]
     for promise in news:
@@ -189,7 +194,7 @@ def due_today() -> QuerySet[Promise]:
         parent_uuid=OuterRef("account_uuid"),
         archived_at=None,
         key_date__gte=OuterRef("logged_on"),
-        key_date__lte=promises.business_day_after(today, settings.PROMISE_GRACE_DAYS),
+        key_date__lte=business_day_after(today, settings.PROMISE_GRACE_DAYS),
     )
     kept = find_promises(Q(Exists(payment), day=today), [PromiseState.KEPT])
     return _of_active_accounts().filter(day=today).exclude(pk__in=[one.promise.pk for one in kept])
@@ -198,7 +203,7 @@ def due_today() -> QuerySet[Promise]:
 def broken_since_yesterday() -> list[DecidedPromise]:
     """The promises broken since yesterday, on Mondays since Friday."""
     first = business_date() - timedelta(days=1)
-    while not promises.is_business_day(first):
+    while not is_business_day(first):
         first -= timedelta(days=1)
     return broken_since(first)
 
@@ -206,11 +211,11 @@ def broken_since_yesterday() -> list[DecidedPromise]:
 def broken_and_unanswered() -> list[DecidedPromise]:
     """The broken promises on which nobody acted: there was no contact about the account since they broke."""
     recent = business_date() - timedelta(days=RECENT_DAYS)
-    found = _find_broken(Q(broken_on__isnull=False), since=recent)
     about = Q(account_uuid=OuterRef("account_uuid")) | Q(
         account_uuid="", borrower_uuid=OuterRef("contact__borrower_uuid")
     )
     contacts = Contact.objects.filter(about, day__gte=OuterRef("broken_on"))
+    found = _find_broken(Q(~Exists(contacts), broken_on__isnull=False), since=recent)
     answered = Promise.objects.filter(Exists(contacts), pk__in=[one.promise.pk for one in found])
     keys = set(answered.values_list("pk", flat=True))
     return [one for one in found if one.promise.pk not in keys]

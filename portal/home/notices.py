@@ -29,7 +29,7 @@ from portal.notes.models import FollowUp
 from portal.registry.recalculation import account_state
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from servicing.promises import is_business_day
+from servicing.business_days import is_business_day
 
 # Events from before a person turned mail on, or while none could be sent, are not mailed later.
 RECENT = timedelta(days=1)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -252,7 +252,7 @@ def read_at_pace(
 ) -> Iterator[tuple[Record, bool]]:
     """Read records one by one, at most this many a second; yield each with whether it was read.
 
-    The usual pace is ``READS_PER_MINUTE``, for refreshing all accounts and for news together.
+    The usual pace is ``READS_PER_MINUTE``, of each worker.
     """
     pause = 1 / (rate or settings.READS_PER_MINUTE / 60)
     for record in records:
@@ -287,11 +287,12 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Recor
     due = refreshable([*kinds, *lists]).filter(~is_young)
     # Without the answers, because those of a large portfolio don't fit into memory.
     needed = due.only("kind", "uuid", "borrower_uuid")
-    accounts = refreshable(kinds)
-    urgent = [accounts.filter(due_since_on__isnull=False), accounts.filter(flagged=True)]
-    ranks = [set(found.values_list("uuid", flat=True)) for found in urgent]
-    found = needed.order_by(F("checked_at").asc(nulls_first=True), "id")
-    return sorted(found, key=lambda one: next((n for n, uuids in enumerate(ranks) if one.uuid in uuids), 2))
+    account = refreshable(kinds).filter(uuid=OuterRef("uuid"))
+    is_due_since, is_past_due = (
+        Exists(account.filter(one)) for one in (Q(due_since_on__isnull=False), Q(flagged=True))
+    )
+    rank = Case(When(is_due_since, then=0), When(is_past_due, then=1), default=2)
+    return list(needed.order_by(rank, F("checked_at").asc(nulls_first=True), "id"))
 
 
 def _create_missing_lists(kind: str, list_kind: str) -> None:

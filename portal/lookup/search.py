@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any
 
 from django.core.paginator import Page, Paginator
+from django.db.models import Q
 from django.urls import ResolverMatch, reverse
 from django.utils.http import urlencode
 
@@ -23,7 +24,7 @@ from portal.registry.records import active_records, records_by_key, with_borrowe
 from portal.registry.search.find import OWNED, owned_by_borrowers, rank_matches
 from portal.registry.search.spelling import similar_names
 from portal.registry.search.texts import forms_of, lines_of
-from portal.runtime.folding import fold
+from portal.runtime.folding import fold, folded_pattern
 from portal.ui import wording
 from portal.ui.frame import AREAS
 from portal.ui.help import HELP_PAGES
@@ -38,7 +39,6 @@ SHOWN = 10
 PER_PAGE = 25
 MAX_OWNERS = 5
 # The number of latest notes that are searched, without an index.
-MAX_NOTES_READ = 20_000
 
 PLURALS = {
     Kind.BORROWER: "Borrowers",
@@ -316,10 +316,9 @@ def find_notes(query: Query, limit: int) -> list[NoteHit]:
     """Find the newest notes that contain all words; none if the query is only about records."""
     if query.conditions or query.is_limited or len(query.text) < MIN_MESSAGE_CHARACTERS:
         return []
-    wanted = [*query.alternatives, (fold(query.text),)]
-    texts = Note.objects.order_by("-pk").values_list("pk", "text")[:MAX_NOTES_READ]
-    matching = (pk for pk, text in texts if _has_words(fold(text), wanted))
-    notes = list(Note.objects.filter(pk__in=list(islice(matching, limit))).order_by("-pk"))
+    wanted = [*query.alternatives, (query.text,)]
+    matching = reduce(or_, (_with_words(words) for words in wanted))
+    notes = list(Note.objects.filter(matching).order_by("-pk")[:limit])
     records = records_by_key((note.subject_kind, note.subject_uuid) for note in notes)
     subjects: dict[str, Record | Message] = {record.uuid: record for record in records}
     if unknown := {note.subject_uuid for note in notes} - subjects.keys():
@@ -327,8 +326,9 @@ def find_notes(query: Query, limit: int) -> list[NoteHit]:
     return [NoteHit(note, subjects[note.subject_uuid]) for note in notes if note.subject_uuid in subjects]
 
 
-def _has_words(text: str, alternatives: Iterable[Sequence[str]]) -> bool:
-    return any(all(term and term in text for term in terms) for terms in alternatives)
+def _with_words(words: Iterable[str]) -> Q:
+    patterns = list(filter(None, map(folded_pattern, words)))
+    return Q(*(Q(text__iregex=pattern) for pattern in patterns)) if patterns else Q(pk=None)
 
 
 # --- Unknown IDs ---

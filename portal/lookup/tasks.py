@@ -16,8 +16,7 @@ from portal.jobs.kinds import job
 from portal.live.reading import due_for_refresh, read_at_pace
 from portal.lookup.imports import import_ids, import_profiles, open_lines
 from portal.lookup.models import Upload
-from portal.messaging.models import Message
-from portal.messaging.news import queue_reads
+from portal.messaging.news import queue_reads_since
 from portal.registry.models import Kind, Record
 
 REFRESHED_KINDS = [Kind.LOAN, Kind.LINE, Kind.APPLICATION]
@@ -43,14 +42,14 @@ def refresh_portfolio(
     for is_read in refresh_accounts(actor, records, rate=rate):
         progress.step(failed=not is_read)
     finished = progress.job
+    # These came after their account was read, and what they are about may be on file by now.
+    queue_reads_since(finished.created_at)
     detail = {"read": finished.done, "failed": finished.failed, "started_by": finished.actor_name}
     append(actor, "lookup.refresh_portfolio", detail=detail)
-    # These came after their account was read, and what they are about may be on file by now.
-    queue_reads(Message.objects.filter(stored_at__gte=finished.created_at))
 
 
 def accounts_to_refresh(kind: str, before: datetime) -> list[Record]:
-    """The accounts of one kind or of all that were last read before this time, oldest copy first."""
+    """The accounts of one kind or of all that were last read before this time, the most urgent first."""
     return due_for_refresh([kind] if kind else REFRESHED_KINDS, older_than=before)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -20,6 +21,7 @@ from portal.registry.sources import REPAYMENTS_OF
 READ_INTERVAL: Final = timedelta(minutes=5)
 """The shortest time between two reads of an account for news."""
 MAX_ACCOUNTS_OF_BANK: Final = 5
+MESSAGES_AT_ONCE: Final = 1_000
 MAX_CLOCK_ERROR: Final = timedelta(minutes=1)
 """How much later than its time a message may be: times come in whole seconds, by another clock."""
 MAX_ERROR_OF_GUESS: Final = timedelta(days=2)
@@ -40,13 +42,28 @@ def queue_reads(messages: Iterable[Message]) -> None:
                 continue
             if account.pk not in newest or message.pk > newest[account.pk].pk:
                 newest[account.pk] = message
-    _queue({pk: (one.recorded_at, one.subject_uuid) for pk, one in newest.items()})
+    subjects = {one.subject_uuid for one in newest.values()}
+    own = set(Record.objects.filter(kind__in=ACCOUNTS, uuid__in=subjects).values_list("uuid", flat=True))
+    _queue(
+        {
+            pk: (one.recorded_at, "" if one.subject_uuid in own else one.subject_uuid)
+            for pk, one in newest.items()
+        }
+    )
 
 
-def request_reads(accounts: Iterable[Record]) -> int:
+def queue_reads_since(start: datetime) -> None:
+    """Queue reads for the messages saved since then."""
+    messages = Message.objects.filter(stored_at__gte=start).defer("search_text").order_by("pk")
+    for page in Paginator(messages, MESSAGES_AT_ONCE):
+        queue_reads(page)
+
+
+def request_reads(accounts: QuerySet[Record]) -> int:
     """Queue a read of these accounts because a person asked for it; return their number."""
     now = timezone.now()
-    wanted = {account.pk: (now, "") for account in accounts}
+    pks = accounts.exclude(borrower_uuid="").values_list("pk", flat=True)
+    wanted = dict.fromkeys(pks, (now, ""))
     _queue(wanted)
     return len(wanted)
 
@@ -67,7 +84,7 @@ def _queue(wanted: Mapping[int, tuple[datetime, str]]) -> None:
     now = timezone.now()
     before = {one.account_id: one for one in PendingRead.objects.filter(account__in=wanted)}
     rows = []
-    for pk, (news_at, payment) in wanted.items():
+    for pk, (news_at, payment) in sorted(wanted.items()):  # In one order, so that no two writers deadlock.
         one = before.get(pk) or PendingRead(account_id=pk, news_at=news_at, payment_uuid=payment)
         if one.due_at is None or one.news_at < news_at:
             one.news_at, one.payment_uuid = news_at, payment

@@ -50,7 +50,9 @@ def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None)
                 replaced.append(uuid)
             elif differs(message, old):
                 row = _later_row(message, old, day)
-                row.id, row.day, row.is_placed, row.stored_at = old.id, old.day, old.is_placed, old.stored_at
+                row.day, row.is_placed, row.stored_at = old.day, old.is_placed, old.stored_at
+                if row.created_at == old.created_at:  # Its place in order of time.
+                    row.id = old.id
                 rows.append(row)
                 replaced.append(uuid)
         if replaced:  # The search index follows new and deleted rows.

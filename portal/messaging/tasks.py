@@ -11,7 +11,7 @@ from portal.audit.service_health import current_outage
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import chore, job
 from portal.jobs.queue import start_job
-from portal.live.reading import account_records, read_at_pace
+from portal.live.reading import LiveCopy, account_records, read_at_pace
 from portal.messaging.models import Message, PendingRead, Run
 from portal.messaging.news import READ_INTERVAL, due_reads, forget_finished_reads
 from portal.messaging.sync import Sync
@@ -45,7 +45,7 @@ def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
     return {"new": new, "already here": run.claimed - new, "total": run.claimed, "gone": gone}
 
 
-@job("messaging.read_news", label="Read accounts with news", single=True)
+@job("messaging.read_news", label="Read accounts with news", single=True, gives_way=True)
 def read_news(progress: Progress) -> dict[str, int]:
     """Read every account with news, newest first, until none is due or the service is out."""
     actor, done = Actor.system("news"), 0
@@ -59,18 +59,20 @@ def read_news(progress: Progress) -> dict[str, int]:
 def read_account(actor: Actor, pending: PendingRead) -> bool:
     """Read an account and its repayments, unless both were read since the news; return whether that succeeded.
 
-    It is read once more if the payment isn't on file yet, and again later if the service didn't answer.
+    It is read once more if the payment isn't on file yet, and again later if the service didn't answer; not if the
+    service refused.
     """
     account, now = pending.account, timezone.now()
     records = [] if account.archived_at else account_records(account)
     is_stale = any(
         pending.tries or one.checked_at is None or one.checked_at < pending.noticed_at for one in records
     )
-    is_read = not is_stale or all(is_read for _, is_read in read_at_pace(actor, records))
+    failed = [one for one, is_read in read_at_pace(actor, records) if not is_read] if is_stale else []
+    is_refused = any(LiveCopy(one).is_refused for one in failed)
     payment = Record.objects.filter(kind=Kind.REPAYMENT, uuid=pending.payment_uuid)
     is_missing = bool(pending.payment_uuid) and not pending.tries and not payment.exists()
     values: dict[str, Any] = {"due_at": None}
-    if not is_read or is_missing:
+    if (failed or is_missing) and not is_refused:
         values = {
             "due_at": now + min(READ_INTERVAL * (pending.tries + 1), MAX_PAUSE),
             "tries": F("tries") + 1,
@@ -79,7 +81,7 @@ def read_account(actor: Actor, pending: PendingRead) -> bool:
     # More news may have come while it was read.
     if not own.filter(noticed_at=pending.noticed_at).update(read_at=now, **values):
         own.update(read_at=now, due_at=now + READ_INTERVAL)
-    return is_read
+    return not failed
 
 
 @chore

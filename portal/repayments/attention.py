@@ -33,8 +33,9 @@ from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.templatetags.ui import NOT_KNOWN
+from servicing.business_days import first_business_day
 from servicing.figures import Aging, aging, is_closed_status
-from servicing.promises import first_business_day
+from servicing.schedules import HALF_CENT
 
 RETURNED_DAYS = 7
 DUE_DAYS = 5
@@ -238,7 +239,7 @@ def loans_without_scheduled_payment() -> QuerySet[Record]:
             pay_by=Cast(pay_by, DateField()),
             scheduled=Coalesce(Subquery(scheduled), Decimal(0), output_field=DecimalField()),
         )
-        .filter(due_amount__gt=F("scheduled"))
+        .filter(due_amount__gt=F("scheduled") + HALF_CENT)  # SQLite's sums are inexact.
     )
 
 

@@ -1,6 +1,6 @@
 """Folds texts, so that what is stored and what is typed are compared alike however they were written.
 
-Needs no database and no settings. Whoever stores folded texts folds them again when :data:`VERSION` changes.
+Needs no database and no settings. Whoever stores folded texts folds them again when :func:`fold` changes.
 """
 
 import re
@@ -8,15 +8,15 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-VERSION: Final = 2
-"""Increased when :func:`fold` gives other results; 1 was the folding of the first version."""
-
 # Letters that Unicode doesn't decompose. Case is folded before.
 _LETTERS: Final = {
     "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h", "ŧ": "t", "ŋ": "n",
     "ĸ": "k", "ȷ": "j", "ə": "e", "ɓ": "b", "ɗ": "d", "ƒ": "f", "ɠ": "g", "ɨ": "i", "ƙ": "k", "ɲ": "n", "ɵ": "o",
     "ʉ": "u", "ƶ": "z", "ɫ": "l", "ⱥ": "a", "ɖ": "d",
 }  # fmt: skip
+_LIGATURES: Final = {"ae": "[æÆǽǼ]", "oe": "[œŒ]", "th": "[þÞ]", "ss": "[ßẞ]"}
+"""The single letters that are folded to two."""
+_PAIRS: Final = re.compile("|".join(_LIGATURES) + "|.")
 # Quotes, primes and dashes outside the categories of punctuation for them.
 _MARKS: Final = "'\"`´¨ʹʺʻʼʽʾʿˈˊˋ˝՚՛׳״′″‴‵‶‷„‚‟‛「」『』〝〞〟＂＇｀−⁃﹘﹣－‐‑"
 _REMOVED_CATEGORIES: Final = frozenset({"Cf", "Pd", "Pi", "Pf"})
@@ -78,13 +78,16 @@ def folded_pattern(text: str) -> str:
     It has only what Python, SQLite and PostgreSQL agree on.
     """
     words = (
-        r"\s*(?:and|&)\s*" if word == "and" else _GAP.join(map(_spellings, word))
+        r"\s*(?:and|&)\s*" if word == "and" else _GAP.join(map(_spellings, _PAIRS.findall(word)))
         for word in fold(text).split()
     )
     return rf"{_GAP}\s*{_GAP}".join(words)
 
 
 def _spellings(character: str) -> str:
+    """The ways to write a folded character, or two that are folded from one."""
+    if len(character) > 1:
+        return f"(?:{_GAP.join(map(_spellings, character))}|{_LIGATURES[character]})"
     wide = chr(ord(character) + 0xFEE0) if character.isascii() and character.isalnum() else ""
     letters = wide + "".join(one for one, plain in _accented().items() if plain == character)
     return f"[{character}{letters}]" if letters else re.escape(character)

@@ -238,6 +238,7 @@ def test_a_gap_is_more_than_one_and_a_half_usual_cycles() -> None:
     assert gaps(7, 7, 14, 7) == [14]
     assert gaps(0, 31, 0, 62, 28) == [62]
     assert gaps(3, 28, 31) == []  # the second one is a correction of the first
+    assert gaps(31, 10, 21, 31, 30, 10, 20, 31) == []  # two corrections, ten days later each
     assert gaps(59, 61, 31) == [59, 61]
     assert gaps(91, 92) == []
 

@@ -9,14 +9,12 @@ from hypothesis import given as for_any
 from hypothesis import strategies as st
 
 from servicing import Repayment
+from servicing.business_days import business_day_after, federal_reserve_holidays, is_business_day
 from servicing.promises import (
     Promise,
     PromiseState,
     SeenRepayment,
-    business_day_after,
     decide,
-    federal_reserve_holidays,
-    is_business_day,
 )
 
 LOGGED = date(2026, 11, 16)

@@ -32,7 +32,7 @@ from portal.notes.models import FollowUp
 from portal.registry.models import Kind, PastDueChange, Record
 from portal.repayments.returns import MAX_DATED
 from portal.runtime.business_date import business_date
-from servicing.promises import business_day_after
+from servicing.business_days import business_day_after
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, existing_user, htmx

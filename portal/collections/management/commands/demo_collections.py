@@ -21,7 +21,7 @@ from portal.registry.figures import ACCOUNTS
 from portal.registry.models import IS_LATE, Kind, Record
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import CACHE_KEY, business_date
-from servicing.promises import business_day_after
+from servicing.business_days import business_day_after
 
 DEMO_DAYS = 10
 """How many days ago the demo's portfolio begins. These days pass here, so that its last day is today."""
