@@ -21,7 +21,7 @@ _PAIRS: Final = re.compile("|".join(_LIGATURES) + "|.")
 _MARKS: Final = "'\"`´¨ʹʺʻʼʽʾʿˈˊˋ˝՚՛׳״′″‴‵‶‷„‚‟‛「」『』〝〞〟＂＇｀−⁃﹘﹣－‐‑"
 _REMOVED_CATEGORIES: Final = frozenset({"Cf", "Pd", "Pi", "Pf"})
 _ACCENTS: Final = re.compile("([a-zα-ω])[\u0300-\u036f]+")
-_INITIALS: Final = re.compile(r"(?<!\w)(?:[^\W\d_]\.\s?)+(?=[^\W\d_]\.)|(?<!\w)[^\W\d_]\.")
+_INITIALS: Final = re.compile(r"(?<!\w)(?:[^\W\d_]\.\s?)+(?=[^\W\d_]\.)|(?<!\w)[^\W\d_]\.(?!\.)")
 _THAI_AM: Final = {"\u0e4d\u0e32": "\u0e33", "\u0ecd\u0eb2": "\u0eb3"}
 _ASCII: Final = str.maketrans("", "", "'\"`-") | {ord("&"): " and "}
 
@@ -52,7 +52,9 @@ def join_initials(text: str) -> str:
 
 def _fold_unicode(text: str) -> str:
     spread = unicodedata.normalize("NFKC", "".join(map(_without_mark, text))).casefold()
-    spread = _ACCENTS.sub(r"\1", unicodedata.normalize("NFKD", spread))
+    # Letters that have no accent of their own may still carry one, such as "ǿ".
+    spread = "".join(_LETTERS.get(one, one) for one in unicodedata.normalize("NFKD", spread))
+    spread = _ACCENTS.sub(r"\1", spread)
     for apart, joined in _THAI_AM.items():
         spread = spread.replace(apart, joined)
     return unicodedata.normalize("NFC", "".join(map(_plain, spread)))
@@ -69,7 +71,7 @@ def _without_mark(character: str) -> str:
 def _plain(character: str) -> str:
     if character == "&":
         return " and "
-    return _LETTERS.get(character) or _without_mark(character)
+    return _without_mark(character)
 
 
 def folded_pattern(text: str) -> str:
