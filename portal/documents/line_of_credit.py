@@ -7,11 +7,12 @@ from portal.credit_lines.wording import past_due_words
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
 from portal.live.reading import LiveCopy
+from portal.registry.figures import old_copy_day
 from portal.registry.models import Record
 from portal.repayments.table import RepaymentRow, accounts_with_balances
 from portal.ui import wording
 from servicing import Statement
-from servicing.figures import percent_of_limit
+from servicing.figures import Figures, percent_of_limit
 
 FORM = Form("LC", "Line of credit", "documents/papers/line.html")
 MAX_STATEMENTS = 36
@@ -30,7 +31,7 @@ def document(
     content = {
         "line": line,
         "use": credit_use(line),
-        "past_due": past_due_words(figures, today) if line else "",
+        "past_due": _past_due_as_of(figures, old_copy_day(copy.record), today),
         "due_next": figures.due_next,
         "due_since": figures.due_since and wording.due_since(figures.due_since, copy.copied_on),
         "bills": days[:MAX_STATEMENTS],
@@ -40,6 +41,11 @@ def document(
         "repayments_left_out": max(0, len(paid) - MAX_REPAYMENTS),
     }
     return account_document(FORM, [copy, repayments], owner, content, options=options)
+
+
+def _past_due_as_of(figures: Figures, copied_on: date | None, today: date) -> str:
+    words = past_due_words(figures, today)
+    return f"{words}, as of {wording.day(copied_on)}" if words and copied_on else words
 
 
 def credit_use(statement: Statement | None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """No document prints anything outside its page, however long its data are."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.core.management import call_command
@@ -8,8 +9,11 @@ from django.test import Client as Browser
 
 from portal.documents.models import LongDocument
 from portal.notes.models import Note
+from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
+from portal.ui import wording
 from servicing.sandbox import Sandbox
+from servicing.sandbox.amortization import add_months
 from tests import given
 from tests.portal.applications.answers import offer, saved_application
 from tests.portal.documents.glyphs import glyphs_outside, rows_that_touch
@@ -102,3 +106,33 @@ def test_a_schedule_folds_equal_columns_and_no_cell_touches_another(
     reported, _, calculated = text.partition("Calculated from the schedule")
     assert reported.count("Maturity") == 1
     assert "Matur" not in calculated
+
+
+@pytest.mark.parametrize(("mode", "paper"), PAPERS)
+def test_what_fell_due_since_the_copy_stays_on_the_page(
+    portal_service: Sandbox, viewer: Browser, mode: str, paper: str
+) -> None:
+    owner, today = given.borrower(portal_service), business_date()
+    bill = {"payment_amount_due": Decimal("12345.67"), "payment_due_date": str(today - timedelta(days=2))}
+    late = {"past_due_balance": Decimal("123456.78"), "days_past_due": 27}
+    line = given.line(portal_service, owner, limit="950000.00", drawn="876543.21", **bill, **late)
+    loan = given.loan(
+        portal_service, owner, amount="987654.32", opened=add_months(today - timedelta(days=2), -3)
+    )
+    load_accounts(loan), load_accounts(line)
+    accounts = Record.objects.filter(kind__in=(Kind.LOAN, Kind.LINE))
+    accounts.update(answer_day=today - timedelta(days=9), figures_good_through=today - timedelta(days=3))
+    day = wording.day(today - timedelta(days=9))
+    base = f"/borrowers/{owner.uuid}"
+    addresses = [
+        f"{base}/summary.pdf?",
+        f"{base}/lines/{line.uuid}/summary.pdf?",
+        f"{base}/loans/{loan.uuid}/schedule.pdf?",
+    ]
+    for address in addresses:
+        pdf = download(viewer, f"{address}&data=copies&mode={mode}&paper={paper}")
+        text = " ".join(text_of(pdf).split())
+        assert f"not updated since {day}" in text
+        assert glyphs_outside(pdf, margin=MARGIN_POINTS) == []
+        if "/lines/" in address:
+            assert f"Past due $123,456.78, the oldest part 27 days late, as of {day}." in text
