@@ -6,7 +6,7 @@ the service did not provide.
 
 import re
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from servicing.figures import DueSince, PastDue
 from servicing.words import normal_word
 
 MINUS = "−"
+CENT = Decimal("0.01")
+_HALF_UP = Context(prec=100, rounding=ROUND_HALF_UP, traps=[])
 MASK = "••••"
 RETURNED = ("failed after success", "returned after posting")
 """What the service's events call a return, and what the status of the payment says."""
@@ -89,10 +91,13 @@ STATUSES = {
 
 
 def money(value: Decimal | int | None) -> str | None:
-    """An amount with two decimals and the currency sign; the minus is a real minus, not a hyphen."""
+    """An amount with two decimals and the currency sign; the minus is a real minus, not a hyphen.
+
+    Half a cent is rounded up, because it counts as owed.
+    """
     if value is None:
         return None
-    digits = f"{value:,.2f}"
+    digits = f"{Decimal(value).quantize(CENT, context=_HALF_UP):,}"
     is_negative = digits.startswith("-") and digits.strip("-0.") != ""
     return f"{MINUS if is_negative else ''}${digits.removeprefix('-')}"
 

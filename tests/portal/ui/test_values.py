@@ -41,6 +41,11 @@ def with_user(request: HttpRequest) -> HttpRequest:
         (Decimal("-1234.50"), "−$1,234.50"),
         (Decimal("0"), "$0.00"),
         (0, "$0.00"),
+        (Decimal("0.0049"), "$0.00"),
+        (Decimal("-0.0049"), "$0.00"),
+        (Decimal("0.005"), "$0.01"),  # This counts as past due.
+        (Decimal("12.345"), "$12.35"),
+        (Decimal("99999999999999999999.995"), "$100,000,000,000,000,000,000.00"),
         (None, "—"),
     ],
 )
