@@ -267,7 +267,7 @@ def superuser(role: Role = Role.ADMIN) -> User:
     root = User.objects.get(username="root")
     if root.role != role:
         root.role = role
-        root.save()
+        root.save_base(raw=True)  # There need be no other administrator.
     return root
 
 

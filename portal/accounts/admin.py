@@ -9,6 +9,7 @@ from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.auth import logout
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.views import redirect_to_login
 from django.db.models import Q, QuerySet
@@ -22,6 +23,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role, RoleMissing, can
 from portal.accounts.sessions import end_other_sessions
 from portal.ui import wording
+from portal.ui.htmx import toast
 from portal.ui.keys import row_key
 
 Choices = Mapping[str, tuple[str, Q]]
@@ -223,6 +225,17 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
         super().save_model(request, obj, form, change)
         if getattr(form, "sends_link", False) and password_links.send_link_for_admin(obj):
             messages.success(request, f"A link to set the password goes to {obj.email}.")
+
+    def response_change(self, request: HttpRequest, obj: User) -> HttpResponse:
+        """Lead administrators who ended their own role to a page they may still open."""
+        if obj.pk != request.user.pk or can(obj, "accounts.staff"):
+            return super().response_change(request, obj)
+        if obj.is_active:
+            toast(request, f"Your role is now {obj.get_role_display()}.")
+            return HttpResponseRedirect(reverse("home:index"))
+        logout(request)
+        messages.success(request, "Your account is now inactive.", extra_tags="sign-in")
+        return HttpResponseRedirect(reverse("account_login"))
 
     @admin.action(description="Send a link to set the password")
     def send_password_links(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

@@ -17,7 +17,8 @@ from django.http import HttpRequest, HttpResponse
 
 from portal.accounts import password_links
 from portal.accounts.adapter import account_with_second_factor, is_below_limit
-from portal.accounts.models import User
+from portal.accounts.models import LastAdministrator, User
+from portal.accounts.roles import Role
 from portal.ui.forms import StaffForm
 from portal.ui.guard import GuardedForm
 
@@ -114,6 +115,20 @@ class StaffAddForm(AdminWords, GuardedForm, AdminUserCreationForm):  # type: ign
 
 class StaffChangeForm(AdminWords, GuardedForm, UserChangeForm):  # type: ignore[type-arg]
     """An account, in the admin."""
+
+    def clean(self) -> dict[str, Any] | None:
+        """Reject what would leave no administrator, beside its field. Needs a transaction, as the admin has."""
+        typed = super().clean()
+        lost = [
+            name
+            for name, needed in (("role", Role.ADMIN), ("is_active", True))
+            if name in self.cleaned_data and self.cleaned_data[name] != needed
+        ]
+        # The locks last until the form is saved.
+        others = User.objects.administrators().select_for_update(no_key=True).order_by("pk")
+        if lost and {one.pk for one in others} == {self.instance.pk}:
+            self.add_error(lost[0], LastAdministrator())
+        return typed
 
 
 class ForgottenPasswordForm(GuardedForm, forms.Form):

@@ -1,9 +1,12 @@
 """Staff accounts: Django's user with a role and preferences.
 
-Hides that every change of an account sends a signal in its own transaction, however it is made.
+Hides that every change of an account sends a signal in its own transaction, however it is made, and that none may lose
+the last active administrator.
 """
 
 import zoneinfo
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
@@ -21,16 +24,41 @@ RECORDED = [
     *("password", *sorted(PREFERENCES)),
 ]
 """Fields whose changes are announced."""
+RIGHTS = frozenset({"role", "is_active"})
+"""Fields that make an active administrator."""
+
+
+class LastAdministrator(ValidationError):
+    """A change would leave no active administrator."""
+
+    def __init__(self) -> None:
+        super().__init__("This is the only active administrator. Make someone else an administrator first.")
+
+
+@contextmanager
+def keep_administrator() -> Iterator[None]:
+    """Undo the changes made within, and raise :class:`LastAdministrator`, if they leave no active administrator."""
+    with transaction.atomic():
+        # Locked before any other account and always in this order, so that of two administrators who remove each
+        # other's role one waits and then sees the other's change.
+        locked = User.objects.administrators().select_for_update(no_key=True).order_by("pk")
+        existed = bool(locked.values_list("pk"))
+        yield
+        if existed and not User.objects.administrators().exists():
+            raise LastAdministrator
 
 
 class UserQuerySet(models.QuerySet["User"]):
-    """Accounts. Bulk changes are announced too."""
+    """Accounts. Bulk changes are announced too, and keep the last administrator."""
+
+    def administrators(self) -> "UserQuerySet":
+        return self.filter(role=Role.ADMIN, is_active=True)
 
     def update(self, **values: Any) -> int:
         # A migration uses its own model, with the fields of its time.
         if self.model is not User or not set(values) & set(RECORDED):
             return super().update(**values)
-        with transaction.atomic():
+        with keep_administrator() if RIGHTS & set(values) else transaction.atomic():
             before = {row["pk"]: row for row in self.select_for_update().values("pk", *RECORDED)}
             number = super().update(**values)
             for user in self.model.objects.filter(pk__in=before):
@@ -38,11 +66,18 @@ class UserQuerySet(models.QuerySet["User"]):
         return number
 
     def bulk_create(self, objs: Any, *args: Any, **kwargs: Any) -> list["User"]:
-        with transaction.atomic():
+        with keep_administrator():
             created = super().bulk_create(objs, *args, **kwargs)
             for user in created:
                 user.announce_changes(None)
         return created
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        with keep_administrator():
+            return super().delete()
+
+    delete.alters_data = True  # type: ignore[attr-defined]
+    delete.queryset_only = True  # type: ignore[attr-defined]
 
 
 class UserManager(DjangoUserManager["User"].from_queryset(UserQuerySet)):  # type: ignore[misc]
@@ -136,11 +171,15 @@ class User(AbstractUser):
         if self._is_rehashing or (saved is not None and not set(saved) & set(RECORDED)):
             super().save(*args, **kwargs)
             return
-        with transaction.atomic():
+        with keep_administrator() if saved is None or RIGHTS & set(saved) else transaction.atomic():
             rows = type(self)._base_manager.select_for_update().filter(pk=self.pk)
             before = rows.values(*RECORDED).first()
             super().save(*args, **kwargs)
             self.announce_changes(before)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        with keep_administrator():
+            return super().delete(*args, **kwargs)
 
     def announce_changes(self, before: dict[str, Any] | None) -> None:
         """Announce what differs from ``before`` (``None`` for a new account), without password hashes."""

@@ -1,8 +1,10 @@
 """Tests of sign-in, sign-out, roles, preferences and the admin's staff accounts."""
 
 import re
+import threading
+from collections.abc import Callable
 from io import StringIO
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from allauth.account.adapter import get_adapter
@@ -11,7 +13,9 @@ from allauth.socialaccount.models import SocialAccount
 from django.apps import apps
 from django.conf import LazySettings
 from django.contrib.auth import authenticate
+from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
+from django.db import connection, transaction
 from django.http import HttpResponse
 from django.test import Client as Browser
 from django.urls import reverse
@@ -38,6 +42,16 @@ def sign_in(browser: Browser, password: str = PASSWORD, **extra: str) -> HttpRes
 
 def is_signed_in(browser: Browser) -> bool:
     return browser.get("/").status_code == 200
+
+
+def change_page(user: User) -> str:
+    return reverse("admin:accounts_user_change", args=[user.pk])
+
+
+def toasts(answer: Any) -> list[str]:
+    """The messages on a page."""
+    shown = answer.content.decode().partition('id="toasts"')[2].partition("<template")[0]
+    return re.findall(r"<p><b>(.*?)</b>", shown)
 
 
 class TestSignIn:
@@ -286,13 +300,17 @@ class TestSuperuser:
     @pytest.mark.parametrize("role", [role for role in Role if role != Role.ADMIN])
     def test_losing_the_admin_role_revokes_access_at_once(self, root: Browser, role: Role) -> None:
         assert root.get("/admin/accounts/user/").status_code == 200
-        page = reverse("admin:accounts_user_change", args=[User.objects.get().pk])
+        existing_user("other", role=Role.ADMIN)
+        page = change_page(User.objects.get(username="root"))
         changed = STAFF_FORM | {"username": "root", "role": role.value, "is_active": "on"}
-        assert root.post(page, changed).status_code == 302
+        answer = root.post(page, changed, follow=True)
+        assert answer.redirect_chain == [("/", 302)]
+        assert toasts(answer) == [f"Your role is now {role.label}."]
         assert root.get("/admin/accounts/user/").status_code in (302, 403)
         assert root.post(page, changed | {"role": "admin"}).status_code in (302, 403)
-        assert User.objects.get().role == role
-        assert not User.objects.get().has_perm("accounts.change_user")
+        user = User.objects.get(username="root")
+        assert user.role == role
+        assert not user.has_perm("accounts.change_user")
 
     @pytest.mark.parametrize("role", Role)
     def test_django_flags_grant_no_admin_access(self, portal_service: Sandbox, role: Role) -> None:
@@ -311,6 +329,140 @@ class TestSuperuser:
         }
         assert root.post("/admin/password_change/", new)["Location"] == "/accounts/password/"
         assert User.objects.get().check_password(PASSWORD)
+
+
+@pytest.mark.django_db
+class TestLastAdministrator:
+    """The last active administrator can't be lost in any way."""
+
+    REASON = "This is the only active administrator. Make someone else an administrator first."
+    WAYS: ClassVar[dict[str, Callable[[User], object]]] = {
+        "role": lambda last: save_with(last, role=Role.SUPERVISOR),
+        "deactivation": lambda last: save_with(last, is_active=False),
+        "one field": lambda last: save_with(last, ["role", "email"], role=Role.VIEWER),
+        "bulk update": lambda last: User.objects.update(role=Role.AUDITOR),
+        "bulk update of objects": lambda last: User.objects.bulk_update(
+            [with_role(last, "viewer")], ["role"]
+        ),
+        "bulk creation": lambda last: User.objects.bulk_create(
+            [with_role(last, "viewer")],
+            update_conflicts=True,
+            unique_fields=["username"],
+            update_fields=["role"],
+        ),
+        "update or create": lambda last: User.objects.update_or_create(
+            username="last", defaults={"is_active": False}
+        ),
+        "deletion": lambda last: last.delete(),
+        "deletion after an unsaved change": lambda last: with_role(last, "viewer").delete(),
+        "bulk deletion": lambda last: User.objects.filter(is_active=True).delete(),
+    }
+
+    @pytest.fixture
+    def last(self) -> User:
+        """The only active administrator, beside an inactive one and other roles."""
+        existing_user("gone", role=Role.ADMIN, is_active=False)
+        existing_user("supervisor", role=Role.SUPERVISOR)
+        return existing_user("last", role=Role.ADMIN)
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_no_change_loses_the_last_administrator(self, last: User, way: str) -> None:
+        before = list(User.objects.order_by("pk").values())
+        with pytest.raises(ValidationError, match=self.REASON), transaction.atomic():
+            self.WAYS[way](last)
+        assert list(User.objects.order_by("pk").values()) == before
+        assert not Entry.objects.exists()
+
+    @pytest.mark.parametrize("way", [way for way in WAYS if way not in ("bulk update", "bulk deletion")])
+    def test_one_of_two_administrators_may_go(self, last: User, way: str) -> None:
+        other = existing_user("other", role=Role.ADMIN)
+        self.WAYS[way](last)
+        assert list(User.objects.administrators()) == [other]
+
+    def test_without_an_administrator_accounts_can_be_changed(self) -> None:
+        existing_user("gone", role=Role.ADMIN, is_active=False).delete()
+        save_with(existing_user("maya"), role=Role.SERVICER)
+        assert User.objects.get().role == Role.SERVICER
+
+    @pytest.mark.parametrize(
+        ("typed", "field"),
+        [
+            ({"role": "viewer", "is_active": "on"}, "role"),
+            ({"role": "admin"}, "is_active"),
+            ({"role": "auditor"}, "role"),
+        ],
+    )
+    def test_the_form_names_the_reason_beside_the_field(
+        self, admin: Browser, typed: dict[str, str], field: str
+    ) -> None:
+        own = User.objects.get()
+        answer = admin.post(change_page(own), STAFF_FORM | {"username": "admin", "role": ""} | typed)
+        assert answer.status_code == 200
+        assert answer.context["adminform"].form.errors == {field: [self.REASON]}
+        assert self.REASON in answer.content.decode()
+        own.refresh_from_db()
+        assert (own.role, own.is_active) == (Role.ADMIN, True)
+
+    def test_the_last_administrator_can_change_the_rest_of_the_account(self, admin: Browser) -> None:
+        own = User.objects.get()
+        changed = STAFF_FORM | {"username": "admin", "role": "admin", "is_active": "on", "first_name": "Ann"}
+        assert admin.post(change_page(own), changed)["Location"] == "/admin/accounts/user/"
+        assert User.objects.get().first_name == "Ann"
+
+    def test_deactivating_the_own_account_leads_to_sign_in(self, admin: Browser) -> None:
+        own = User.objects.get()
+        existing_user("other", role=Role.ADMIN)
+        answer = admin.post(
+            change_page(own), STAFF_FORM | {"username": "admin", "role": "admin"}, follow=True
+        )
+        assert answer.redirect_chain == [("/sign-in/", 302)]
+        assert '<p role="status">Your account is now inactive.</p>' in answer.content.decode()
+        assert not is_signed_in(admin)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["form", "code"])
+def test_two_administrators_who_lower_each_other_at_once_leave_one(
+    portal_service: Sandbox, transactional_db: None, way: str
+) -> None:
+    pair = [existing_user(name, role=Role.ADMIN) for name in ("first", "second")]
+    start, failures = threading.Barrier(2), list[Exception]()
+
+    def lower(own: User, other: User) -> None:
+        try:
+            browser = Browser()
+            browser.force_login(own)
+            start.wait(30)
+            if way == "form":
+                typed = STAFF_FORM | {"username": other.username, "role": "viewer", "is_active": "on"}
+                browser.post(change_page(other), typed)
+            else:
+                save_with(other, role=Role.VIEWER)
+        except ValidationError:
+            assert way == "code"
+        except Exception as error:  # Reported below, in the test's own thread.
+            failures.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=lower, args=(one, two)) for one, two in (pair, pair[::-1])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert User.objects.administrators().count() == 1
+
+
+def with_role(user: User, role: str) -> User:
+    user.role = role
+    return user
+
+
+def save_with(user: User, update_fields: list[str] | None = None, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(user, name, value)
+    user.save(update_fields=update_fields)
 
 
 class TestRecordedChanges:
@@ -338,6 +490,7 @@ class TestRecordedChanges:
         maya.role = Role.SUPERVISOR
         maya.save()
         User.objects.filter(pk=maya.pk).update(role=Role.ADMIN)
+        existing_user("other", role=Role.ADMIN)
         maya.email = "new@desk.example"
         maya.save(update_fields=["email"])
         maya.delete()
@@ -434,14 +587,12 @@ class TestCommands:
             call_command("demo_staff")
         assert not User.objects.exists()
 
+    def create_superuser(self) -> None:
+        names = {"username": "root", "email": "root@desk.example"}
+        call_command("createsuperuser", **names, interactive=False, stdout=StringIO())
+
     def test_a_superuser_is_an_administrator(self) -> None:
-        call_command(
-            "createsuperuser",
-            username="root",
-            email="root@desk.example",
-            interactive=False,
-            stdout=StringIO(),
-        )
+        self.create_superuser()
         assert User.objects.get().role == Role.ADMIN
 
     def test_display_name_falls_back_to_the_username(self) -> None:
