@@ -11,6 +11,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
+from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.utils import timezone
@@ -86,7 +87,15 @@ class UserManager(DjangoUserManager["User"].from_queryset(UserQuerySet)):  # typ
     def create_superuser(
         self, username: str, email: str | None = None, password: str | None = None, **fields: Any
     ) -> "User":
-        """Create an administrator (what ``manage.py createsuperuser`` calls)."""
+        """Create an administrator (what ``manage.py createsuperuser`` calls); without a password for single sign-on.
+
+        Raises ``ValidationError`` for a password that staff couldn't choose either.
+        """
+        if password is not None:
+            try:
+                validate_password(password, self.model(username=username, email=email or ""))
+            except ValidationError as error:
+                raise ValidationError(" ".join(error.messages)) from error
         user: User = self.create_user(username, email, password, **fields | {"role": Role.ADMIN})
         return user
 

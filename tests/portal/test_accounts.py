@@ -595,5 +595,34 @@ class TestCommands:
         self.create_superuser()
         assert User.objects.get().role == Role.ADMIN
 
+    @pytest.mark.parametrize(
+        ("password", "reason"),
+        [
+            ("short", "too short"),
+            ("", "too short"),
+            ("1qaz2wsx3edc", "too common"),
+            ("root@desk.example", "too similar to the email"),
+        ],
+    )
+    def test_a_weak_password_makes_no_administrator(
+        self, monkeypatch: pytest.MonkeyPatch, password: str, reason: str
+    ) -> None:
+        monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", password)
+        with pytest.raises(CommandError, match=reason) as raised:
+            self.create_superuser()
+        assert "\n" not in str(raised.value)
+        with pytest.raises(ValidationError, match=reason):
+            User.objects.create_superuser("root", "root@desk.example", password)
+        assert not User.objects.exists()
+
+    def test_a_good_password_makes_an_administrator(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
+        self.create_superuser()
+        assert User.objects.get().check_password(PASSWORD)
+
+    def test_an_administrator_for_single_sign_on_has_no_password(self) -> None:
+        self.create_superuser()
+        assert not User.objects.get().has_usable_password()
+
     def test_display_name_falls_back_to_the_username(self) -> None:
         assert User(username="maya").display_name() == "maya"
