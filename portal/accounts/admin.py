@@ -5,6 +5,7 @@ from typing import Any
 
 from allauth.mfa.base.internal.flows import delete_and_cleanup
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib import admin, messages
@@ -168,7 +169,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
             },
         ),
     )
-    actions = ["send_password_links", "end_sessions", "remove_second_factors"]
+    actions = ["send_password_links", "end_sessions", "remove_second_factors", "disconnect_identities"]
 
     @admin.display(description="Name", ordering="first_name")
     def display_name(self, user: User) -> str:
@@ -218,6 +219,8 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
         found = super().get_actions(request)
         if not password_links.are_enabled():
             found.pop("send_password_links", None)
+        if not settings.OIDC_URL:
+            found.pop("disconnect_identities", None)
         return found
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
@@ -258,3 +261,11 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
         ):
             delete_and_cleanup(request, one)
         messages.success(request, "They sign in with only a password until they set up a new one.")
+
+    @admin.action(description="Disconnect single sign-on")
+    def disconnect_identities(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        count = 0
+        for identity in SocialAccount.objects.filter(user__in=queryset):
+            identity.delete()
+            count += 1
+        toast(request, f"{count} disconnected. The next matching sign-in connects again.")

@@ -44,12 +44,16 @@ def record_sign_out(request: HttpRequest, user: Any, **kwargs: Any) -> None:
 
 @receiver(user_login_failed, dispatch_uid="audit")
 def record_failed_sign_in(
-    credentials: dict[str, Any], request: HttpRequest | None = None, at: str = "", **kwargs: Any
+    credentials: dict[str, Any],
+    request: HttpRequest | None = None,
+    at: str = "",
+    detail: dict[str, Any] | None = None,
+    **kwargs: Any,
 ) -> None:
     if request is not None:
         tried = str(credentials.get("username") or credentials.get("login") or "")[:150]
-        detail = {"at": at} if at else {}
-        append(Actor.of(request), "accounts.sign_in_failed", subject_label=tried, detail=detail)
+        said = ({"at": at} if at else {}) | (detail or {})
+        append(Actor.of(request), "accounts.sign_in_failed", subject_label=tried, detail=said)
 
 
 @receiver(authentication_failed, dispatch_uid="audit")

@@ -3,12 +3,15 @@
 import base64
 import json
 import re
+import threading
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 from html import unescape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
@@ -722,8 +725,316 @@ class TestGroups:
     ) -> None:
         settings.OIDC_CREATE, settings.OIDC_MATCH = True, "preferred_username"
         provider.set_claims("s-2", preferred_username="Ravi|Rao <b>", groups=["Staff"])
-        assert "Ravi|Rao <b> has no account here" in html(sign_in_with_provider(Browser(), provider))
+        page = html(sign_in_with_provider(Browser(), provider))
+        assert "“Ravi|Rao <b>” can’t be the username of an account" in page
         assert User.objects.count() == 1
+
+    @pytest.mark.parametrize(
+        ("settings_", "claims", "code", "words"),
+        [
+            ({}, {"groups": ["staff", "x"]}, "no_role", "none of your groups has a role here"),
+            ({}, {"groups": [{"name": "Staff"}]}, "no_role", "sent none as text (“groups”)"),
+            ({"OIDC_GROUPS_CLAIM": "g"}, {"groups": ["Staff"]}, "no_role", "as text (“g”)"),
+            ({"OIDC_MATCH": "upn"}, {"upn": 12}, "no_claim", "(“upn” is missing or not text)"),
+            ({}, {"email_verified": False}, "no_claim", "no verified email address"),
+            ({}, {"email": "ravi@desk.example"}, "no_account", "ravi@desk.example has no account here"),
+            ({}, {"email": "two@desk.example"}, "shared_email", "2 accounts have the email two@desk.example"),
+            ({}, {"email": "gone@desk.example"}, "inactive", "the account gone@desk.example is inactive"),
+            (
+                {"OIDC_MATCH": "preferred_username"},
+                {"preferred_username": "Ravi Rao"},
+                "name_not_allowed",
+                "“Ravi Rao” can’t be the username of an account: Enter a valid username.",
+            ),
+            (
+                {"OIDC_MATCH": "preferred_username", "OIDC_CREATE": True},
+                {"preferred_username": "r" * 151},
+                "name_not_allowed",
+                "Ensure this value has at most 150 characters",
+            ),
+            (
+                {"OIDC_MATCH": "preferred_username", "OIDC_CREATE": True},
+                {"preferred_username": "ravi", "email": "Maya@Desk.example"},
+                "email_taken",
+                "another account has the email Maya@Desk.example",
+            ),
+            (
+                {"OIDC_CREATE": True},
+                {"email": "plain@desk.example"},
+                "username_taken",
+                "another account has the username plain@desk.example",
+            ),
+        ],
+    )
+    def test_page_and_trail_name_the_reason_and_the_groups(
+        self,
+        anonymous: Browser,
+        provider: IdentityProvider,
+        maya: User,
+        settings: LazySettings,
+        settings_: dict[str, Any],
+        claims: dict[str, Any],
+        code: str,
+        words: str,
+    ) -> None:
+        for name in ("two", "three"):
+            existing_user(name, email="two@desk.example")
+        existing_user("gone", email="gone@desk.example", is_active=False)
+        existing_user("plain@desk.example", email="else@desk.example")
+        for name, value in settings_.items():
+            setattr(settings, name, value)
+        claims = {**self.MAYA, "groups": ["Staff", "Other"], **claims}
+        provider.set_claims(**claims)
+        answer = sign_in_with_provider(anonymous, provider)
+        assert answer.status_code == 403
+        assert words in " ".join(html(answer).split())
+        assert "Ask your administrator to " in html(answer)
+        assert not SocialAccount.objects.exists()
+        detail = Entry.objects.latest("id").detail
+        assert detail["at"] == f"single sign-on: {code}"
+        assert words.rstrip(".") in detail["why"]
+        texts = [one for one in claims["groups"] if isinstance(one, str)]
+        assert detail["groups"] == ([] if "OIDC_GROUPS_CLAIM" in settings_ else texts)
+
+    def test_the_trail_names_twenty_of_very_many_groups(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        groups = [f"{number:05}-5f1c-0a52" for number in range(10_000)]
+        provider.set_claims(**self.MAYA, groups=[7, *groups, groups[0]])
+        assert sign_in_with_provider(anonymous, provider).status_code == 403
+        assert Entry.objects.latest("id").detail["groups"] == groups[:20]
+        provider.set_claims(**self.MAYA, groups=[*groups, "Desk Supervisors"])
+        assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
+        assert User.objects.get().role == Role.SUPERVISOR
+        left = parse_qs(urlsplit(anonymous.post("/sign-out/")["Location"]).query)
+        assert left.keys() == {"client_id", "post_logout_redirect_uri"}
+
+    def test_groups_never_lower_the_last_administrator(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        User.objects.update(role=Role.ADMIN)
+        provider.set_claims(**self.MAYA, groups=["Staff"])
+        page = html(sign_in_with_provider(anonymous, provider))
+        assert "<h1>Single sign-on rejected</h1>" in page
+        assert "your groups give you the viewer role, and you’re the only administrator" in page
+        assert anonymous.get("/").status_code == 302
+        assert User.objects.get().role == Role.ADMIN
+        assert not SocialAccount.objects.exists()
+        entry = Entry.objects.latest("id")
+        assert entry.action == "accounts.sign_in_failed"
+        assert entry.detail["at"] == "single sign-on: last_administrator"
+        assert entry.detail["groups"] == ["Staff"]
+        existing_user("other", role=Role.ADMIN)
+        assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
+        assert User.objects.get(username="maya").role == Role.VIEWER
+
+    def test_a_connected_administrator_is_not_lowered_either(
+        self, anonymous: Browser, provider: IdentityProvider, settings: LazySettings, maya: User
+    ) -> None:
+        settings.OIDC_ROLES = [("Chiefs", "admin"), *self.ROLES]
+        provider.set_claims(**self.MAYA, groups=["Chiefs"])
+        assert sign_in_with_provider(Browser(), provider)["Location"] == "/loans/"
+        provider.set_claims(**self.MAYA, groups=["Staff"])
+        assert sign_in_with_provider(anonymous, provider).status_code == 403
+        assert User.objects.get().role == Role.ADMIN
+
+
+class TestSecondIdentity:
+    """An account that has an identity takes no second one until an administrator disconnects it."""
+
+    CLAIMS = {"email": "maya@desk.example", "email_verified": True, "preferred_username": "maya"}
+
+    @pytest.mark.parametrize("match", ["email", "preferred_username"])
+    def test_another_identity_with_the_same_claim_is_rejected(
+        self,
+        anonymous: Browser,
+        provider: IdentityProvider,
+        maya: User,
+        settings: LazySettings,
+        match: str,
+    ) -> None:
+        settings.OIDC_MATCH = match
+        settings.OIDC_ROLES = [("Chiefs", "admin"), ("Staff", "servicer")]
+        provider.set_claims("s-1", **self.CLAIMS, groups=["Staff"])
+        assert sign_in_with_provider(Browser(), provider)["Location"] == "/loans/"
+        provider.set_claims("s-2", **self.CLAIMS, groups=["Chiefs"])
+        answer = sign_in_with_provider(anonymous, provider)
+        assert answer.status_code == 403
+        assert "the account maya is connected to another identity" in html(answer)
+        assert anonymous.get("/").status_code == 302
+        maya.refresh_from_db()
+        assert (maya.role, SocialAccount.objects.get().uid) == (Role.SERVICER, "s-1")
+        assert Entry.objects.latest("id").detail["at"] == "single sign-on: connected"
+        provider.set_claims("s-1", groups=["Staff"])
+        assert sign_in_with_provider(Browser(), provider)["Location"] == "/loans/"
+
+    def test_an_administrator_disconnects_an_identity(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User, admin: Browser
+    ) -> None:
+        sign_in_with_provider(Browser(), provider)
+        chosen = {"action": "disconnect_identities", "_selected_action": [maya.pk], "index": "0"}
+        assert "1 disconnected." in html(admin.post("/admin/accounts/user/", chosen, follow=True))
+        entry = Entry.objects.get(action="accounts.single_sign_on_removed")
+        assert (entry.actor_name, entry.subject_label) == ("Administrator (admin)", "maya")
+        provider.set_claims("s-2", **self.CLAIMS)
+        assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
+        assert SocialAccount.objects.get().uid == "s-2"
+
+    def test_nothing_can_be_disconnected_without_single_sign_on(self, admin: Browser) -> None:
+        assert "Disconnect single sign-on" not in html(admin.get("/admin/accounts/user/"))
+
+
+class AnyProvider(BaseHTTPRequestHandler):
+    """An identity provider with any answers."""
+
+    id_token: ClassVar[dict[str, Any]]
+    userinfo: ClassVar[Any]
+    token_answer: ClassVar[dict[str, Any]]
+
+    def do_GET(self) -> None:
+        url = f"http://{self.headers['Host']}"
+        names = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri")
+        config = {"issuer": url} | {name: f"{url}/{name}" for name in names}
+        self.answer(self.userinfo if self.path == "/userinfo_endpoint" else config)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        url = f"http://{self.headers['Host']}"
+        claims = {"iss": url, "aud": "desk", "exp": int(time.time()) + 60, "sub": "s-1"} | self.id_token
+        token = jwt.api_jws.encode(json.dumps(claims).encode(), "k" * 32, algorithm="HS256")
+        self.answer({"access_token": "a", "token_type": "Bearer", "id_token": token} | self.token_answer)
+
+    def answer(self, said: Any) -> None:
+        body = json.dumps(said).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def any_provider(settings: LazySettings, portal_service: Sandbox) -> Iterator[type[AnyProvider]]:
+    answers = {"id_token": {}, "userinfo": {"sub": "s-1"}, "token_answer": {}}
+    handler = type("Handler", (AnyProvider,), answers)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    use_provider(settings, f"http://127.0.0.1:{server.server_port}")
+    yield handler
+    server.shutdown()
+    server.server_close()
+    thread.join(10)
+
+
+def sign_in_with_any(browser: Browser, provider: type[AnyProvider]) -> Any:
+    query = parse_qs(urlsplit(browser.post("/sign-in/with/sso/", {"next": "/loans/"})["Location"]).query)
+    provider.id_token = {"nonce": query["nonce"][0]} | provider.id_token
+    return browser.get("/sign-in/with/sso/back/", {"code": "c", "state": query["state"][0]})
+
+
+NOT_TEXT = [12, 1.5, True, False, None, {}, {"a": "b"}, [], ["maya"], [[]], "", " "]
+UNSTORABLE = ["ma\0ya", "\ud800", "maya\udfff"]
+
+
+class TestAnyClaims:
+    """A claim that isn't text counts as missing."""
+
+    MAYA = {"sub": "s-1", "email": "maya@desk.example", "email_verified": True, "preferred_username": "maya"}
+
+    @pytest.mark.parametrize("value", [*NOT_TEXT, *UNSTORABLE], ids=ascii)
+    def test_claims_that_are_not_needed_do_not_matter(
+        self, anonymous: Browser, any_provider: type[AnyProvider], maya: User, value: Any
+    ) -> None:
+        names = [
+            *("name", "given_name", "family_name", "preferred_username", "upn", "picture", "user_id"),
+            *("locale", "phone_number", "address", "groups", "updated_at"),
+        ]
+        any_provider.id_token = any_provider.userinfo = self.MAYA | dict.fromkeys(names, value)
+        assert sign_in_with_any(anonymous, any_provider)["Location"] == "/loans/"
+
+    @pytest.mark.parametrize("match", ["email", "preferred_username", "upn"])
+    @pytest.mark.parametrize("value", [*NOT_TEXT, *UNSTORABLE], ids=ascii)
+    def test_a_matching_claim_of_another_type_is_missing(
+        self,
+        anonymous: Browser,
+        any_provider: type[AnyProvider],
+        maya: User,
+        settings: LazySettings,
+        match: str,
+        value: Any,
+    ) -> None:
+        settings.OIDC_MATCH = match
+        any_provider.id_token = any_provider.userinfo = self.MAYA | {match: value}
+        assert sign_in_with_any(anonymous, any_provider).status_code == 403
+        # A text with a replaced character is another name.
+        is_name = value in UNSTORABLE
+        expected = ("name_not_allowed", "no_account") if is_name else ("no_claim",)
+        assert Entry.objects.latest("id").detail["at"].removeprefix("single sign-on: ") in expected
+        assert not SocialAccount.objects.exists()
+
+    @pytest.mark.parametrize("value", [*NOT_TEXT, "s" * 192, "s-2"], ids=lambda value: ascii(value)[:9])
+    def test_an_unusable_id_of_the_person_is_rejected(
+        self, anonymous: Browser, any_provider: type[AnyProvider], maya: User, value: Any
+    ) -> None:
+        any_provider.userinfo = self.MAYA | {"sub": value}
+        if value != "s-2":
+            any_provider.id_token = {"sub": value}
+        answer = sign_in_with_any(anonymous, any_provider)
+        assert answer.status_code == 401
+        assert "You’re not signed in." in html(answer)
+        entry = Entry.objects.latest("id")
+        assert (entry.action, entry.actor_name) == ("accounts.sign_in_failed", "anonymous")
+        assert entry.detail["at"].startswith("single sign-on: The ")
+        assert not SocialAccount.objects.exists()
+
+    @pytest.mark.parametrize("userinfo", [[], "maya", 12, None, [{"sub": "s-1"}]], ids=repr)
+    def test_the_identity_token_is_enough(
+        self, anonymous: Browser, any_provider: type[AnyProvider], maya: User, userinfo: Any
+    ) -> None:
+        any_provider.id_token, any_provider.userinfo = self.MAYA, userinfo
+        assert sign_in_with_any(anonymous, any_provider)["Location"] == "/loans/"
+
+    @pytest.mark.parametrize(
+        "claims",
+        [
+            *({"exp": {}}, {"exp": "soon"}, {"exp": float("inf")}, {"exp": "9999999999", "jti": "j"}),
+            *({"aud": {}}, {"iss": ["x"]}, {"nonce": 1}, {"nonce": {}}),
+        ],
+        ids=repr,
+    )
+    def test_a_malformed_identity_token_is_rejected(
+        self, anonymous: Browser, any_provider: type[AnyProvider], maya: User, claims: dict[str, Any]
+    ) -> None:
+        any_provider.id_token, any_provider.userinfo = claims, self.MAYA
+        assert sign_in_with_any(anonymous, any_provider).status_code == 401
+        assert Entry.objects.latest("id").action == "accounts.sign_in_failed"
+        assert anonymous.get("/").status_code == 302
+
+    @pytest.mark.parametrize("said", [{"expires_in": {}}, {"expires_in": 10**400}, {"refresh_token": 5}])
+    def test_the_rest_of_the_token_answer_does_not_matter(
+        self, anonymous: Browser, any_provider: type[AnyProvider], maya: User, said: dict[str, Any]
+    ) -> None:
+        any_provider.userinfo, any_provider.token_answer = self.MAYA, said
+        assert sign_in_with_any(anonymous, any_provider)["Location"] == "/loans/"
+
+    @pytest.mark.parametrize("token", [12, {}, ["x"], True, "x", None], ids=repr)
+    def test_an_unreadable_identity_token_is_rejected(
+        self, browser: Browser, any_provider: type[AnyProvider], token: Any
+    ) -> None:
+        any_provider.userinfo, any_provider.token_answer = self.MAYA, {"id_token": token}
+        assert sign_in_with_any(browser, any_provider).status_code == 401
+
+    def test_only_claims_used_here_are_stored(
+        self, anonymous: Browser, any_provider: type[AnyProvider], maya: User
+    ) -> None:
+        any_provider.userinfo = self.MAYA | {"ssn": "219-09-9999", "picture": "p", "groups": ["a", 1, "a"]}
+        sign_in_with_any(anonymous, any_provider)
+        stored = SocialAccount.objects.get().extra_data["userinfo"]
+        assert stored == self.MAYA | {"groups": ["a", "a"]}
 
 
 class TestKeys:
