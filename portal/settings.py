@@ -375,7 +375,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
     # Opening a connection costs as much as a small page. After a minute its memory is released.
     DATABASES["default"]["CONN_MAX_AGE"] = 60
-    cache_url = "locmemcache://"
+    cache_url = "locmemcache://?MAX_ENTRIES=10000"
     # Two databases must never share checkpoints.
     checkpoint_dir = f"{DATABASES['default']['NAME']}.checkpoints"
 else:
@@ -526,11 +526,13 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_SESSION_REMEMBER = False
-# "login_failed" counts by name and address, or by person for second-factor codes.
+# "login_failed" counts by name and address, or by person for second-factor codes. At an address each name that failed
+# counts once, so that one person's wrong passwords don't keep the others out.
 ACCOUNT_RATE_LIMITS = {
     "login": "300/m/ip",
     "login_failed": "5/5m/key",
-    "login_failed_by_address": "10/m/ip",
+    "name_failed_at_address": "1/10m/key",
+    "names_failed_at_address": "20/10m/ip",
     "login_failed_by_name": "100/h/key",
     "reset_password": "10/m/ip",
 }
@@ -545,12 +547,16 @@ SECOND_FACTOR_REQUIRED = several_of(
 )
 MFA_ADAPTER = "portal.accounts.adapter.SecondFactorAdapter"
 MFA_FORMS = {
+    "authenticate": "portal.accounts.forms.CodeForm",
+    "reauthenticate": "portal.accounts.forms.ConfirmCodeForm",
     "add_webauthn": "portal.accounts.forms.AddPasskeyForm",
     "edit_webauthn": "portal.accounts.forms.EditPasskeyForm",
     "authenticate_webauthn": "portal.accounts.forms.AuthenticatePasskeyForm",
     "login_webauthn": "portal.accounts.forms.LoginPasskeyForm",
     "reauthenticate_webauthn": "portal.accounts.forms.ReauthenticatePasskeyForm",
 }
+# A passkey can't be guessed, and many people may share an address.
+MFA_RATE_LIMITS = {"webauthn_login": ACCOUNT_RATE_LIMITS["login"]}
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_RECOVERY_CODES_SHOW_ONCE = True

@@ -21,7 +21,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 import servicing
 from portal.accounts.admin import StaffAdmin
-from portal.accounts.forms import SignInForm
+from portal.accounts.forms import CodeForm, ConfirmCodeForm, SignInForm
 from portal.accounts.roles import ACTS, Role
 from portal.registry import sources
 from portal.registry.models import Kind
@@ -201,8 +201,9 @@ class TestForms:
         own |= {StaffAdmin.form, StaffAdmin.add_form}
         free = {form for form in own if any(map(is_free_text, getattr(form, "base_fields", {}).values()))}
         assert len(free) > 20
-        assert {form for form in free if not issubclass(form, GuardedForm)} == {SignInForm}
-        assert [form.__name__ for form in free - {SignInForm} if not form.guards_text] == ["FilterForm"]
+        sign_in: set[Any] = {SignInForm, CodeForm, ConfirmCodeForm}
+        assert {form for form in free if not issubclass(form, GuardedForm)} == sign_in
+        assert [form.__name__ for form in free - sign_in if not form.guards_text] == ["FilterForm"]
         takers = [field for field in subclasses_of(Field) if getattr(field, "takes_tax_numbers", False)]
         assert [field.__name__ for field in takers] == ["SecretDigitsField"]
 

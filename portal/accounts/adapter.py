@@ -1,6 +1,8 @@
 """How allauth behaves here: no registration, throttled passwords, encrypted second factors."""
 
 import ipaddress
+import math
+import time
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -10,8 +12,10 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.contrib.auth.signals import user_login_failed
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from portal.accounts.encryption import decrypt, encrypt
@@ -19,6 +23,8 @@ from portal.accounts.models import User
 from portal.accounts.single_sign_on import provider_sign_out
 from servicing.masking import tax_numbers
 
+APP = "allauth.account"
+TOO_MANY = "too_many_login_attempts"
 MAX_ADDRESS_CHARACTERS = 2_000
 
 
@@ -31,26 +37,39 @@ def account_with_second_factor(name: str) -> User | None:
 
 def is_below_limit(request: HttpRequest, action: str, key: str = "", *, dry_run: bool = False) -> bool:
     """Count one try against a limit of ``ACCOUNT_RATE_LIMITS``, or with ``dry_run`` only check it."""
-    found = ratelimit.consume(request, app="allauth.account", action=action, key=key, dry_run=dry_run)
-    return found is not None
+    return ratelimit.consume(request, app=APP, action=action, key=key, dry_run=dry_run) is not None
+
+
+def too_many_attempts(request: HttpRequest, *limits: tuple[str, str]) -> ValidationError:
+    """The error past one of these limits (action and key), with the time until all of them allow another try."""
+    seconds = 1.0
+    for action, key in limits:
+        for rate in ratelimit.get_rates(app=APP, action=action):
+            cache_key = ratelimit.get_cache_key(request, app=APP, action=action, rate=rate, key=key)
+            tries: list[float] = cache.get(cache_key, [])  # The newest first.
+            if len(tries) >= rate.amount:
+                seconds = max(seconds, tries[rate.amount - 1] + rate.duration - time.time())
+    minutes = math.ceil(seconds / 60)
+    words = f"Too many attempts. Try again in {minutes} minute{pluralize(minutes)}."
+    return ValidationError(words, code=TOO_MANY)
 
 
 def forget_wrong_passwords(request: HttpRequest, name: str) -> None:
     """Reset the throttle, so that a person with a new password can sign in immediately from this address."""
     key = get_adapter(request)._get_login_attempts_cache_key(request, username=name)
-    ratelimit.clear(request, app="allauth.account", action="login_failed", key=key)
+    ratelimit.clear(request, app=APP, action="login_failed", key=key)
 
 
 class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """Sign-in for accounts that only administrators create.
 
-    Wrong passwords count by name and address, so that nobody can lock out a person from elsewhere. The right password
-    together with a second factor always works; after too many wrong passwords, only both together get an answer.
+    Wrong passwords count by name and address, so that nobody can lock out a person from elsewhere, and for an address
+    the names count, so that nobody there locks out the others. The right password together with a second factor always
+    works; past a limit, only both together get an answer.
     """
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "username_password_mismatch": "Incorrect username or password.",
-        "too_many_login_attempts": "Too many attempts. Wait five minutes, then try again.",
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -60,25 +79,42 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         """Authenticate active accounts only. Others see the same message as after a wrong password."""
         user = super().authenticate(request, **credentials)
-        if user and self.address_usage:
-            self.address_usage.rollback()
-        if not user and self.is_over_limit:
-            raise self.validation_error("too_many_login_attempts")
+        if user:
+            self._uncount_name()
+        elif self.exceeded:
+            raise too_many_attempts(request, *self.exceeded)
         return user if user and user.is_active else None
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Past a limit, check the password only if the account has a second factor."""
         # Counted before the password is checked, because guesses may arrive at once; a right one isn't counted.
-        self.address_usage = ratelimit.consume(
-            request, app="allauth.account", action="login_failed_by_address"
-        )
-        self.is_over_limit = self.address_usage is None
+        key = self._get_login_attempts_cache_key(request, **credentials)
+        self.exceeded: list[tuple[str, str]] = []
+        if not self._count_name(request, key):
+            self.exceeded.append(("names_failed_at_address", ""))
         try:
             super().pre_authenticate(request, **credentials)
         except ValidationError:
-            self.is_over_limit = True
-        if self.is_over_limit and not account_with_second_factor(str(credentials.get("username", ""))):
-            raise self.validation_error("too_many_login_attempts")
+            self.exceeded.append(("login_failed", key))
+        if self.exceeded and not account_with_second_factor(str(credentials.get("username", ""))):
+            self._rollback_login_failed_rl_usage()
+            raise too_many_attempts(request, *self.exceeded)
+
+    def _count_name(self, request: HttpRequest, key: str) -> bool:
+        """Count a name once at this address, however often it fails. False if too many others failed there."""
+        self.counted = [ratelimit.consume(request, app=APP, action="name_failed_at_address", key=key)]
+        if self.counted == [None]:
+            return True
+        self.counted.append(ratelimit.consume(request, app=APP, action="names_failed_at_address"))
+        if self.counted[-1]:
+            return True
+        self._uncount_name()
+        return False
+
+    def _uncount_name(self) -> None:
+        for usage in filter(None, self.counted):
+            usage.rollback()
+        self.counted = []
 
     def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
         """Record a sign-in to a deactivated account with a passkey or single sign-on."""

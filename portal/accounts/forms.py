@@ -6,8 +6,9 @@ from typing import Any
 from allauth.account.adapter import get_adapter
 from allauth.account.forms import LoginForm
 from allauth.account.stages import LoginStageController
+from allauth.core import context
 from allauth.mfa.adapter import get_adapter as get_mfa_adapter
-from allauth.mfa.base.forms import AuthenticateForm
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.webauthn import forms as webauthn
 from django import forms
@@ -16,7 +17,7 @@ from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreation
 from django.http import HttpRequest, HttpResponse
 
 from portal.accounts import password_links
-from portal.accounts.adapter import account_with_second_factor, is_below_limit
+from portal.accounts.adapter import TOO_MANY, account_with_second_factor, is_below_limit, too_many_attempts
 from portal.accounts.models import LastAdministrator, User
 from portal.accounts.roles import Role
 from portal.ui.forms import StaffForm
@@ -178,7 +179,26 @@ class SignInForm(LoginForm):  # type: ignore[misc]
         return passed
 
 
-# --- Passkeys ---
+# --- Second factors ---
+
+
+class NamedWaitMixin:
+    """Says how long a person has to wait after too many wrong codes."""
+
+    user: User | None
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        if self.user and getattr(error, "code", "") in (TOO_MANY, "rate_limited"):
+            error = too_many_attempts(context.request, ("login_failed", f"mfa-auth-user-{self.user.pk}"))
+        super().add_error(field, error)  # type: ignore[misc]
+
+
+class CodeForm(NamedWaitMixin, AuthenticateForm):  # type: ignore[misc]
+    pass
+
+
+class ConfirmCodeForm(NamedWaitMixin, ReauthenticateForm):  # type: ignore[misc]
+    pass
 
 
 class MalformedCredentialMixin:
@@ -206,13 +226,17 @@ class EditPasskeyForm(GuardedForm, webauthn.EditWebAuthnForm):  # type: ignore[m
     pass
 
 
-class AuthenticatePasskeyForm(MalformedCredentialMixin, webauthn.AuthenticateWebAuthnForm):  # type: ignore[misc]
+class UsedPasskeyMixin(NamedWaitMixin, MalformedCredentialMixin):
+    """A passkey that somebody signs in or confirms with."""
+
+
+class AuthenticatePasskeyForm(UsedPasskeyMixin, webauthn.AuthenticateWebAuthnForm):  # type: ignore[misc]
     pass
 
 
-class LoginPasskeyForm(MalformedCredentialMixin, webauthn.LoginWebAuthnForm):  # type: ignore[misc]
+class LoginPasskeyForm(UsedPasskeyMixin, webauthn.LoginWebAuthnForm):  # type: ignore[misc]
     pass
 
 
-class ReauthenticatePasskeyForm(MalformedCredentialMixin, webauthn.ReauthenticateWebAuthnForm):  # type: ignore[misc]
+class ReauthenticatePasskeyForm(UsedPasskeyMixin, webauthn.ReauthenticateWebAuthnForm):  # type: ignore[misc]
     pass

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import jwt
 import pytest
 import requests
+import time_machine
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from allauth.socialaccount.models import SocialAccount, SocialApp
@@ -26,6 +27,7 @@ from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.test import Client as Browser
 from django.utils import timezone
+from django.utils.html import strip_tags
 
 from portal import gateway
 from portal.accounts import expired_forms
@@ -41,6 +43,7 @@ from tests.portal.conftest import use_provider
 from tests.portal.operations.test_demo import free_port
 
 PASSWORD = "walnut-harbor-77"
+WRONG = "Incorrect username or password."
 PAGES = "/accounts/second-factor/"
 
 
@@ -80,6 +83,12 @@ def set_up_app(browser: Browser) -> tuple[str, list[str]]:
     secret = re.findall(r"<code[^>]*>([A-Z2-7]{32})</code>", html(browser.get(f"{PAGES}app/")))[0]
     answer = browser.post(f"{PAGES}app/", {"code": code(secret)}, follow=True)
     return secret, re.findall(r"<code>(\d{8})</code>", html(answer))
+
+
+def errors(answer: Any) -> list[str]:
+    """The messages above a form of the sign-in pages."""
+    found = re.findall(r'<div class="sd-errors".*?</div>', html(answer), re.DOTALL)
+    return [" ".join(strip_tags(one).split()) for one in found]
 
 
 def actions() -> list[str]:
@@ -307,10 +316,60 @@ class TestRateLimits:
             self.failed_sign_in(anonymous, **{"X-Forwarded-For": "6.6.6.6, 203.0.113.9"}).ip == "203.0.113.9"
         )
 
-    def test_one_ip_address_is_rate_limited_across_accounts(self, anonymous: Browser, maya: User) -> None:
-        for number in range(10):
-            anonymous.post("/sign-in/", {"login": f"staff-{number}", "password": "x"})
-        assert "Too many attempts" in html(sign_in(anonymous))
+    def test_wrong_passwords_for_one_name_do_not_keep_others_out(
+        self, anonymous: Browser, maya: User
+    ) -> None:
+        for name, tries in {"ravi": 14, "nobody": 14, "third": 7}.items():
+            for number in range(tries):
+                anonymous.post("/sign-in/", {"login": name, "password": f"guess-{number}"})
+        assert sign_in(anonymous)["Location"] == "/"
+
+    def test_one_address_can_try_twenty_names(self, anonymous: Browser, maya: User) -> None:
+        def guess(name: str) -> list[str]:
+            return errors(anonymous.post("/sign-in/", {"login": name, "password": "x"}))
+
+        for number in range(19):
+            assert guess(f"staff-{number}") == guess(f"STAFF-{number}") == [WRONG]
+        assert sign_in(Browser())["Location"] == "/"
+        assert guess("staff-19") == [WRONG]
+        for refused in (*(guess(f"more-{number}") for number in range(30)), errors(sign_in(anonymous))):
+            assert refused == ["Too many attempts. Try again in 10 minutes."]
+        assert guess("staff-3") == [WRONG]  # Names that were tried before have their own limit.
+        assert sign_in(Browser(REMOTE_ADDR="203.0.113.7"))["Location"] == "/"
+        with time_machine.travel(timezone.now() + timedelta(minutes=10, seconds=1)):
+            assert sign_in(anonymous)["Location"] == "/"
+
+    @pytest.mark.parametrize(
+        ("seconds", "words"), [(0, "5 minutes"), (61, "4 minutes"), (230, "2 minutes"), (290, "1 minute")]
+    )
+    def test_the_page_names_the_wait_that_applies(
+        self, anonymous: Browser, maya: User, seconds: int, words: str
+    ) -> None:
+        start = timezone.now()
+        with time_machine.travel(start, tick=False):
+            for number in range(5):
+                sign_in(anonymous, password=f"guess-{number}")
+        with time_machine.travel(start + timedelta(seconds=seconds), tick=False):
+            for _ in range(3):  # Being refused does not prolong the wait.
+                assert errors(sign_in(anonymous)) == [f"Too many attempts. Try again in {words}."]
+        with time_machine.travel(start + timedelta(seconds=301), tick=False):
+            assert sign_in(anonymous)["Location"] == "/"
+
+    def test_the_page_names_the_wait_after_wrong_codes(self, browser: Browser) -> None:
+        set_up_app(browser)
+        other, start = Browser(), timezone.now()
+        sign_in(other)
+        with time_machine.travel(start, tick=False):
+            for _ in range(5):
+                assert errors(other.post("/sign-in/second-factor/", {"code": "000000"})) == [
+                    "Incorrect code."
+                ]
+        with time_machine.travel(start + timedelta(minutes=2), tick=False):
+            words = ["Too many attempts. Try again in 3 minutes."]
+            assert errors(other.post("/sign-in/second-factor/", {"code": "000000"})) == words
+            browser.post("/accounts/confirm/", {"password": PASSWORD})
+            confirmed = browser.post("/accounts/confirm/code/", {"code": "000000"})
+            assert words[0] in errors(confirmed)[0]
 
     def test_correct_passwords_are_not_rate_limited(self, anonymous: Browser, maya: User) -> None:
         assert {sign_in(Browser())["Location"] for _ in range(12)} == {"/"}
