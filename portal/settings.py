@@ -549,6 +549,7 @@ MFA_ADAPTER = "portal.accounts.adapter.SecondFactorAdapter"
 MFA_FORMS = {
     "authenticate": "portal.accounts.forms.CodeForm",
     "reauthenticate": "portal.accounts.forms.ConfirmCodeForm",
+    "activate_totp": "portal.accounts.forms.SetUpAppForm",
     "add_webauthn": "portal.accounts.forms.AddPasskeyForm",
     "edit_webauthn": "portal.accounts.forms.EditPasskeyForm",
     "authenticate_webauthn": "portal.accounts.forms.AuthenticatePasskeyForm",

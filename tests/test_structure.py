@@ -21,7 +21,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 import servicing
 from portal.accounts.admin import StaffAdmin
-from portal.accounts.forms import CodeForm, ConfirmCodeForm, SignInForm
+from portal.accounts.forms import CodeForm, ConfirmCodeForm, SetUpAppForm, SignInForm
 from portal.accounts.roles import ACTS, Role
 from portal.registry import sources
 from portal.registry.models import Kind
@@ -201,7 +201,7 @@ class TestForms:
         own |= {StaffAdmin.form, StaffAdmin.add_form}
         free = {form for form in own if any(map(is_free_text, getattr(form, "base_fields", {}).values()))}
         assert len(free) > 20
-        sign_in: set[Any] = {SignInForm, CodeForm, ConfirmCodeForm}
+        sign_in: set[Any] = {SignInForm, CodeForm, ConfirmCodeForm, SetUpAppForm}
         assert {form for form in free if not issubclass(form, GuardedForm)} == sign_in
         assert [form.__name__ for form in free - sign_in if not form.guards_text] == ["FilterForm"]
         takers = [field for field in subclasses_of(Field) if getattr(field, "takes_tax_numbers", False)]
@@ -456,7 +456,7 @@ UNCLEAR_WORDS = re.compile(
     r"\b(?:is|was|were) told\b|told here|known here|known to this desk|this desk|put aside|kept nowhere|of theirs"
     r"|\bwhoever\b|\beverybody\b|every entity|read again|the last word|set out to|came of it|makes nothing of it"
     r"|an equal one|hand-over|\bseal(?:s|ed|ing)?\b|\bsettl(?:e|es|ed|ing)\b|utilisation|e-mail|\bidentifiers?\b"
-    r"|recognise",
+    r"|recognise|security key",
     re.IGNORECASE,
 )
 TEMPLATE_COMMENT = re.compile(r"{#.*?#}|{% comment %}.*?{% endcomment %}", re.DOTALL)

@@ -131,6 +131,14 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         name = super()._get_login_attempts_cache_key(request, **credentials)
         return f"{name}:{self.get_client_ip(request)}"
 
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        """allauth's ways to confirm, with our word for a passkey."""
+        found: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        for way in found:
+            if way["id"] == "mfa_reauthenticate:webauthn":
+                way["description"] = "Use a passkey"
+        return found
+
     def get_client_ip(self, request: HttpRequest) -> str:
         """The address used for throttling; all browsers share one if the server listens on a socket file."""
         try:

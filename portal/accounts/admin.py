@@ -254,7 +254,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
             end_other_sessions(request, user, rows, "ended by an administrator")
         messages.success(request, "Sessions ended.")
 
-    @admin.action(description="Remove second factors (lost phone or key)")
+    @admin.action(description="Remove second factors (lost phone or passkey)")
     def remove_second_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for one in Authenticator.objects.filter(user__in=queryset).exclude(
             type=Authenticator.Type.RECOVERY_CODES

@@ -9,7 +9,10 @@ from allauth.account.stages import LoginStageController
 from allauth.core import context
 from allauth.mfa.adapter import get_adapter as get_mfa_adapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.models import Authenticator
 from allauth.mfa.stages import AuthenticateStage
+from allauth.mfa.totp.forms import ActivateTOTPForm
+from allauth.mfa.totp.internal.auth import TOTP
 from allauth.mfa.webauthn import forms as webauthn
 from django import forms
 from django.conf import settings
@@ -201,8 +204,18 @@ class ConfirmCodeForm(NamedWaitMixin, ReauthenticateForm):  # type: ignore[misc]
     pass
 
 
+class SetUpAppForm(NamedWaitMixin, ActivateTOTPForm):  # type: ignore[misc]
+    """The first code of an authenticator app, which is then used and signs nobody in."""
+
+    def clean_code(self) -> str:
+        code: str = super().clean_code()
+        if not TOTP(Authenticator(user=self.user))._mark_code_used(code):
+            raise get_mfa_adapter().validation_error("incorrect_code")
+        return code
+
+
 class MalformedCredentialMixin:
-    """Turns a malformed credential into a form error; the library expects a well-formed one."""
+    """Turns a malformed credential into a form error; the library expects a well-formed one, and speaks of codes."""
 
     def clean_credential(self) -> Any:
         return self._validated("clean_credential", self.cleaned_data["credential"])  # type: ignore[attr-defined]
@@ -214,8 +227,33 @@ class MalformedCredentialMixin:
         clean = getattr(super(), method, lambda: default)
         try:
             return clean()
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise get_mfa_adapter().validation_error("incorrect_code") from error
+        except (KeyError, TypeError, AttributeError, ValueError, forms.ValidationError) as error:
+            if getattr(error, "code", "incorrect_code") != "incorrect_code":
+                raise
+            raise forms.ValidationError("The passkey couldn’t be verified. Try again.") from error
+
+
+class RegisteredPasskeyMixin:
+    """Says when a passkey isn't registered here, mostly because it was removed; its device still offers it."""
+
+    def clean_credential(self) -> Any:
+        credential = self.cleaned_data["credential"]  # type: ignore[attr-defined]
+        used = webauthn.auth.parse_authentication_response(credential).raw_id
+        user = self.user or self._named_user(credential)  # type: ignore[attr-defined]
+        if user is None or webauthn.auth.get_authenticator_by_credential_id(user, used) is None:
+            raise forms.ValidationError(
+                "This passkey isn’t registered here any more. Use your password or another passkey.",
+                code="not_registered",
+            )
+        return super().clean_credential()  # type: ignore[misc]
+
+    def _named_user(self, credential: Any) -> User | None:
+        """The account that the passkey names, if there still is one."""
+        try:
+            user: User = webauthn.auth.extract_user_from_response(credential)
+        except forms.ValidationError:
+            return None
+        return user
 
 
 class AddPasskeyForm(GuardedForm, MalformedCredentialMixin, webauthn.AddWebAuthnForm):  # type: ignore[misc]
@@ -226,7 +264,7 @@ class EditPasskeyForm(GuardedForm, webauthn.EditWebAuthnForm):  # type: ignore[m
     pass
 
 
-class UsedPasskeyMixin(NamedWaitMixin, MalformedCredentialMixin):
+class UsedPasskeyMixin(NamedWaitMixin, MalformedCredentialMixin, RegisteredPasskeyMixin):
     """A passkey that somebody signs in or confirms with."""
 
 

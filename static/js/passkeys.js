@@ -30,6 +30,15 @@
       publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(asked.request_options.publicKey),
     });
 
+  // Browsers don't tell a person's choice from a device that has no passkey for this site.
+  const REASONS = {
+    NotAllowedError: "Canceled, took too long, or this device has no passkey for this site.",
+    InvalidStateError: "This device already has a passkey for your account.",
+    NotSupportedError: "This device can’t use that kind of passkey.",
+    ConstraintError: "This device can’t ask for your fingerprint, face or PIN.",
+    SecurityError: "Passkeys don’t work at this address.",
+  };
+
   const ask = async (form) => {
     const trouble = form.querySelector("[data-passkey-trouble]");
     trouble.hidden = true;
@@ -40,7 +49,9 @@
       form.elements.credential.value = JSON.stringify(credential.toJSON());
       form.requestSubmit();
     } catch (error) {
-      trouble.textContent = error.name === "NotAllowedError" ? "It was cancelled, or took too long." : "No passkey was used.";
+      const isNew = form.dataset.passkey === "create";
+      const reason = isNew && error.name === "NotAllowedError" ? "Canceled, or it took too long. Try again." : REASONS[error.name];
+      trouble.textContent = reason ?? "The passkey couldn’t be used. Try again.";
       trouble.hidden = false;
     }
   };

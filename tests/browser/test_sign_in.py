@@ -4,13 +4,15 @@ import re
 from datetime import timedelta
 
 import pytest
+from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.conf import LazySettings
 from django.contrib.auth.tokens import default_token_generator
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import CDPSession, Page, expect
 
+from portal.accounts.encryption import encrypt
 from portal.accounts.models import User
 from servicing.sandbox import Sandbox
 from tests import given
@@ -129,3 +131,74 @@ def test_the_session_warning_extends_the_session_and_keeps_the_form(
     expect(warning).to_be_hidden()
     assert UserSession.objects.get().last_seen_at > timezone.now() - timedelta(minutes=1)
     expect(page.locator("[name=text]")).to_have_value("Calls only after noon.")
+
+
+@pytest.fixture
+def device(page: Page) -> CDPSession:
+    """A device that keeps passkeys and recognizes its owner."""
+    session = page.context.new_cdp_session(page)
+    session.send("WebAuthn.enable")
+    options = {"protocol": "ctap2", "transport": "internal", "automaticPresenceSimulation": True}
+    abilities = {"hasResidentKey": True, "hasUserVerification": True, "isUserVerified": True}
+    session.send("WebAuthn.addVirtualAuthenticator", {"options": options | abilities})
+    return session
+
+
+def add_passkey(page: Page, *, alone: bool = True) -> None:
+    page.goto(reverse("mfa_add_webauthn"))
+    if page.locator("[name=password]").count():
+        page.fill("[name=password]", PASSWORD)
+        submit_form(page)
+    if alone:
+        page.get_by_label("Sign in with this").check()
+    page.get_by_role("button", name="Add the passkey").click()
+
+
+def test_passkey_errors_name_the_reason(page: Page, device: CDPSession, portal_service: Sandbox) -> None:
+    existing_user("maya", PASSWORD, role="servicer")
+    page.context.clear_cookies()
+    page.goto(reverse("account_login"))
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.get_by_role("alert")).to_have_text(
+        "Canceled, took too long, or this device has no passkey for this site."
+    )
+    sign_in(page, PASSWORD)
+    add_passkey(page)
+    expect(page.get_by_role("heading", name="Recovery codes")).to_be_visible()
+    add_passkey(page)
+    expect(page.get_by_role("alert")).to_have_text("This device already has a passkey for your account.")
+    page.context.clear_cookies()
+    page.goto(reverse("account_login"))
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_hidden()
+    page.goto(reverse("accounts:profile"))
+    expect(page.get_by_role("heading", name="Your settings")).to_be_visible()
+    page.goto(reverse("account_reauthenticate"))
+    expect(page.get_by_role("link", name="Use a passkey")).to_be_visible()
+    page.context.clear_cookies()
+    page.goto(reverse("account_login"))
+    Authenticator.objects.all().delete()
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.get_by_role("alert").first).to_have_text(
+        "This passkey isn’t registered here any more. Use your password or another passkey."
+    )
+    User.objects.filter(username="maya").delete()
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.get_by_role("alert").first).to_contain_text("isn’t registered here any more")
+
+
+def test_a_passkey_removed_during_sign_in_is_named(
+    page: Page, device: CDPSession, portal_service: Sandbox
+) -> None:
+    existing_user("maya", PASSWORD, role="servicer")
+    page.context.clear_cookies()
+    sign_in(page, PASSWORD)
+    add_passkey(page, alone=False)
+    expect(page.get_by_role("heading", name="Recovery codes")).to_be_visible()
+    other = Authenticator.objects.get(type="webauthn")
+    page.context.clear_cookies()
+    sign_in(page, PASSWORD)
+    Authenticator.objects.create(user=other.user, type="totp", data={"secret": encrypt("A" * 32)})
+    other.delete()
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page.get_by_role("alert").first).to_contain_text("isn’t registered here any more")

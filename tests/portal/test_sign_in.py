@@ -43,6 +43,7 @@ from tests.portal.conftest import use_provider
 from tests.portal.operations.test_demo import free_port
 
 PASSWORD = "walnut-harbor-77"
+UNVERIFIED = "The passkey couldn’t be verified. Try again."
 WRONG = "Incorrect username or password."
 PAGES = "/accounts/second-factor/"
 
@@ -78,10 +79,12 @@ def code(secret: str, steps_ago: int = 0) -> str:
 
 
 def set_up_app(browser: Browser) -> tuple[str, list[str]]:
-    """Set up an authenticator app, and return its secret and the recovery codes."""
+    """Set up an authenticator app half a minute ago, and return its secret and the recovery codes."""
     browser.post("/accounts/confirm/", {"password": PASSWORD})
     secret = re.findall(r"<code[^>]*>([A-Z2-7]{32})</code>", html(browser.get(f"{PAGES}app/")))[0]
-    answer = browser.post(f"{PAGES}app/", {"code": code(secret)}, follow=True)
+    # The code works once, so that the present one is left.
+    with time_machine.travel(timezone.now() - timedelta(seconds=30)):
+        answer = browser.post(f"{PAGES}app/", {"code": code(secret)}, follow=True)
     return secret, re.findall(r"<code>(\d{8})</code>", html(answer))
 
 
@@ -117,6 +120,20 @@ class TestSecondFactor:
                 sign_in(other)
                 results.append(other.post("/sign-in/second-factor/", {"code": given_code}).status_code)
             assert results == [302, 200]
+
+    def test_the_code_of_the_set_up_does_not_sign_in(self, browser: Browser) -> None:
+        browser.post("/accounts/confirm/", {"password": PASSWORD})
+        secret = re.findall(r"<code[^>]*>([A-Z2-7]{32})</code>", html(browser.get(f"{PAGES}app/")))[0]
+        with time_machine.travel(timezone.now(), tick=False):
+            used = code(secret)
+            assert browser.post(f"{PAGES}app/", {"code": used})["Location"] == f"{PAGES}codes/"
+            other = Browser()
+            sign_in(other)
+            spaced = f"{used[:3]} {used[3:]}"
+            for again in (used, spaced):
+                page = html(other.post("/sign-in/second-factor/", {"code": again}))
+                assert "Incorrect code." in page
+            assert other.get("/").status_code == 302
 
     def test_recovery_codes_are_shown_once(self, browser: Browser) -> None:
         _, codes = set_up_app(browser)
@@ -164,8 +181,10 @@ class TestSecondFactor:
     def test_a_malformed_passkey_is_rejected(self, browser: Browser, anonymous: Browser) -> None:
         browser.post("/accounts/confirm/", {"password": PASSWORD})
         for nonsense in ("{}", "[]", '{"id": "x", "response": {"userHandle": "%%"}}', "null"):
-            answer = Browser().post("/sign-in/passkey/", {"credential": nonsense})
-            assert answer["Location"] == "/sign-in/"
+            answer = Browser().post("/sign-in/passkey/", {"credential": nonsense}, follow=True)
+            assert answer.redirect_chain == [("/sign-in/", 302)]
+            is_empty = nonsense in ("{}", "[]", "null")
+            assert errors(answer) == ["This field is required." if is_empty else UNVERIFIED]
             assert browser.post(f"{PAGES}passkeys/add/", {"credential": nonsense}).status_code == 200
 
     def test_a_malformed_passkey_does_not_confirm_a_session(self, browser: Browser, maya: User) -> None:
