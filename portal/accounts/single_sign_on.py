@@ -218,7 +218,11 @@ def find_user(sociallogin: Any, claims: Claims, role: str) -> User:
     found = find_or_create_account(claims, role) if is_new else sociallogin.user
     person: User = User.objects.select_for_update().get(pk=found.pk)
     person.changed_by = found.changed_by
-    if is_new and SocialAccount.objects.filter(user=person, provider=sociallogin.account.provider).exists():
+    identities = SocialAccount.objects.filter(user=person, provider=sociallogin.account.provider)
+    own = identities.filter(uid=sociallogin.account.uid).first()
+    if is_new and own:  # It was connected a moment ago, from another tab.
+        sociallogin.account = own
+    elif is_new and identities.exists():
         raise SignInRejected(
             "connected",
             f"the account {person.username} is connected to another identity",

@@ -159,7 +159,8 @@ def single_sign_on(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
     def guarded(request: HttpRequest, provider_id: str, **kwargs: Any) -> HttpResponseBase:
         try:
             return view(request, provider_id, **kwargs)
-        except (OSError, KeyError, ValueError) as error:  # OSError covers all network failures.
+        # OSError covers all network failures; an answer nested too deeply for Python is a RecursionError.
+        except (OSError, KeyError, ValueError, RecursionError) as error:
             answer: HttpResponseBase = render_authentication_error(request, provider_id, exception=error)
             return answer
 

@@ -25,6 +25,7 @@ from allauth.usersessions.models import UserSession
 from django.conf import LazySettings
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client as Browser
 from django.utils import timezone
 from django.utils.html import strip_tags
@@ -958,6 +959,30 @@ class TestSecondIdentity:
         assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
         assert SocialAccount.objects.get().uid == "s-2"
 
+    @pytest.mark.django_db(transaction=True)
+    def test_two_tabs_at_once_connect_one_identity(
+        self, portal_service: Sandbox, transactional_db: None, provider: IdentityProvider, maya: User
+    ) -> None:
+        existing_user("admin", role=Role.ADMIN)
+        browsers = [Browser() for _ in range(4)]
+        urls = [provider.callback_url(provider.authorize_url(browser)) for browser in browsers]
+        start, answers = threading.Barrier(4), list[str]()
+
+        def come_back(browser: Browser, url: str) -> None:
+            try:
+                start.wait(30)
+                answers.append(browser.get(url)["Location"])
+            finally:
+                connection.close()
+
+        threads = [threading.Thread(target=come_back, args=one) for one in zip(browsers, urls, strict=True)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert answers == ["/loans/"] * 4
+        assert SocialAccount.objects.get().uid == "s-1"
+
     def test_nothing_can_be_disconnected_without_single_sign_on(self, admin: Browser) -> None:
         assert "Disconnect single sign-on" not in html(admin.get("/admin/accounts/user/"))
 
@@ -983,7 +1008,7 @@ class AnyProvider(BaseHTTPRequestHandler):
         self.answer({"access_token": "a", "token_type": "Bearer", "id_token": token} | self.token_answer)
 
     def answer(self, said: Any) -> None:
-        body = json.dumps(said).encode()
+        body = said if isinstance(said, bytes) else json.dumps(said).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -1068,6 +1093,13 @@ class TestAnyClaims:
         assert (entry.action, entry.actor_name) == ("accounts.sign_in_failed", "anonymous")
         assert entry.detail["at"].startswith("single sign-on: The ")
         assert not SocialAccount.objects.exists()
+
+    def test_an_answer_nested_too_deeply_is_rejected(
+        self, anonymous: Browser, any_provider: type[AnyProvider], maya: User
+    ) -> None:
+        any_provider.userinfo = b'{"sub": "s-1", "name": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+        answer = sign_in_with_any(anonymous, any_provider)
+        assert (answer.status_code, "You’re not signed in." in html(answer)) == (401, True)
 
     @pytest.mark.parametrize("userinfo", [[], "maya", 12, None, [{"sub": "s-1"}]], ids=repr)
     def test_the_identity_token_is_enough(
