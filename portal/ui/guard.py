@@ -94,7 +94,8 @@ class GuardedForm(forms.BaseForm):
     def _clean_fields(self) -> None:
         super()._clean_fields()  # type: ignore[misc]
         for name, field in self.fields.items():
-            if not self.guards_text or not is_free_text(field):
+            # A text with an error isn't saved (drafts keep only texts without), and it may be of any length.
+            if not self.guards_text or not is_free_text(field) or name in self.errors:
                 continue
             if problem := self._number_problem(name, field):
                 if problem.digests:
@@ -105,9 +106,7 @@ class GuardedForm(forms.BaseForm):
         bound = self[name]
         readable = getattr(field, "readable", str)
         text = bound.data.name if hasattr(bound.data, "name") else readable(bound.data or "")
-        if len(text) > MAX_CHARACTERS:
-            if name in self.errors:  # Its own limit, or another reason not to save it.
-                return None
+        if len(text) > MAX_CHARACTERS:  # A field without a limit of its own.
             return NumberProblem(f"Up to {MAX_CHARACTERS:,} characters ({len(text):,} entered).")
         problem = number_problem(text, answers=self._answers, field=str(bound.label))
         if problem and problem.digests and getattr(field, "is_of_nine_digits", False):

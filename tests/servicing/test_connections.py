@@ -240,7 +240,7 @@ def test_hiding_sensitive_fields_respects_the_deadline() -> None:
 
 def test_a_late_answer_affects_at_most_one_call(wire: Wire) -> None:
     """If the second request reads the first answer, its own answer may still arrive on that connection."""
-    wire.answer(response(LOAN), response(LOAN), response('{"uuid": "l-2"}'))
+    wire.answer(response(LOAN), response(LOAN), response('{"uuid": "l-2", "amount": 0.2}'))
     with Client(wire.url, auth="none") as client:
         read(client)
         assert isinstance(catch_error(lambda it: it.loans.get("b-1", "l-2"), client), ProtocolError)
@@ -269,7 +269,7 @@ def test_forked_processes_do_not_share_connections(wire: Wire) -> None:
 @pytest.mark.parametrize("status", [100, 102, 103, 150, 199])
 def test_an_interim_answer_is_skipped_and_its_connection_not_reused(wire: Wire, status: int) -> None:
     interim = f"HTTP/1.1 {status} Wait\r\nLink: </a>\r\n\r\n".encode()
-    wire.answer(interim * 3 + response(LOAN), response('{"uuid": "l-2"}'))
+    wire.answer(interim * 3 + response(LOAN), response('{"uuid": "l-2", "amount": 0.2}'))
     with Client(wire.url, auth="none") as client:
         assert read(client).amount == Decimal("0.1")
         assert client.loans.get("b-1", "l-2").uuid == "l-2"
@@ -297,7 +297,7 @@ def test_switching_protocols_is_a_protocol_error(wire: Wire) -> None:
     ],
 )
 def test_a_connection_with_an_ambiguous_answer_is_not_reused(wire: Wire, first: bytes) -> None:
-    wire.answer(first, response('{"uuid": "l-2"}'))
+    wire.answer(first, response('{"uuid": "l-2", "amount": 0.2}'))
     with Client(wire.url, auth="none") as client:
         assert read(client).uuid == "l-1"
         assert client.loans.get("b-1", "l-2").uuid == "l-2"
@@ -570,7 +570,7 @@ def test_calls_in_threads_have_separate_deadlines(wire: Wire) -> None:
 
 
 def test_a_broken_connection_is_not_reused(wire: Wire) -> None:
-    wire.answer(ENDLESS["body"], response('{"uuid": "l-2"}'))
+    wire.answer(ENDLESS["body"], response('{"uuid": "l-2", "amount": 0.2}'))
     with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
         catch_error(read, client)
         assert client.loans.get("b-1", "l-2").uuid == "l-2"

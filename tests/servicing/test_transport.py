@@ -166,7 +166,8 @@ def test_a_compressed_answer_can_be_read(wire: Wire, client: Client) -> None:
 
 def test_a_chunked_answer_can_be_read(wire: Wire, client: Client) -> None:
     wire.answer(
-        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{"uuid":\r\n7\r\n "l-1"}\r\n0\r\n\r\n'
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b'8\r\n{"uuid":\r\n16\r\n "l-1", "amount": 0.1}\r\n0\r\n\r\n'
     )
 
     assert read(client).uuid == "l-1"

@@ -142,7 +142,8 @@ UNRECORDED: dict[str, frozenset[str]] = {
         {
             "accounts:end_sessions", "accounts:theme", "applications:follow", "approvals:decide",
             "approvals:withdraw", "borrowers:discard_draft", "collections:assign", "collections:log",
-            "collections:next", "collections:take", "home:wake", "lookup:refresh_portfolio",
+            "collections:next", "collections:take", "collections:update_due_since", "home:wake",
+            "lookup:refresh_portfolio",
             "messaging:check", "messaging:sync", "notes:finish", "notes:unpin", "operations:cancel",
             "saved_views:delete", "saved_views:save",
         }
