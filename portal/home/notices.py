@@ -3,9 +3,9 @@
 Hides when each message is due. Each has a key that names its event, so nobody gets it twice.
 """
 
-from collections.abc import Iterator
-from datetime import timedelta
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -27,6 +27,7 @@ from portal.jobs.models import Worker
 from portal.messaging.models import Run
 from portal.notes.models import FollowUp
 from portal.registry.recalculation import account_state
+from portal.registry.records import with_borrowers
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.business_days import is_business_day
@@ -35,6 +36,8 @@ from servicing.business_days import is_business_day
 RECENT = timedelta(days=1)
 WORKER_SILENCE = timedelta(minutes=5)
 MESSAGES_BEHIND = timedelta(hours=1)
+MAX_LINES = 20
+"""How many follow-ups, or items of one kind, a message names."""
 FIRST_HOUR = 7
 """Daily mail is written from this hour on, in the business time zone."""
 
@@ -49,12 +52,12 @@ class Notice(NamedTuple):
 
 
 def write_mail() -> None:
-    """Write every message that is due."""
+    """Write every message that is due, with days in the business time zone."""
     wanted = Q(mail_approvals=True) | Q(mail_follow_ups=True) | Q(mail_promises=True) | Q(mail_digest=True)
-    for person in User.objects.filter(wanted, is_active=True).exclude(email=""):
-        for notice in notices_for(person):
-            send(notice, person.email, f"{person.pk}")
     with timezone.override(ZoneInfo(settings.BUSINESS_TIME_ZONE)):
+        for person in User.objects.filter(wanted, is_active=True).exclude(email=""):
+            for notice in notices_for(person):
+                send(notice, person.email, f"{person.pk}")
         for notice in notices_for_operators():
             for address in settings.OPERATOR_EMAILS:
                 send(notice, address, address.casefold())
@@ -72,8 +75,7 @@ def notices_for(person: User) -> Iterator[Notice]:
     if person.mail_approvals:
         yield from approvals_waiting(person)
         yield from approvals_decided(person)
-    hour = timezone.localtime(timezone=ZoneInfo(settings.BUSINESS_TIME_ZONE)).hour
-    if hour < FIRST_HOUR or not is_business_day(business_date()):
+    if timezone.localtime().hour < FIRST_HOUR or not is_business_day(business_date()):
         return
     if person.mail_follow_ups:
         yield from follow_ups_due(person)
@@ -117,15 +119,13 @@ def describe_approval(approval: Approval) -> str:
 
 
 def follow_ups_due(person: User) -> Iterator[Notice]:
-    """The number of due follow-ups, with titles only if mail may name borrowers."""
+    """The number of due follow-ups, and each of them if mail may name borrowers."""
     today = business_date()
-    titles = FollowUp.objects.filter(owner_id=person.pk, done_at=None, due__lte=today)
-    if count := titles.count():
-        shown = [f"- {one.title}" for one in titles[:20]] if settings.MAIL_NAMES else []
+    due = FollowUp.objects.filter(owner_id=person.pk, done_at=None, due__lte=today)
+    if count := due.count():
         subject = f"{count} follow-up{pluralize(count)} due"
-        yield Notice(
-            f"follow-ups:{today}", subject, "\n".join([f"{subject}.", *shown]), reverse("home:index")
-        )
+        lines = [f"{subject}.", *describe_each((one, one.due, one.title) for one in due[:MAX_LINES])]
+        yield Notice(f"follow-ups:{today}", subject, "\n".join(lines), reverse("home:index"))
 
 
 def promises_due(person: User) -> Iterator[Notice]:
@@ -139,12 +139,27 @@ def promises_due(person: User) -> Iterator[Notice]:
 
 
 def digest(person: User) -> Iterator[Notice]:
-    """The number of items of each kind that need attention."""
+    """The number of items of each kind that need attention, and the first of them if mail may name borrowers."""
     today, found = business_date(), attention(person, account_state())
     if found.total:
-        rows = [f"{group.title}: {group.total:,}" for group in found.groups]
+        rows: list[str] = []
+        for group in found.groups:
+            items = group.items[:MAX_LINES]
+            rows.append(f"{group.title}: {group.total:,}")
+            rows += describe_each((one, one.when, one.sentence) for one in items)
         subject = f"{found.total:,} item{pluralize(found.total)} on {wording.day(today)}"
         yield Notice(f"digest:{today}", subject, "\n".join(rows), reverse("home:index"))
+
+
+def describe_each(rows: Iterable[tuple[Any, date | None, str]]) -> list[str]:
+    """A line for each row of ``borrower_uuid``, day and words, none unless mail may name borrowers."""
+    rows = list(rows) if settings.MAIL_NAMES else []
+    borrowers = [borrower for _, borrower in with_borrowers(row for row, _, _ in rows)]
+    lines = []
+    for borrower, (_, day, words) in zip(borrowers, rows, strict=True):
+        about = ", ".join(filter(None, (borrower.label if borrower else None, wording.day(day))))
+        lines.append(f"- {about}: {words}" if about else f"- {words}")
+    return lines
 
 
 def notices_for_operators() -> Iterator[Notice]:

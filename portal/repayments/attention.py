@@ -148,6 +148,7 @@ def _past_due_item(record: Record) -> Item:
         badge=(AGING_STATES.get(aging(record.past_due, days), "bad"), words.capitalize()),
         meta=", ".join(filter(None, notes)),
         borrower_uuid=record.borrower_uuid,
+        when=copy_day(record),
         rank=record.past_due_rank or Decimal(0),
         url=record.get_absolute_url(),
         verb=f"Open {noun}",

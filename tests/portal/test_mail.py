@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from email import message_from_bytes, policy
@@ -54,6 +55,11 @@ class MailServer:
     def __init__(self) -> None:
         self.received: list[EmailMessage] = []
         self.refusal = ""
+        self.refusals: dict[str, dict[str, str]] = {}
+        """For each command the replies to some addresses."""
+        self.dies_after: set[str] = set()
+        """The addresses after whose text the connection is cut."""
+        self.connections = 0
         self.may_answer = threading.Event()
         self.may_answer.set()
         self.port = free_port()
@@ -65,12 +71,27 @@ class MailServer:
     def stop(self) -> None:
         self.controller.stop()
 
+    async def handle_EHLO(self, server: Any, session: Any, envelope: Any, hostname: str, replies: Any) -> Any:
+        self.connections += 1
+        session.host_name = hostname
+        return replies
+
+    async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
+        reply = self.refusals.get("RCPT", {}).get(address, "250 OK")
+        if not reply:
+            server.transport.abort()
+        if reply[0] != "4" and reply[0] != "5":
+            envelope.rcpt_tos.append(address)
+        return reply
+
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
-        if self.refusal:
-            return self.refusal
+        if refusal := self.refusal or self.refusals.get("DATA", {}).get(envelope.rcpt_tos[0]):
+            return refusal
         message = message_from_bytes(envelope.content, policy=policy.default)
         assert isinstance(message, EmailMessage)
         self.received.append(message)
+        if envelope.rcpt_tos[0] in self.dies_after:
+            server.transport.abort()
         while not self.may_answer.is_set():
             await asyncio.sleep(0.02)
         return "250 OK"
@@ -113,6 +134,14 @@ def send() -> None:
     call_command("work", batch=True)
 
 
+def queue_many(number: int) -> list[str]:
+    """Queue messages to as many addresses."""
+    addresses = [f"person{one}@desk.example" for one in range(number)]
+    for one in addresses:
+        outbox.queue_mail(one, one, "Subject", "Text")
+    return addresses
+
+
 @pytest.mark.django_db
 class TestServer:
     def test_a_message_is_sent_once_and_its_text_is_deleted(self, server: MailServer) -> None:
@@ -146,7 +175,7 @@ class TestServer:
         settings.EMAIL_HOST_PASSWORD = "walnut"
         outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
         send()
-        assert OutgoingMail.objects.get().problem == "SSLCertVerificationError"
+        assert "certificate isn’t trusted, self-signed" in OutgoingMail.objects.get().problem
         assert (states(), server.received, passwords) == (["waiting"], [], [])
         monkeypatch.setenv("SSL_CERT_FILE", str(own))
         outbox.queue_mail("two:1", "ada@desk.example", "Two", "Text")
@@ -155,7 +184,7 @@ class TestServer:
         assert next(doctor.mail()).grade == "ok"
         settings.EMAIL_HOST_PASSWORD = "other"
         refused = next(doctor.mail())
-        assert (refused.grade, "SMTPAuthenticationError 535" in refused.words) == ("bad", True)
+        assert (refused.grade, "EMAIL_URL: 535 " in refused.words) == ("bad", True)
 
     def test_queued_text_is_encrypted(self, server: MailServer) -> None:
         outbox.queue_mail("one:1", "ada@desk.example", "Subject", "Northwind")
@@ -180,8 +209,7 @@ class TestServer:
                 OutgoingMail.objects.exclude(pk=first.pk).update(due_at=first.due_at)
                 clock.move_to(first.due_at + timedelta(seconds=1))
             assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
-            assert "2 messages" not in "".join(outbox.problems())
-            assert "can’t be sent and will be retried: ConnectionRefusedError." in "".join(outbox.problems())
+            assert list(outbox.problems()) == ["1 to be retried: Connection refused."]
             server.start()
             OutgoingMail.objects.update(due_at=timezone.now())
             send()
@@ -198,15 +226,15 @@ class TestServer:
             assert (mail.state, mail.sealed, mail.attempts) == ("failed", "", 1)
             lines = [f"{one.grade}: {one.words}" for one in doctor.mail()]
         assert lines == [
-            "bad: Can’t sign in to the mail server. Check EMAIL_URL. ConnectionRefusedError",
-            "warn: Mail: 1 message of the last 7 days: given up after a day.",
+            "bad: Can’t sign in to the mail server. Check EMAIL_URL: Connection refused.",
+            "warn: Mail: 1 given up: Connection refused (last 7 days).",
         ]
 
     def test_a_rejected_message_is_retried(self, server: MailServer) -> None:
         server.refusal = "451 Later"
         outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
         send()
-        assert OutgoingMail.objects.get().problem == "SMTPDataError 451"
+        assert OutgoingMail.objects.get().problem == "451 Later"
         server.refusal = ""
         OutgoingMail.objects.update(due_at=timezone.now())
         send()
@@ -221,8 +249,84 @@ class TestServer:
         for _ in range(2):
             send()
         assert (server.subjects, states()) == (["One"], ["unknown"])
-        words = "Mail: 1 message of the last 7 days: possibly not delivered."
+        words = "Mail: 1 possibly not delivered: the server closed the connection or didn’t respond (last 7 days)."
         assert words in viewer.get("/status/").content.decode()
+
+    @pytest.mark.parametrize("command", ["RCPT", "DATA"])
+    def test_refused_messages_do_not_hold_up_the_others(
+        self, server: MailServer, viewer: Browser, command: str
+    ) -> None:
+        addresses = queue_many(40)
+        refused = {
+            one: f"550 5.1.1 <{one}>: mailbox unavailable" if number % 2 else "552 5.3.4 Message too big."
+            for number, one in enumerate(addresses[::3])
+        }
+        server.refusals[command] = refused
+        send()
+        assert [one["To"] for one in server.received] == [one for one in addresses if one not in refused]
+        counts = Counter(OutgoingMail.objects.values_list("state", "sealed", "problem"))
+        assert {key: count for key, count in counts.items() if key[0] != "sent"} == {
+            ("refused", "", "552 Message too big"): 7,
+            ("refused", "", "550 mailbox unavailable"): 7,
+        }
+        server.refusals.clear()
+        OutgoingMail.objects.update(due_at=timezone.now())
+        send()
+        assert len(server.received) == 26
+        sentences = [
+            "Mail: 7 refused: 550 mailbox unavailable (last 7 days).",
+            "Mail: 7 refused: 552 Message too big (last 7 days).",
+        ]
+        assert [one.words for one in doctor.mail()][1:] == sentences
+        assert all(one in viewer.get("/status/").content.decode() for one in sentences)
+
+    def test_a_temporary_refusal_of_one_message_does_not_hold_up_the_others(self, server: MailServer) -> None:
+        one, *others = queue_many(4)
+        server.refusals["RCPT"] = {one: "450 4.2.1 Greylisted"}
+        send()
+        assert [mail["To"] for mail in server.received] == others
+        assert list(outbox.problems()) == ["1 to be retried: 450 Greylisted."]
+
+    @pytest.mark.parametrize(
+        ("reply", "states_after"),
+        [
+            ("", ["waiting", "waiting"]),
+            ("421 Closing", ["waiting", "waiting"]),
+            ("599 Never", ["refused", "sent"]),
+        ],
+    )
+    def test_only_a_lost_connection_ends_the_run(
+        self, server: MailServer, reply: str, states_after: list[str]
+    ) -> None:
+        first, second = queue_many(2)
+        server.refusals["RCPT"] = {first: reply}
+        send()
+        assert (states(), server.connections) == (states_after, 2 if reply[0:1] == "5" else 1)
+        server.refusals.clear()
+        OutgoingMail.objects.update(due_at=timezone.now())
+        send()
+        assert [one["To"] for one in server.received] == ([second] if reply[0:1] == "5" else [first, second])
+
+    def test_a_connection_lost_after_the_text_leaves_the_outcome_unknown(self, server: MailServer) -> None:
+        first, second = queue_many(2)
+        server.dies_after = {first}
+        for _ in range(3):
+            send()
+        assert ([one["To"] for one in server.received], states()) == ([first, second], ["unknown", "sent"])
+
+    def test_an_address_that_cannot_be_used_is_refused_at_once(self, server: MailServer) -> None:
+        outbox.queue_mail("one:1", "ada@desk.example, eve@desk.example", "One", "Text")
+        outbox.queue_mail("two:1", "ada@desk.example", "Two", "Text")
+        send()
+        assert (states(), server.subjects) == (["refused", "sent"], ["Two"])
+
+    def test_only_the_most_frequent_reasons_are_reported(self, server: MailServer) -> None:
+        server.refusals["RCPT"] = {one: f"55{number} No" for number, one in enumerate(queue_many(9))}
+        send()
+        assert [one.partition(":")[0] for one in outbox.problems()] == [
+            *["1 refused"] * 5,
+            "4 refused for other reasons (last 7 days).",
+        ]
 
     def test_mail_of_a_lost_worker_is_not_sent_again(self, server: MailServer) -> None:
         outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
@@ -327,16 +431,18 @@ def test_approvals_are_mailed_to_approvers_then_the_maker(
 
 
 @pytest.mark.django_db
-def test_daily_mail_is_sent_once_per_business_day_without_names(
-    server: MailServer, portal_service: Sandbox, ada: User
+@pytest.mark.parametrize("names_allowed", [False, True])
+def test_daily_mail_is_sent_once_per_business_day_and_names_only_if_allowed(
+    server: MailServer, portal_service: Sandbox, ada: User, settings: LazySettings, names_allowed: bool
 ) -> None:
+    settings.MAIL_NAMES = names_allowed
     switch_on(ada, "follow_ups", "promises", "digest")
     owner = given.borrower(portal_service)
     loan = given.loan(portal_service, owner)
     with time_machine.travel(MONDAY_NOON, tick=False) as clock:
         today = business_date()
         FollowUp.objects.create(
-            borrower_uuid=owner.uuid, title=f"Call {owner.label}", due=today, owner_id=ada.pk
+            borrower_uuid=owner.uuid, title="Call", due=today - timedelta(days=4), owner_id=ada.pk
         )
         contact = Contact.objects.create(
             borrower_uuid=owner.uuid, account_kind=Kind.LOAN, account_uuid=loan.uuid, person=owner.label,
@@ -361,7 +467,17 @@ def test_daily_mail_is_sent_once_per_business_day_without_names(
     assert promises["Subject"].endswith("1 promise due today")
     assert digest["Subject"].endswith(" on Nov 23, 2026")
     assert "Promises due today: 1" in digest.get_content()
-    assert not any(owner.label in str(one) for one in server.received)
+    lines = [
+        line for one in (follow_ups, digest) for line in one.get_content().splitlines() if line[:2] == "- "
+    ]
+    if names_allowed:
+        assert f"- {owner.label}, Nov 19, 2026: Call" in lines
+        assert [
+            line for line in lines if line.startswith(f"- {owner.label}, Nov 23, 2026: Promise of $310.00")
+        ]
+    else:
+        assert lines == []
+        assert not any(owner.label in str(one) for one in server.received)
     links = [one.get_content().split()[-1] for one in server.received]
     assert f"https://desk.example/collections/?promise=due&owner={ada.pk}" in links
 
