@@ -209,6 +209,7 @@ class OutgoingMail(models.Model):
         SENDING = "sending", "Being sent"
         SENT = "sent", "Sent"
         UNKNOWN = "unknown", "May have arrived"
+        REFUSED = "refused", "Refused"
         FAILED = "failed", "Given up"
 
     key = models.CharField(max_length=200, unique=True, help_text="What it is about, and who gets it.")

@@ -12,7 +12,6 @@ from datetime import timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from smtplib import SMTPException
 from typing import Literal
 
 from allauth.mfa.models import Authenticator
@@ -306,8 +305,8 @@ def mail() -> Findings:
     found = ok("The mail server responds and accepts these credentials.")
     try:
         server.open()
-    except (OSError, SMTPException) as error:
-        found = bad(f"Can’t sign in to the mail server. Check EMAIL_URL. {outbox.describe_error(error)}")
+    except OSError as error:
+        found = bad(f"Can’t sign in to the mail server. Check EMAIL_URL: {outbox.describe_error(error)}.")
     with suppress(OSError):
         server.close()
     yield found
