@@ -174,7 +174,7 @@ if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not 
 
 # --- The portal ---
 
-#: Signs sessions and encrypts second factors, pending changes and expired forms. At least 50 random characters.
+#: Signs sessions and encrypts second factors, pending changes, drafts and expired forms. At least 50 random characters.
 SECRET_KEY = text("SECRET_KEY", outside_debug("for-local-use-only-" + "0" * 40))
 #: Previous keys during a key change; see SECURITY.md.
 SECRET_KEY_FALLBACKS = comma_separated("SECRET_KEY_FALLBACKS")

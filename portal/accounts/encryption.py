@@ -1,16 +1,19 @@
-"""Encrypts text that is stored for later and that only the portal may read.
+"""Encrypts what is stored for later and only the portal may read.
 
 Hides that the key comes from ``SECRET_KEY``, and that text encrypted with one of ``SECRET_KEY_FALLBACKS`` can be
 decrypted.
 """
 
 import base64
+import json
 from functools import lru_cache
+from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+from django.db import models
 
 
 class CannotDecrypt(ValueError):
@@ -28,6 +31,38 @@ def decrypt(encrypted: str) -> str:
         return _cipher().decrypt(encrypted.encode()).decode()
     except InvalidToken as error:
         raise CannotDecrypt("Can't be decrypted with the current SECRET_KEY.") from error
+
+
+class EncryptedField(models.TextField[Any, Any]):
+    """A JSON value, stored encrypted. Read as None if it can't be decrypted."""
+
+    _pyi_private_set_type: Any
+    _pyi_private_get_type: Any
+
+    def from_db_value(self, value: str | None, *_: Any) -> Any:
+        try:
+            return None if value is None else self.load(decrypt(value))
+        except CannotDecrypt:
+            return None
+
+    def get_prep_value(self, value: Any) -> str | None:
+        return None if value is None else encrypt(self.dump(value))
+
+    def load(self, text: str) -> Any:
+        return json.loads(text)
+
+    def dump(self, value: Any) -> str:
+        return json.dumps(value)
+
+
+class EncryptedBinaryField(EncryptedField):
+    """Bytes, stored encrypted."""
+
+    def load(self, text: str) -> bytes:
+        return base64.b64decode(text)
+
+    def dump(self, value: bytes) -> str:
+        return base64.b64encode(value).decode()
 
 
 def _cipher() -> MultiFernet:

@@ -1,14 +1,15 @@
 """Drafts of borrowers being onboarded, until they are sent, discarded or too old.
 
 Hides how long a draft lives, how it changes while another window is open, and that its report is loaded separately. No
-draft ever holds an EIN or SSN: they are typed on the last step and go only into the request.
+EIN or SSN is saved: they are typed on the last step and go only into the request. The rest is personal, and a report
+may hold an SSN, so both are stored encrypted.
 """
 
 import hashlib
 import json
 import secrets
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -17,11 +18,14 @@ from django.db import models, transaction
 from django.urls import reverse
 from django.utils import timezone
 
+from portal.accounts.encryption import EncryptedBinaryField, EncryptedField
 from portal.borrowers.reports import Report
 from portal.ui.guard import number_problem
 
 # The most times that a draft can be sent and still be found.
 MAX_SENDINGS = 50
+MAX_VALUE_CHARACTERS = 1_000
+"""The longest value that a draft keeps of a field; more is an error in every field."""
 PAGES = "pages"
 """In a draft's data, the page that last saved each step."""
 REPORT_FIELDS = ("asset_report", "asset_report_name", "asset_report_size", "asset_report_compressed")
@@ -79,10 +83,10 @@ class Draft(models.Model):
     step = models.CharField(
         max_length=10, choices=Step.choices, default=Step.BUSINESS, help_text="Where to resume."
     )
-    data = models.JSONField(default=dict, help_text="For each step the typed text of its forms.")
-    refusal = models.JSONField(default=dict, help_text="Why the last sending was refused.")
-    asset_report = models.BinaryField(null=True, help_text="Compressed.")
-    asset_report_name = models.CharField(max_length=255, blank=True)
+    data = EncryptedField(default=dict, help_text="For each step the typed text of its forms.")
+    refusal = EncryptedField(default=dict, help_text="Why the last sending was refused.")
+    asset_report = EncryptedBinaryField(null=True, help_text="Compressed.")
+    asset_report_name = EncryptedField(default=str, blank=True)
     asset_report_size = models.PositiveIntegerField(default=0)
     asset_report_compressed = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -103,6 +107,16 @@ class Draft(models.Model):
     def url(self, step: Step) -> str:
         """The address of a step."""
         return reverse("borrowers:draft", args=[self.pk, step.value])
+
+    @classmethod
+    def from_db(
+        cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any
+    ) -> "Draft":
+        found = super().from_db(db, field_names, values, **options)
+        if "data" in field_names and found.data is None:  # The key was replaced, so it must be typed again.
+            found.data, found.refusal = {}, {}
+            found.asset_report_name, found.asset_report_size, found.asset_report_compressed = "", 0, 0
+        return found
 
     @property
     def title(self) -> str:
@@ -163,7 +177,8 @@ class Draft(models.Model):
             else:
                 first = {"owner": self.owner, "submit_id": uuid.uuid5(self.pk, "")}
                 latest, is_new = drafts.get_or_create(pk=self.pk, defaults=first)
-            kept = [{k: v for k, v in row.items() if not number_problem(v)} for row in rows]
+            short = [{k: v[:MAX_VALUE_CHARACTERS] for k, v in row.items()} for row in rows]
+            kept = [{k: v for k, v in row.items() if not number_problem(v)} for row in short]
             if not is_new and kept != latest.data.get(step) and latest._has_moved(step, opened):
                 raise DraftChanged(latest)
             latest.data[step] = kept

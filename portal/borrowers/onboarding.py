@@ -386,7 +386,7 @@ class Onboarding(Flow):
         return NewBorrower(self.steps.business.cleaned_data, address, people)
 
     def _report(self) -> bytes | None:
-        return gzip.decompress(self.draft.asset_report) if self.draft.asset_report else None
+        return gzip.decompress(self.draft.asset_report) if self.draft.asset_report_size else None
 
     def _write(self, submit_id: str = "", reason: str = "") -> Write:
         business = self.steps.business.cleaned_data

@@ -1,6 +1,7 @@
 """Tests that EINs, SSNs, birth dates and the service's secret never reach the database, log or responses."""
 
 import base64
+import gzip
 import io
 import json
 import logging
@@ -15,17 +16,21 @@ from uuid import uuid4
 import pytest
 from django.conf import LazySettings
 from django.contrib.sessions.models import Session
+from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client as Browser
 
+from portal.accounts.encryption import CannotDecrypt
+from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
+from portal.borrowers.models import Draft, Step
 from portal.registry.models import Record
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of
-from tests.portal.borrowers.wizard import Wizard, people
+from tests.portal.borrowers.wizard import BUSINESS, Wizard, people
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.portal.trial_urls")]
 
@@ -151,6 +156,60 @@ class TestOnboarding:
         detector.record(wizard.get("people"))
         onboard_borrower(detector, servicer)
         detector.assert_no_secrets()
+
+    def test_a_draft_and_its_report_are_stored_encrypted_until_discarded(
+        self, detector: LeakDetector, servicer: Browser, settings: LazySettings
+    ) -> None:
+        wizard = Wizard(servicer)
+        wizard.post("business", BUSINESS)
+        wizard.post("people", people({"first_name": "Zephyrine", "date_of_birth": "04/19/1987"}))
+        content = json.dumps({"owner": {"ssn": SSN}, "accounts": ["Okonkwo Trust"]}).encode()
+        report = io.BytesIO(content)
+        report.name = "zephyrine-assets.json"
+        wizard.post("reports", {"asset_report": report}, act="upload")
+        Draft.objects.get().save_refusal(
+            {"quotes": [["people", "Zephyrine is too young"]]}, resume_at=Step.PEOPLE
+        )
+        compressed = gzip.compress(content, mtime=0)
+        forms = [text.decode("latin-1") for text in (compressed, base64.b64encode(compressed))]
+        stored = database_text()
+        shown = [
+            word for word in ("ephyrine", "1987", "too young", *forms, compressed.hex()) if word in stored
+        ]
+        assert shown == []
+        old = settings.SECRET_KEY
+        settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another-" * 8, [old]
+        call_command("seal_again", stdout=io.StringIO())
+        settings.SECRET_KEY_FALLBACKS = []
+        draft = Draft.objects.get()
+        assert gzip.decompress(draft.asset_report) == content
+        assert (draft.asset_report_name, draft.typed(Step.PEOPLE)[0]["first_name"]) == (
+            report.name,
+            "Zephyrine",
+        )
+        assert draft.refusal["quotes"] == [["people", "Zephyrine is too young"]]
+        servicer.force_login(User.objects.get())
+        servicer.post(f"/borrowers/new/{draft.pk}/discard/")
+        assert not Draft.objects.exists()
+
+    def test_a_draft_without_its_key_is_typed_again(
+        self, servicer: Browser, settings: LazySettings, portal_service: Sandbox
+    ) -> None:
+        wizard = Wizard(servicer)
+        wizard.fill()
+        report = io.BytesIO(b"[1]")
+        report.name = "assets.json"
+        wizard.post("reports", {"asset_report": report}, act="upload")
+        before = Draft.objects.get().data
+        old, settings.SECRET_KEY = settings.SECRET_KEY, "another-" * 8
+        with pytest.raises(CannotDecrypt):
+            call_command("seal_again", stdout=io.StringIO())
+        servicer.force_login(User.objects.get())
+        assert "Unnamed borrower" in servicer.get("/").content.decode()
+        page = wizard.get("reports")
+        assert (page.status_code, "assets.json" in page.content.decode()) == (200, False)
+        settings.SECRET_KEY = old
+        assert Draft.objects.get().data == before
 
     def test_the_debug_page_shows_no_secrets(
         self, detector: LeakDetector, portal_service: Sandbox, settings: LazySettings

@@ -54,6 +54,16 @@ def test_opening_the_first_step_saves_nothing(servicer: Browser) -> None:
     assert not Draft.objects.exists()
 
 
+@pytest.mark.parametrize(("length", "kept"), [(999, 999), (1_000, 1_000), (1_001, 1_000), (400_000, 1_000)])
+def test_a_draft_keeps_the_beginning_of_a_long_value(wizard: Wizard, length: int, kept: int) -> None:
+    answer = wizard.post("business", BUSINESS | {"first_name": "1 " * (length // 2) + "x" * (length % 2)})
+    assert answer.status_code == 422
+    assert len(saved_fields(Step.BUSINESS)[0]["first_name"]) in (
+        kept,
+        kept - 1,
+    )  # Space at the end is dropped.
+
+
 def test_a_valid_first_step_creates_a_draft(wizard: Wizard) -> None:
     answer = wizard.post("business", BUSINESS)
     assert (answer.status_code, answer["Location"]) == (303, f"{wizard.url}address/")

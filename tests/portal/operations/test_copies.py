@@ -143,6 +143,9 @@ def test_a_database_of_each_release_can_be_upgraded(
         assert page.status_code == 200
         assert word in unescape(page.content.decode())
     assert Job.objects.get().is_open
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM borrowers_draft")
+        assert "Lindqvist" not in str(cursor.fetchall())
 
 
 def test_an_upgrade_rejects_migrations_of_another_version() -> None:
