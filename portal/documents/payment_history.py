@@ -5,7 +5,7 @@ from datetime import date
 from itertools import groupby
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.http import QueryDict
 
 from portal.documents.document import Document, Form
@@ -16,25 +16,29 @@ from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.list_page import REPAYMENTS
 from portal.repayments.table import (
+    SCHEDULED,
     SUCCEEDED,
     RepaymentRow,
     accounts_with_balances,
     month_title,
     summarize,
 )
+from portal.ui import wording
 from servicing.schedules import total
 from servicing.values import decimal_or_none
 
 # Its rows have two lines, so half as many take as long as a schedule's.
 FORM = Form("PH", "Payment history", "documents/papers/payment_history.html", inline_rows=200)
 MAX_ROWS = 500
+MAX_UPCOMING = 100
+"""How many scheduled repayments are printed if there isn't room for all."""
 MAX_LISTS = 50
 
 
 def document(
     owner: Record | None, account: Record | None, query: QueryDict, options: Options, *, today: date
 ) -> Document:
-    """Build the history from the repayments that match the list's filters, earliest first."""
+    """Build the history from the repayments that match the list's filters, earliest first, the newest if many."""
     records = active_records(Kind.REPAYMENT)
     lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values())
     if owner:
@@ -56,21 +60,28 @@ def document(
         options=options,
         copies=[LiveCopy(one) for one in lists[:MAX_LISTS]] if owner else [],
         rows=content["number"],
-        missing=[f"{left_out} later repayments: a document has room for {MAX_ROWS}."] if left_out else [],
+        missing=[f"{left_out:,} repayments. Filter the list by date to print them."] if left_out else [],
     )
 
 
 def _content(records: QuerySet[Record], query: QueryDict, today: date) -> dict[str, Any]:
     found = REPAYMENTS.find(query, records)
-    in_order = found.found.order_by(F("key_date").asc(nulls_first=True), "id")
-    rows = list(REPAYMENTS.rows(in_order[:MAX_ROWS]))
-    past = [row for row in rows if not row.is_upcoming(today)]
-    months = [(title, list(group)) for title, group in groupby(past, key=month_title)]
+    is_upcoming = Q(status__iexact=SCHEDULED, key_date__gte=today)
+    scheduled = found.found.filter(is_upcoming).order_by("key_date", "id")
+    newest = found.found.exclude(is_upcoming).order_by(F("key_date").desc(nulls_last=True), "-id")
+    past_count, upcoming_count = newest.count(), scheduled.count()
+    upcoming = list(REPAYMENTS.rows(scheduled[: max(MAX_UPCOMING, MAX_ROWS - past_count)]))
+    room = MAX_ROWS - len(upcoming)
+    past, first_day = _whole_days(list(REPAYMENTS.rows(newest[: room + 1])), room)
+    rows = [*past, *upcoming]
+    earlier, later = past_count - len(past), upcoming_count - len(upcoming)
+    period = f" from {wording.day(first_day)}" if first_day else ", printed ones" if earlier else ""
     return {
         "chips": found.chips,
         "problems": found.problems,
-        "months": [{"title": title, "rows": group, "sums": _sums(group)} for title, group in months],
-        "upcoming": [row for row in rows if row.is_upcoming(today)],
+        "months": _months(past, "" if first_day and first_day.day == 1 else period),
+        "period": period,
+        "upcoming": upcoming,
         "summary": summarize(rows, today),
         "sums": _sums(past),
         "balanced": (balanced := accounts_with_balances(rows)),
@@ -80,8 +91,45 @@ def _content(records: QuerySet[Record], query: QueryDict, today: date) -> dict[s
             if not row.account or row.account.uuid not in balanced
         ),
         "number": len(rows),
-        "left_out": in_order.count() - MAX_ROWS if len(rows) == MAX_ROWS else 0,
+        "left_out": earlier + later,
+        "limit": _describe_limit(len(rows), earlier, later, first_day),
     }
+
+
+def _whole_days(newest: list[RepaymentRow], room: int) -> tuple[list[RepaymentRow], date | None]:
+    """The rows that fit, earliest first, and the day from which all are printed; None if all fit or one day doesn't.
+
+    A day without room for all its rows is left out, so that sums are of whole days.
+    """
+    shown, first_day = newest[:room], None
+    if len(newest) > room:
+        cut_day = newest[room].repayment.effective_date
+        whole = [row for row in shown if row.repayment.effective_date != cut_day]
+        if whole:
+            shown, first_day = whole, whole[-1].repayment.effective_date
+    return shown[::-1], first_day
+
+
+def _months(past: Iterable[RepaymentRow], period: str) -> list[dict[str, Any]]:
+    """The rows of each month with their sums; the first month says from which day on, if earlier rows are left out."""
+    months = [(title, list(group)) for title, group in groupby(past, key=month_title)]
+    return [
+        {"title": title if index else f"{title}{period}", "rows": group, "sums": _sums(group)}
+        for index, (title, group) in enumerate(months)
+    ]
+
+
+def _describe_limit(number: int, earlier: int, later: int, first_day: date | None) -> list[str]:
+    """What isn't printed and what the sums cover, in sentences, the first one in bold; empty if all is printed."""
+    if not (earlier or later):
+        return []
+    sentences = [f"{number:,} of {number + earlier + later:,} repayments printed."]
+    if earlier:
+        sentences.append(f"{earlier:,} earlier left out.")
+    if later:
+        sentences.append(f"{later:,} scheduled later left out.")
+    covered = f"{wording.day(first_day)} and later" if first_day else "those printed"
+    return [*sentences, f"Sums cover {covered}."]
 
 
 def _has_lines(owner: Record | None, account: Record | None) -> bool:

@@ -1,5 +1,6 @@
 """Long documents, which a worker creates in the background, and the limit of one document per person."""
 
+import io
 import json
 import multiprocessing
 import os
@@ -16,6 +17,7 @@ from django.db import connection
 from django.http import HttpResponse
 from django.test import Client as Browser
 from django.utils import timezone
+from pypdf import PdfReader
 
 from portal.accounts.models import User
 from portal.audit.models import Entry
@@ -23,31 +25,36 @@ from portal.documents.models import LongDocument, Printed, Turn, remove_expired
 from portal.documents.pdf import render
 from portal.jobs.models import Job
 from portal.registry.models import Kind, Record
+from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.documents.test_document import figures_of, text_of
+from tests.portal.pages import visible_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALL = "/repayments/statement-of-account"
 
 
-def add_repayments(owner: Record, number: int) -> None:
-    """Save ``number`` repayments of one borrower, one a day."""
-    days = [date(2024, 1, 1) + timedelta(days=offset) for offset in range(number)]
+def add_repayments(
+    owner: Record, number: int, *, per_day: int = 1, first: date = date(2024, 1, 1), status: str = "SUCCEEDED"
+) -> None:
+    """Save ``number`` repayments of one borrower, one a day unless ``per_day`` says otherwise."""
+    days = [first + timedelta(days=offset // per_day) for offset in range(number)]
     Record.objects.bulk_create(
         Record(
             kind=Kind.REPAYMENT,
-            uuid=f"r-{position}",
+            uuid=f"r-{status}-{position}",
+            status=status,
             parent_uuid="a-loan",
             borrower_uuid=owner.uuid,
             key_date=day,
             amount=765,
             answer=json.dumps(
                 {
-                    "uuid": f"r-{position}",
+                    "uuid": f"r-{status}-{position}",
                     "amount": 700 + position,
                     "effective_date": str(day),
-                    "status": "SUCCEEDED",
+                    "status": status,
                 }
             ),
         )
@@ -59,6 +66,90 @@ def start_document(browser: Browser, query: str = "") -> LongDocument:
     answer = browser.get(f"{ALL}.pdf{query}")
     assert answer.status_code == 303
     return LongDocument.objects.get(pk=re.findall(r"[0-9a-f-]{36}", answer["Location"])[0])
+
+
+def read_history(browser: Browser, query: str = "") -> tuple[str, list[str]]:
+    """The words of the preview's paper, and the days of its rows."""
+    page = browser.get(f"{ALL}/{query}").content.decode().partition('<div class="paper')[2]
+    return visible_text(page), re.findall(r'<th scope="row" class="one-line">([^<]*)</th>', page)
+
+
+class TestLimit:
+    """A history prints the newest repayments, and its sums are named by what they cover."""
+
+    def test_everything_is_printed_up_to_the_limit(self, portal_service: Sandbox, viewer: Browser) -> None:
+        add_repayments(given.borrower(portal_service), 500)
+        words, days = read_history(viewer)
+        assert (len(days), days[0], days[-1]) == (500, "Jan 1, 2024", "May 14, 2025")
+        assert "repayments printed" not in words
+        assert f"Total, 500 succeeded — — — ${sum(range(700, 1200)):,}.00" in words
+
+    def test_the_oldest_is_left_out_beyond_the_limit(self, portal_service: Sandbox, viewer: Browser) -> None:
+        add_repayments(given.borrower(portal_service), 501)
+        words, days = read_history(viewer)
+        assert (len(days), days[0], days[-1]) == (500, "Jan 2, 2024", "May 15, 2025")
+        remark = "500 of 501 repayments printed. 1 earlier left out. Sums cover Jan 2, 2024 and later."
+        assert (
+            words.index(remark)
+            < words.index("Succeeded")
+            < words.index("Jan 2, 2024 ", words.index("Effective"))
+        )
+        assert f"Total from Jan 2, 2024, 500 succeeded — — — ${sum(range(701, 1201)):,}.00" in words
+        assert (
+            f"January 2024 from Jan 2, 2024: 30 of 30 succeeded — — — ${sum(range(701, 731)):,}.00" in words
+        )
+        assert f"February 2024: 29 of 29 succeeded — — — ${sum(range(731, 760)):,}.00" in words
+
+    def test_a_pdf_of_thousands_says_on_its_first_page_what_it_covers(
+        self, portal_service: Sandbox, viewer: Browser
+    ) -> None:
+        add_repayments(given.borrower(portal_service), 2_153)
+        document = start_document(viewer)
+        call_command("work", batch=True)
+        document.refresh_from_db()
+        pages = [
+            " ".join(page.extract_text().split())
+            for page in PdfReader(io.BytesIO(document.document or b"")).pages
+        ]
+        first = date(2024, 1, 1) + timedelta(days=1_653)
+        day = f"{first:%b} {first.day}, {first.year}"
+        assert (
+            f"500 of 2,153 repayments printed. 1,653 earlier left out. Sums cover {day} and later."
+            in pages[0]
+        )
+        assert f"Total from {day}, 500 succeeded — — — ${sum(range(2_353, 2_853)):,}.00" in pages[-1]
+
+    @pytest.mark.parametrize(
+        ("number", "per_day", "printed", "covers"),
+        [
+            (601, 3, 499, "Feb 4, 2024 and later"),
+            (502, 2, 500, "Jan 2, 2024 and later"),
+            (620, 620, 500, "those printed"),
+        ],
+    )
+    def test_a_day_is_printed_whole_unless_it_alone_is_too_long(
+        self, portal_service: Sandbox, viewer: Browser, number: int, per_day: int, printed: int, covers: str
+    ) -> None:
+        add_repayments(given.borrower(portal_service), number, per_day=per_day)
+        words, days = read_history(viewer)
+        assert len(days) == printed
+        limit = f"{printed} of {number} repayments printed. {number - printed} earlier left out. Sums cover {covers}."
+        assert limit in words
+
+    def test_scheduled_repayments_leave_room_for_past_ones(
+        self, portal_service: Sandbox, viewer: Browser
+    ) -> None:
+        owner = given.borrower(portal_service)
+        add_repayments(owner, 450)
+        soon = business_date() + timedelta(days=1)
+        add_repayments(owner, 50, first=soon, status="SCHEDULED")
+        assert len(read_history(viewer)[1]) == 500
+        Record.objects.filter(kind=Kind.REPAYMENT, status="SCHEDULED").delete()
+        add_repayments(owner, 600, first=soon, status="SCHEDULED")
+        words, days = read_history(viewer)
+        assert len(days) == 500
+        assert "500 of 1,050 repayments printed. 50 earlier left out. 500 scheduled later left out." in words
+        assert days[400] == f"{soon:%b} {soon.day}, {soon.year}"
 
 
 def test_a_long_statement_is_created_without_blocking_other_users(
