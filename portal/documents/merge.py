@@ -1,7 +1,8 @@
 """Merges many documents into one streamed PDF, with only object numbers of earlier documents in memory.
 
 Hides the structure of WeasyPrint's files, the only one that this module reads (objects one after the other, small ones
-in one object stream), and how pages, bookmarks and accessibility tags become one tree.
+in one object stream), and how pages, bookmarks and accessibility tags become one tree. A blank page follows a document
+with an odd number of pages, so that no sheet printed on both sides has pages of two.
 """
 
 import re
@@ -48,6 +49,9 @@ class PdfMerger:
         self._entries = bytearray(ENTRY * (ROOT_ELEMENT + 1))
         self._tags = 0
         self._parts: list[Part] = []
+        self._page_trees: list[int] = []
+        """The pages of each document, and the blank pages between them."""
+        self._page_count = 0
         self._bookmarks: list[tuple[int, bytes]] = []
 
     def append(self, title: str, document: bytes) -> Iterator[bytes]:
@@ -58,6 +62,10 @@ class PdfMerger:
         plain = {number + base: self._renumber(text, base) for number, text in objects.items()}
         self._parts.append(part := _read_trees(plain))
         count = self._graft(plain, part, title)
+        self._page_trees.append(part.pages)
+        self._page_count += part.leaves
+        if part.leaves % 2:
+            plain[self._add_blank_page()] = _blank_page_like(plain)
         for number, head, data in streams:
             yield self._write_object(
                 number + base, self._renumber(head, base) + b"\nstream\n" + data + b"\nendstream"
@@ -68,14 +76,13 @@ class PdfMerger:
     def finish(self) -> Iterator[bytes]:
         """Write the trees over all documents, and the table of object positions."""
         parts = self._parts
-        total = sum(part.leaves for part in parts)
         first, last = (self._bookmarks[0][0], self._bookmarks[-1][0]) if parts else (0, 0)
         marks = b"/First %d 0 R/Last %d 0 R/Count %d" % (first, last, len(parts)) if parts else b""
         objects = {
             CATALOG: b"<</Type /Catalog/Pages %d 0 R/Outlines %d 0 R/StructTreeRoot %d 0 R/Lang (en)"
             b"/ViewerPreferences <</DisplayDocTitle true>>/MarkInfo <</Marked true>>>>"
             % (PAGES, OUTLINES, STRUCTURE),
-            PAGES: b"<</Type /Pages/Kids [%s]/Count %d>>" % (_refs(one.pages for one in parts), total),
+            PAGES: b"<</Type /Pages/Kids [%s]/Count %d>>" % (_refs(self._page_trees), self._page_count),
             OUTLINES: b"<<%s>>" % marks,
             STRUCTURE: b"<</Type /StructTreeRoot/K [%d 0 R]/ParentTree %d 0 R>>" % (ROOT_ELEMENT, PARENTS),
             ROOT_ELEMENT: b"<</Type /StructElem/S /Document/P %d 0 R/K [%s]>>"
@@ -104,6 +111,13 @@ class PdfMerger:
         mark = b"<</Title <%s>/Parent %d 0 R/Dest [%s /Fit]" % (text.hex().encode(), OUTLINES, page)
         self._bookmarks.append((part.outlines, mark + re.sub(rb"/Count (\d+)", rb"/Count -\1", below)))
         return count
+
+    def _add_blank_page(self) -> int:
+        """Append a page to the tree; return the number of its object."""
+        self._entries.extend(bytes(ENTRY))
+        self._page_trees.append(len(self._entries) // ENTRY - 1)
+        self._page_count += 1
+        return self._page_trees[-1]
 
     def _bookmark(self, index: int) -> bytes:
         beside = [(b"/Prev", index - 1), (b"/Next", index + 1)]
@@ -202,6 +216,13 @@ def _read_trees(objects: dict[int, bytes]) -> Part:
         structure=structure,
         parents=number(b"ParentTree", objects[structure]),
     )
+
+
+def _blank_page_like(objects: dict[int, bytes]) -> bytes:
+    """An empty page of the same size as the pages among these objects."""
+    sizes = (re.search(rb"/MediaBox \[[^]]*\]", text) for text in objects.values())
+    size = next(found[0] for found in sizes if found)
+    return b"<</Type /Page/Parent %d 0 R/Resources <<>>%s>>" % (PAGES, size)
 
 
 def _refs(numbers: Iterable[int]) -> bytes:

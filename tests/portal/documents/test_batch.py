@@ -13,7 +13,9 @@ from django.utils import timezone
 from pypdf import PdfReader
 
 from portal.audit.models import Entry
+from portal.documents.merge import merge_pdfs
 from portal.documents.models import Batch, Item, Printed, remove_expired
+from portal.documents.pdf import render
 from portal.jobs.models import Job
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -81,13 +83,37 @@ def test_a_joined_pdf_has_all_pages_and_bookmarks(portal_service: Sandbox, servi
     answer = servicer.get(f"{batch.get_absolute_url()}download/")
     joined = PdfReader(io.BytesIO(b"".join(answer)), strict=True)
     originals = [PdfReader(io.BytesIO(item.document)) for item in batch.items.all()]
+    printed = [page for page in joined.pages if page.extract_text()]
     pages = [page for original in originals for page in original.pages]
     assert answer["Content-Type"] == "application/pdf"
-    assert [page.extract_text() for page in joined.pages] == [page.extract_text() for page in pages]
+    assert [page.extract_text() for page in printed] == [page.extract_text() for page in pages]
     assert "'Alpine (5 0 R) One'" in str(joined.outline)
     tags = joined.trailer["/Root"]["/StructTreeRoot"]
     assert len(tags["/K"][0]["/K"]) == len(tags["/ParentTree"]["/Kids"]) == 2
-    assert [page["/StructParents"] for page in joined.pages] == list(range(len(pages)))
+    assert [page["/StructParents"] for page in printed] == list(range(len(pages)))
+
+
+@pytest.mark.parametrize("paper", ["letter", "a4"])
+def test_no_sheet_of_a_joined_pdf_has_pages_of_two_borrowers(paper: str) -> None:
+    counts = [1, 2, 3, 1, 4, 5]
+    documents = [
+        (f"Borrower {number}", render(
+            f"<!doctype html><html lang=en><title>T</title><style>@page {{ size: {paper} }}</style>"
+            + f"<p style='break-after: page'>Borrower {number}" * (count - 1) + f"<h1>Borrower {number}</h1>"
+        ))
+        for number, count in enumerate(counts)
+    ]  # fmt: skip
+    joined = PdfReader(io.BytesIO(b"".join(merge_pdfs(documents))), strict=True)
+    owners = [page.extract_text().partition("\n")[0] for page in joined.pages]
+    expected = [
+        words
+        for number, count in enumerate(counts)
+        for words in [f"Borrower {number}"] * count + [""] * (count % 2)
+    ]
+    assert owners == expected
+    assert len({tuple(page.mediabox) for page in joined.pages}) == 1
+    starts = [joined.get_destination_page_number(one) for one in joined.outline if not isinstance(one, list)]
+    assert [start % 2 for start in starts] == [0] * len(counts)
 
 
 def test_a_batch_canceled_before_it_starts_prints_nothing(portal_service: Sandbox, servicer: Browser) -> None:
