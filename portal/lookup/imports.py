@@ -44,12 +44,18 @@ Parsed = list[Observation] | str
 
 @dataclass
 class ImportReport:
-    """The result of an import: the number of imported lines, and every rejected line with its reason."""
+    """The result of an import: the imported records, and every rejected line with its reason."""
 
-    taken: int = 0
+    keys: set[tuple[str, str]] = field(default_factory=set)
+    """Kind and ID of each line's record."""
     refused: list[tuple[int, str]] = field(default_factory=list)
     unknown_borrowers: Counter[str] = field(default_factory=Counter)
     """Borrowers that are not on file, with the number of imported lines that name them."""
+
+    @property
+    def taken(self) -> int:
+        """The number of imported records, however many lines are about each."""
+        return len(self.keys)
 
     @property
     def remark(self) -> str:
@@ -165,7 +171,7 @@ def _save_batch(
             else:
                 owners |= line_owners
                 accepted += items
-                report.taken += 1
+                report.keys.add((items[0].kind.value, items[0].uuid))
         store.save(accepted, source=Source.FILE, at=at, by=by, stored=stored)
     _count_unknown_borrowers(accepted, report.unknown_borrowers)
 

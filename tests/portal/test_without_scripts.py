@@ -58,7 +58,10 @@ def test_a_link_reloads_the_progress_of_an_import(supervisor: Browser) -> None:
     assert "Starts when a worker is free" in waiting
     call_command("work", batch=True)
     finished = plain(supervisor, urljoin(address, link_to(waiting, "Load again")))
-    assert ("1 line imported, 0 rejected" in " ".join(finished.split()), "Load again" in finished) == (
+    assert (
+        "1 record imported, 0 lines rejected" in " ".join(finished.split()),
+        "Load again" in finished,
+    ) == (
         True,
         False,
     )

@@ -1,5 +1,6 @@
 """Importing a lender's own records, on the page and with a command."""
 
+import json
 import os
 import re
 from datetime import timedelta
@@ -48,8 +49,8 @@ def upload(browser: Browser, **files: str | bytes) -> HttpResponse:
 def test_ids_and_profiles_are_imported(supervisor: Browser, portal_service: Sandbox) -> None:
     profile = dumps(portal_service.world.borrower(first_name="Acme Farms LLC")).decode()
     page = upload(supervisor, ids=IDS, profiles=profile).content.decode()
-    assert "2 lines imported, 0 rejected" in page
-    assert "1 line imported, 0 rejected" in page
+    assert "2 records imported, 0 lines rejected" in page
+    assert "1 record imported, 0 lines rejected" in page
     assert set(Record.objects.filter(kind="borrower").values_list("label", flat=True)) == {
         "Northwind Baking Co LLC",
         "Acme Farms LLC",
@@ -73,7 +74,9 @@ def test_a_worker_imports_and_deletes_the_file(supervisor: Browser) -> None:
     assert "Starts when a worker is free" in page
     assert not Record.objects.exists()
     call_command("work", batch=True)
-    assert "2 imported, 0 rejected" in " ".join(supervisor.get("/registry/import/").content.decode().split())
+    assert "2 records imported, 0 lines rejected" in " ".join(
+        supervisor.get("/registry/import/").content.decode().split()
+    )
     assert Upload.objects.defer(None).get().content is None
 
 
@@ -132,7 +135,7 @@ def test_all_rejected_lines_can_be_downloaded(supervisor: Browser) -> None:
 def test_a_malformed_line_does_not_affect_other_lines(supervisor: Browser) -> None:
     lines = ["loan,l-1,b-1,", "", 'loan,"l-2,b-1,', 'loan,l-3,b-1,"Oven, ""large"""']
     page = upload(supervisor, ids="\r\n".join([HEAD, *lines])).content.decode()
-    assert "2 lines imported, 1 rejected" in page
+    assert "2 records imported, 1 line rejected" in page
     assert [line for line, _ in Upload.objects.get().refused] == [4]
     assert Record.objects.get(uuid="l-3").label == 'Oven, "large"'
 
@@ -146,7 +149,7 @@ def test_a_file_over_the_limit_is_rejected(supervisor: Browser, settings: LazySe
 
 def test_the_header_ignores_case(supervisor: Browser) -> None:
     page = upload(supervisor, ids=IDS.replace(HEAD, "Kind,UUID,Borrower_UUID,Label")).content.decode()
-    assert "2 lines imported, 0 rejected" in page
+    assert "2 records imported, 0 lines rejected" in page
 
 
 @pytest.mark.parametrize(
@@ -283,7 +286,7 @@ def test_empty_spreadsheet_rows_are_skipped(supervisor: Browser) -> None:
     page = upload(
         supervisor, ids=f"{IDS.replace(HEAD, HEAD + ',,')},,,\n,,,,,,\n  \n\t\nship,x,,,,\n"
     ).content.decode()
-    assert "2 lines imported, 1 rejected" in page
+    assert "2 records imported, 1 line rejected" in page
 
 
 def test_a_canceled_import_explains_what_was_saved(supervisor: Browser) -> None:
@@ -296,10 +299,26 @@ def test_a_canceled_import_explains_what_was_saved(supervisor: Browser) -> None:
     assert "Imported lines are saved" in supervisor.get(address).content.decode()
 
 
+def test_repeated_lines_count_as_one_record(supervisor: Browser) -> None:
+    """Also across batches, and for another kind with the same ID a record of its own."""
+    ids = [f"borrower,b-{number % 1000},,Borrower {number}" for number in range(4_321)]
+    assert (
+        "1,001 records imported, 0 lines rejected"
+        in upload(supervisor, ids="\n".join([HEAD, *ids, "loan,b-1,b-1,"])).content.decode()
+    )
+    assert (Upload.objects.get().taken, Record.objects.count()) == (1001, 1001)
+    people = [{"uuid": f"p-{number}", "first_name": "Ada", "last_name": "Ives"} for number in range(2)]
+    profile = json.dumps({"uuid": "b-1", "first_name": "Harbor", "key_people": people})
+    assert (
+        "1 record imported, 0 lines rejected"
+        in upload(supervisor, profiles="\n".join([profile] * 30)).content.decode()
+    )
+
+
 def test_a_large_file_is_imported_completely(supervisor: Browser) -> None:
     lines = [f"borrower,b-{number},,Borrower {number}" for number in range(1100)]
     page = upload(supervisor, ids="\n".join([HEAD, *lines, "ship,x,,"])).content.decode()
-    assert "1,100 lines imported, 1 rejected" in page
+    assert "1,100 records imported, 1 line rejected" in page
     assert Record.objects.count() == 1100
 
 
@@ -357,7 +376,9 @@ def test_an_invalid_form_is_rejected(supervisor: Browser, typed: dict[str, str],
 def test_ids_are_normalized(supervisor: Browser) -> None:
     uuid = "5fffffff-0000-4000-8000-0000000000ff"
     rows = f"Line,{uuid.upper()},b-1,\nline,{{{uuid}}},b-1,Till\nline,line-{uuid},b-1,\n"
-    assert "3 lines imported, 0 rejected" in upload(supervisor, ids=f"{HEAD}\n{rows}").content.decode()
+    assert (
+        "2 records imported, 0 lines rejected" in upload(supervisor, ids=f"{HEAD}\n{rows}").content.decode()
+    )
     assert set(Record.objects.values_list("uuid", "label")) == {(uuid, "Till"), (f"line-{uuid}", "")}
 
 
@@ -378,7 +399,7 @@ def test_borrowers_not_on_file_after_the_import_are_listed(supervisor: Browser, 
         *("borrower,told-later,,Acme", "loan,l-4,b-8,", "application,a-1,b-9,", "loan,l-1,b-7,"),
     ]
     page = upload(supervisor, ids="\n".join([HEAD, *rows])).content.decode()
-    assert f"{between + 7:,} lines imported, 1 rejected" in page
+    assert f"{between + 7:,} records imported, 1 line rejected" in page
     assert "4 lines name 2 borrowers that are not on file: b-8, b-9." in page
     again = upload(supervisor, ids=f"{HEAD}\nborrower,b-8,,\nborrower,b-9,,\nloan,l-1,b-8,\n")
     assert again.content.decode().count("not on file") == 1
@@ -394,7 +415,7 @@ def test_a_short_id_of_a_record_on_file_is_rejected(supervisor: Browser) -> None
     upload(supervisor, ids=f"{HEAD}\nborrower,{owner},,Acme\nloan,{loan},{owner},\n")
     rows = f"loan,6fffffff,{owner},\nborrower,5FFFFFFF,,Acme\nline,l-1,5fffffff,\nline,5fffffff,{owner},\n"
     page = upload(supervisor, ids=f"{HEAD}\n{rows}").content.decode()
-    assert "1 line imported, 3 rejected" in page
+    assert "1 record imported, 3 lines rejected" in page
     assert f"6fffffff is the short ID of a loan on file: write {loan}" in page
     assert page.count(f"is the short ID of a borrower on file: write {owner}") == 2
     assert set(Record.objects.values_list("uuid", flat=True)) == {owner, loan, "5fffffff"}
@@ -417,7 +438,7 @@ class TestCommand:
         (tmp_path / "ids.csv").write_text(IDS + "ship,x,,\n")
         (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()) + b"\n{\n")
         output = self.run(tmp_path / "ids.csv", profiles=tmp_path / "users.jsonl")
-        assert "ids.csv: 2 lines imported, 1 rejected." in output
+        assert "ids.csv: 2 records imported, 1 line rejected." in output
         assert "ids.csv line 4: kind 'ship' is not one of" in output
         assert "users.jsonl line 2: not a user object" in output
         assert set(Entry.objects.values_list("actor_name", "action")) == {("system", "lookup.import_records")}
@@ -443,7 +464,7 @@ class TestCommand:
     def test_a_file_name_that_is_not_utf8_is_recorded(self, tmp_path: Path) -> None:
         path = tmp_path / os.fsdecode(b"ids-\xff.csv")
         path.write_text(IDS)
-        assert "ids-?.csv: 2 lines imported" in self.run(path)
+        assert "ids-?.csv: 2 records imported" in self.run(path)
         assert Entry.objects.get(action="lookup.import_records").subject_label == "ids-?.csv"
 
     def test_a_missing_file_is_reported(self, tmp_path: Path) -> None:

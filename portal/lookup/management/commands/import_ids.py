@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.template.defaultfilters import pluralize
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
@@ -46,6 +47,9 @@ class Command(BaseCommand):
             subject_label=name[:300],
             detail={"taken": report.taken, "refused": len(report.refused)},
         )
-        self.stdout.write(f"{name}: {report.taken} lines imported, {len(report.refused)} rejected.")
+        self.stdout.write(
+            f"{name}: {report.taken} record{pluralize(report.taken)} imported, "
+            f"{len(report.refused)} line{pluralize(len(report.refused))} rejected."
+        )
         if report.remark:
             self.stdout.write(f"{name}: {report.remark}")
