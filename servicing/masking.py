@@ -440,8 +440,9 @@ def _hide(text: str, numbers: Iterable[TaxNumber]) -> str:
 def scrub(value: Any, check_time: Callable[[], None] = lambda: None) -> None:
     """Hide sensitive fields, and EIN and SSN in texts, of a JSON value in place, at any depth.
 
-    `check_time` may raise to stop it. Nine digits in a row stay where they are a reference or a routing number. Objects
-    of one list are searched field by field, all at once: one by one takes ten times as long.
+    `check_time` may raise to stop it. Nine digits in a row stay unless a word beside them or the field's name says that
+    they are an EIN or SSN: they are confirmations, check numbers and traces. Objects of one list are searched field by
+    field, all at once: one by one takes ten times as long.
     """
     groups: list[tuple[Kind, list[Any]]] = [(Kind.TEXT, [value])]
     while groups:
@@ -503,9 +504,5 @@ def _is_harmless(texts: set[str]) -> bool:
 def _scrubbed_text(text: str) -> str:
     if _DECIMAL.fullmatch(text):  # "14.9200001" is a rate, although an EIN may be written like that.
         return text
-    text = _hide(text, [each for each in tax_numbers(text) if each.is_certain or _is_bare(each)])
+    text = _hide(text, [each for each in tax_numbers(text) if each.is_certain])
     return _FIELD_IN_TEXT.sub(_mask_field_in_text, text) if '"' in text else text
-
-
-def _is_bare(number: TaxNumber) -> bool:
-    return number.end - number.start == len(number.digits) and not number.is_routing_number

@@ -333,9 +333,9 @@ def test_scrubbing_hides_text_but_not_references() -> None:
     }
     answer = unchanged | {
         "error_description": "SSN 219-09-9999",
-        "details": ["of 219099999", {"219-09-9999": 1}],
+        "details": ["EIN 219099999", {"219-09-9999": 1}],
     }
-    hidden = {"error_description": f"SSN {HIDDEN}", "details": [f"of {HIDDEN}", {HIDDEN: 1}]}
+    hidden = {"error_description": f"SSN {HIDDEN}", "details": [f"EIN {HIDDEN}", {HIDDEN: 1}]}
     assert codec.parse(json.dumps([answer, {"x": 1}])) == [unchanged | hidden, {"x": 1}]
 
 
@@ -349,9 +349,24 @@ def test_scrubbing_hides_text_but_not_references() -> None:
     ],
 )
 def test_numeric_strings_in_number_fields_are_not_scrubbed(name: str, value: str) -> None:
-    answer = {name: value, "note": "219099999", "rows": [{name: value}]}
+    answer = {name: value, "note": "219-09-9999", "rows": [{name: value}]}
     scrub(answer)
     assert answer == {name: value, "note": HIDDEN, "rows": [{name: value}]}
+
+
+@pytest.mark.parametrize(
+    "name", ["confirmation", "check_no", "checkNumber", "memo", "note", "code", "reference_2"]
+)
+@pytest.mark.parametrize("digits", ["219099999", "840917263", "021000021", "000000000"])
+def test_bare_digits_of_an_answer_are_shown_unless_something_names_them(name: str, digits: str) -> None:
+    shown = {name: digits, "text": f"Paid by check {digits}.", "rows": [digits, {name: [f"No. {digits}"]}]}
+    assert codec.parse(json.dumps(shown)) == shown
+    written = f"{digits[:3]}-{digits[3:5]}-{digits[5:]}", f"{digits[:2]}-{digits[2:]}"
+    named = f"SSN {digits}", f"EIN: {digits}", f"{digits} is the TIN", f'{{"ssn": "{digits}"}}'
+    for value in (*written, *named):
+        assert digits[-4:] not in str(codec.parse(json.dumps({name: value, "rows": [value]})))
+    for field in ("ssn", "EIN", "vendor_tin", "taxId"):
+        assert codec.parse(json.dumps({name: {field: digits}})) == {name: {field: HIDDEN}}
 
 
 def test_a_field_with_an_escaped_name_is_scrubbed() -> None:
