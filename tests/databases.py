@@ -8,7 +8,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
+from django.apps import apps
 from django.db import OperationalError, connection, connections
+
+from portal.accounts.encryption import EncryptedField
 
 FOLDER = tempfile.TemporaryDirectory()
 """The data folder of this process."""
@@ -69,6 +72,18 @@ def stored_bytes() -> bytes:
             cursor.execute(f'SELECT every::text FROM "{table}" every')
             found += [row for (row,) in cursor.fetchall()]
     return "\n".join(found).encode()
+
+
+def decrypted_bytes() -> bytes:
+    """Return what is stored in encrypted fields, in plain text."""
+    fields = [
+        (model, field.name)
+        for model in apps.get_models()
+        for field in model._meta.concrete_fields
+        if isinstance(field, EncryptedField)
+    ]
+    values = [value for model, name in fields for value in model._base_manager.values_list(name, flat=True)]
+    return repr(values).encode()
 
 
 @contextmanager

@@ -69,6 +69,7 @@ class LeakDetector:
             "log": self.log.getvalue(),
             "sessions": sessions,
             "database": database_text(),
+            "encrypted fields": databases.decrypted_bytes().decode(),
         }
         found = [
             (place, secret)
