@@ -234,6 +234,10 @@ class DocumentFetcher:
         self._tls_context = _tls_context(ca_bundle)
         self._resolve = resolve or _resolve_host
 
+    def check(self, url: str) -> None:
+        """Raise `DocumentRefused`, with the reason for staff, if the link itself is not allowed. Nothing is called."""
+        self._allowed_link(url)
+
     def fetch(self, url: str) -> Document:
         """Start downloading a document. Its first bytes are already known to be those of a PDF.
 

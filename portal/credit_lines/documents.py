@@ -1,15 +1,17 @@
 """Downloads one statement completely, or says why not.
 
-Hides the fetcher and the fingerprint. A document is passed on only once it is complete. If it is
-too large, too slow or cut off, the reader gets a message instead of half a document.
+Hides the fetcher, the fingerprint, and how links that failed are remembered. A document is passed on only once it is
+complete. If it is too large, too slow or cut off, the reader gets a message instead of half a document.
 """
 
+import hashlib
 import time
 from functools import lru_cache
-from typing import IO
+from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.cache import cache
 from django.utils import timezone
 
 from portal import gateway
@@ -17,12 +19,43 @@ from portal.audit.models import Actor, RemoteCall
 from portal.credit_lines.models import Fingerprint
 from portal.credit_lines.statements import StatementKey, statements_by_key
 from portal.gateway import StaffRequest
-from servicing import Client, ServicingError, Statement
+from servicing import Client, DocumentRefused, ServicingError, Statement
 from servicing.documents import DocumentFetcher
+
+FAILURE_KNOWN_SECONDS = 60 * 60
 
 
 class NotListed(Exception):
     """The service lists no such document."""
+
+
+class LinkProblem(NamedTuple):
+    """Why a statement can't be opened, and whether it is worth another try."""
+
+    words: str
+    can_retry: bool
+
+
+def link_problems(line_uuid: str, statement: Statement) -> dict[StatementKey, LinkProblem]:
+    """The statements whose links aren't allowed, or failed when they were last tried. Nothing is called."""
+    fetcher, links = _current_fetcher(), statements_by_key(statement)
+    names = {key: _failure_name(line_uuid, key, url) for key, url in links.items()}
+    failures = cache.get_many(names.values())
+    found = {
+        key: LinkProblem(failures[name], can_retry=True) for key, name in names.items() if name in failures
+    }
+    for key, url in links.items():
+        try:
+            fetcher.check(url)
+        except DocumentRefused as refusal:
+            found[key] = LinkProblem(refusal.message, can_retry=False)
+    return found
+
+
+def _failure_name(line_uuid: str, key: StatementKey, url: str) -> str:
+    """Where the cache has the last failure of a link. Its query is left out, which may differ in every answer."""
+    text = f"{line_uuid} {key} {url.partition('?')[0]}"
+    return f"statement.failure:{hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
 
 
 def download(
@@ -37,8 +70,10 @@ def download(
     started, failure = time.monotonic(), None
     try:
         _fetch(url, line_uuid, key, file)
+        cache.delete(_failure_name(line_uuid, key, url))
     except ServicingError as error:
         failure = error
+        cache.set(_failure_name(line_uuid, key, url), error.message, FAILURE_KNOWN_SECONDS)
         raise
     finally:
         _record_call(Actor.of(request), url, failure, time.monotonic() - started)
@@ -53,15 +88,19 @@ def link_of(statement: Statement, key: StatementKey) -> str:
 
 
 def _fetch(url: str, line_uuid: str, key: StatementKey, file: IO[bytes]) -> None:
-    with _fetcher(
+    with _current_fetcher().fetch(url) as paper:
+        file.writelines(paper)
+    _save_fingerprint(line_uuid, key, paper.sha256 or "", paper.size or 0)
+    file.seek(0)
+
+
+def _current_fetcher() -> DocumentFetcher:
+    return _fetcher(
         gateway.client(),
         tuple(settings.SERVICING_DOCUMENT_HOSTS),
         settings.DEBUG,
         settings.SERVICING_DOCUMENT_TIMEOUT,
-    ).fetch(url) as paper:
-        file.writelines(paper)
-    _save_fingerprint(line_uuid, key, paper.sha256 or "", paper.size or 0)
-    file.seek(0)
+    )
 
 
 @lru_cache(maxsize=4)

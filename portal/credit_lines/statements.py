@@ -4,11 +4,11 @@ Hides how one is addressed: by its billing date, and by its position if the serv
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.http import HttpRequest
 
@@ -78,6 +78,8 @@ class StatementEntry:
     fingerprints: Sequence[Fingerprint]
     is_new: bool
     """Whether it is the newest one and this person hasn't opened it."""
+    problem: Any = None
+    """Why it can't be opened, if that is known: ``words`` and ``can_retry``."""
 
     @property
     def day(self) -> date:
@@ -129,7 +131,9 @@ class StatementList:
         return f"{words}, {self.undated} without a date or link" if self.undated else words
 
 
-def statement_list(request: HttpRequest, record: Record, line: Statement) -> StatementList:
+def statement_list(
+    request: HttpRequest, record: Record, line: Statement, problems: Mapping[StatementKey, Any]
+) -> StatementList:
     """List the statements in the service's answer about a line, and the one that the address asks for."""
     line_uuid, query = record.uuid, query_before(request.GET, "statement")
     keys = list(statements_by_key(line))
@@ -143,6 +147,7 @@ def statement_list(request: HttpRequest, record: Record, line: Statement) -> Sta
             f"{query}statement={key}",
             fingerprints.get(key, ()),
             is_new=key == keys[-1] and key not in viewed,
+            problem=problems.get(key),
         )
         for key in keys
     ]

@@ -16,7 +16,7 @@ from portal.accounts.roles import requires
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_view
-from portal.credit_lines.documents import NotListed, download
+from portal.credit_lines.documents import NotListed, download, link_problems
 from portal.credit_lines.list_page import LINES
 from portal.credit_lines.statements import StatementKey, statement_list
 from portal.credit_lines.trends import samples, trend_rows, trends
@@ -75,7 +75,7 @@ def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[st
         "trend_rows": trend_rows(history),
         "since": history[0].at if history else None,
         "copies": len(history),
-        "statements": statement_list(request, record, line),
+        "statements": statement_list(request, record, line, link_problems(record.uuid, line)),
         "unrecognized": unrecognized_words(line),
     }
 

@@ -322,6 +322,13 @@
   window.addEventListener("beforeunload", (event) => {
     if ([...dirty].some((form) => form.isConnected)) event.preventDefault();
   });
+  // Instead of a statement, its frame may say why there is none: then the pane says so, without Download and Open.
+  let refused = "";
+  document.addEventListener("load", ({ target }) => {
+    if (!target.matches?.("iframe.sd-paper") || !target.contentDocument?.querySelector(".sd-refused")) return;
+    if (refused !== target.src) $('.sd-papers [aria-current="true"]')?.click(); // Once, as it may not be known why.
+    refused = target.src;
+  }, true);
   window.addEventListener("pageshow", () => all("form[data-sent]").forEach((form) => delete form.dataset.sent));
 
   on("change", "[data-phone]", (input) => {

@@ -49,8 +49,8 @@ def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
 
 
 def is_unexpected_error(message: ConsoleMessage) -> bool:
-    """Whether this is an error other than the status of a rejected form or a lost answer."""
-    return message.type == "error" and not re.search("(status of|Error Code) (409|422|504)", message.text)
+    """Whether this is an error other than the status of a rejected form, a document out of reach or a lost answer."""
+    return message.type == "error" and not re.search("(status of|Error Code) (409|422|502|504)", message.text)
 
 
 @pytest.fixture

@@ -97,6 +97,21 @@ def test_schedules_and_statements_work_by_keyboard_alone(page: Page, loan: Recor
     expect(page.locator(".sd-viewer h3")).to_have_text("Statement of May 15, 2026")
 
 
+@with_pdf_viewer
+def test_a_statement_that_fails_says_why_without_its_buttons(
+    page: Page, portal_service: Sandbox, line: Record
+) -> None:
+    portal_service.fail_next("documents.fetch", status=404, times=None)
+    page.goto(f"{line.get_absolute_url()}?statement={DAYS[0]}")
+    pane = page.locator(".sd-viewer")
+    pane.scroll_into_view_if_needed()
+    expect(pane.get_by_role("heading", name="This statement isn’t available")).to_be_visible()
+    expect(pane.get_by_text("returned status 404 instead of a document")).to_be_visible()
+    expect(pane.get_by_role("link", name="Try again")).to_be_visible()
+    expect(pane.get_by_role("link", name="Download")).to_have_count(0)
+    expect(pane.get_by_role("link", name="Open in new tab")).to_have_count(0)
+
+
 def click_without_scrolling(target: Locator) -> None:
     expect(target).to_be_in_viewport()
     target.click()

@@ -210,8 +210,9 @@ class TestStatements:
         ]
 
     def test_selected_statement_opens_with_links_to_its_neighbors(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record, settings: LazySettings
     ) -> None:
+        settings.DEBUG = True  # Allows documents from this machine.
         line = given.line(portal_service, borrower, opened=date(2026, 1, 1))
         for day in ("2026-02-15", "2026-03-15", "2026-04-15"):
             portal_service.world.statement(line.uuid, day)

@@ -1,6 +1,7 @@
 """The PDF of a statement: where it is read from, when it is refused, and what is recorded."""
 
 import contextlib
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from portal.registry.models import Record
 from portal.ui import wording
 from servicing.sandbox import Sandbox
 from tests import databases, given
-from tests.portal.pages import page, panel
+from tests.portal.pages import page, panel, visible_text
 
 DAY = "2026-03-15"
 
@@ -256,6 +257,69 @@ def test_a_host_that_is_not_allowed_is_refused(
     assert "files.example, which isn’t an allowed document host" in read_refusal(viewer, line, 502)
     call = RemoteCall.objects.get(operation="documents.fetch")
     assert (call.path, call.outcome, call.status) == ("files.example/a.pdf", "protocol", None)
+
+
+class TestKnownProblems:
+    """A statement known to be out of reach says why, and offers neither Download nor Open."""
+
+    def read_pane(self, browser: Browser, line: Record) -> tuple[str, bool]:
+        """The words of the pane of the statement, and whether it or its list has a link to the document."""
+        panel(browser, line.get_absolute_url(), "line")
+        shown = page(browser, f"{line.get_absolute_url()}?statement={DAY}").partition('id="line-statements"')[
+            2
+        ]
+        links = re.findall(rf"(?s)<a [^>]*/statements/{DAY}/pdf/[^>]*>.*?</a>", shown)
+        offers = [link for link in links if "Try again" not in link]
+        return visible_text(shown), bool(offers) or "<iframe" in shown
+
+    @pytest.mark.parametrize(
+        ("url", "reason"),
+        [
+            ("https://files.example/a.pdf?key=secret", "files.example, which isn’t an allowed document host"),
+            ("http://169.254.169.254/latest/meta-data", "isn’t an allowed document host"),
+            ("javascript:alert(1)", "doesn’t use https"),
+            ("https://user:pass@files.example/a.pdf", "contains a username"),
+            ("file:///etc/passwd", "doesn’t use https"),
+            ("https://files.example\\@evil.example/", "isn’t valid"),
+        ],
+    )
+    def test_a_hostile_link_says_why_before_it_is_tried(
+        self, viewer: Browser, portal_service: Sandbox, line: Record, url: str, reason: str
+    ) -> None:
+        statements = [{"billing_date": DAY, "url": url}]
+        portal_service.fail_next("credit_lines.statement", changes={"statements": statements}, times=None)
+        words, is_offered = self.read_pane(viewer, line)
+        assert reason in words
+        assert "Not available" in words
+        assert (is_offered, "Try again" in words, "secret" in words) == (False, False, False)
+        assert not RemoteCall.objects.filter(operation="documents.fetch").exists()
+
+    @pytest.mark.parametrize(
+        "fault", [{"status": 404}, {"html": True}, {"cut_before": True}, {"truncate": True}]
+    )
+    def test_a_dead_link_says_why_until_it_works(
+        self, viewer: Browser, portal_service: Sandbox, line: Record, fault: dict[str, Any]
+    ) -> None:
+        assert self.read_pane(viewer, line)[1]
+        portal_service.fail_next("documents.fetch", **fault)
+        assert get_document(viewer, line).status_code in (502, 503)
+        words, is_offered = self.read_pane(viewer, line)
+        assert RemoteCall.objects.get(operation="documents.fetch").error in words
+        assert (is_offered, "Try again" in words) == (False, True)
+        assert read_bytes(get_document(viewer, line)).startswith(b"%PDF-")
+        words, is_offered = self.read_pane(viewer, line)
+        assert (is_offered, "Not available" in words) == (True, False)
+
+    def test_only_the_failed_document_of_a_date_is_unavailable(
+        self, viewer: Browser, portal_service: Sandbox, line: Record
+    ) -> None:
+        portal_service.world.statement(line.uuid, DAY)
+        portal_service.fail_next("documents.fetch", status=404)
+        get_document(viewer, line, day=f"{DAY}-2")
+        shown = page(viewer, f"{line.get_absolute_url()}?statement={DAY}")
+        assert visible_text(shown).count("Not available") == 1
+        assert f'/statements/{DAY}/pdf/?download=1"' in shown
+        assert f"/statements/{DAY}-2/pdf/" not in shown
 
 
 def test_production_requires_https(viewer: Browser, line: Record, settings: LazySettings) -> None:
