@@ -27,6 +27,7 @@ from portal.notes.views import colleagues
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import IS_LATE, LISTED, Kind, PastDueChange, Record
 from portal.registry.query import NotUnderstood
+from portal.repayments.attention import not_known_accounts
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.addresses import page_url
@@ -59,8 +60,8 @@ DUE_SINCE = Q(kind__in=ACCOUNTS, due_since_on__isnull=False)
 
 
 def _has_other_accounts(state: QueryDict) -> bool:
-    """Whether the list also has accounts that aren't past due: if filtered for those cured, or for promises."""
-    return state.get("change") == CURED or state.get("promise") in PROMISES
+    """Whether the list has other accounts: if filtered for those cured or not known, or for promises."""
+    return state.get("change") == CURED or state.get("promise") in PROMISES or "not_known" in state
 
 
 def limit_accounts(state: QueryDict) -> Q:
@@ -104,6 +105,7 @@ def _contacted(days: int) -> Q:
 FILTERS = [
     aging_filter(*ACCOUNTS),
     flag_filter("due_since", "Due since the copy", DUE_SINCE),
+    flag_filter("not_known", "Past due not known", lambda: Q(pk__in=not_known_accounts().values("pk"))),
     choice_filter(
         "kind",
         "Type",

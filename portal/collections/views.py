@@ -42,6 +42,7 @@ from portal.notes.views import colleagues
 from portal.registry.figures import ACCOUNTS, copy_day
 from portal.registry.models import Kind, Record
 from portal.registry.store import IDENTIFIER
+from portal.repayments.attention import not_known_accounts
 from portal.repayments.returns import MAX_DATED
 from portal.ui import wording
 from portal.ui.exports import amount, list_file
@@ -79,7 +80,15 @@ RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
 @requires("collections.index")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with its aging tabs."""
-    return WORKLIST.index(request, tabs=aging_tabs, due_since=due_since_sum, colleagues=lambda _: colleagues)
+    return WORKLIST.index(
+        request,
+        tabs=aging_tabs,
+        due_since=due_since_sum,
+        not_known=lambda _: (
+            wording.count(number, "account") if (number := not_known_accounts().count()) else ""
+        ),
+        colleagues=lambda _: colleagues,
+    )
 
 
 @require_POST

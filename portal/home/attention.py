@@ -38,6 +38,7 @@ from portal.registry.models import Kind
 from portal.registry.recalculation import AccountState, account_state
 from portal.repayments.attention import (
     DUE_DAYS,
+    accounts_not_known,
     due_payments,
     due_since_copy,
     past_due_accounts,
@@ -56,6 +57,7 @@ GROUPS = {
     "broken": "Broken promises",
     "returned": "Returned payments",
     "past_due": "Past due",
+    "not_known": "Past due not known",
     "due_since": "Due since the copy",
     "unscheduled": "Autopay without a scheduled payment",
     "due": f"Due in {DUE_DAYS} days",
@@ -97,6 +99,7 @@ IN_ORDER: Sequence[Callable[..., Items]] = [
     returned_payments,
     partial(past_due_accounts, Kind.LOAN),
     partial(past_due_accounts, Kind.LINE),
+    accounts_not_known,
     due_since_copy,
     unscheduled_payments,
     undelivered_messages,

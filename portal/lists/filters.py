@@ -128,13 +128,15 @@ def choice_filter(
     )
 
 
-def flag_filter(name: str, label: str, flagged: Q, *, value: str = "yes", prompt: str = "") -> Filter:
+def flag_filter(
+    name: str, label: str, flagged: Q | Callable[[], Q], *, value: str = "yes", prompt: str = ""
+) -> Filter:
     """A checkbox filter. Older links have ``1`` instead of its value."""
 
     def condition(given: str) -> Q:
         if given not in (value, "1"):
             raise NotUnderstood("Not a valid choice.")
-        return flagged
+        return flagged() if callable(flagged) else flagged
 
     return Filter(
         name=name,

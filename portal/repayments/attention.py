@@ -24,7 +24,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
 from portal.registry.attention import Amount, Item, Items, Snoozed
-from portal.registry.figures import NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
+from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
 from portal.registry.models import Kind, Record
 from portal.registry.records import LINK_COLUMNS, active_records, distinct_values, records_by_uuid
 from portal.registry.sources import REPAYMENTS_OF
@@ -189,6 +189,45 @@ def _due_since_item(record: Record) -> Item:
         borrower_uuid=record.borrower_uuid,
         when=record.due_since_on,
         rank=record.due_since_amount or Decimal(0),
+        url=record.get_absolute_url(),
+        verb=f"Open {noun}",
+    )
+
+
+def not_known_accounts() -> QuerySet[Record]:
+    """The open accounts whose last answer doesn't say whether they are past due, in no way.
+
+    Those that are delinquent or report days are past due by an unknown amount instead.
+    """
+    answered = Record.objects.filter(kind__in=ACCOUNTS, archived_at__isnull=True, answer_at__isnull=False)
+    not_known = answered.filter(past_due__isnull=True, flagged=False).exclude(has_no_schedule_yet=True)
+    return not_known.exclude(kind=Kind.LOAN, status__in=_closed_statuses())
+
+
+def accounts_not_known(snoozed: Snoozed) -> Items:
+    """Accounts that may be past due, as their last answer doesn't say."""
+    hidden = snoozed.ids("not-known:")
+    return Items(
+        not_known_accounts().exclude(uuid__in=hidden).order_by("id").only(*LINK_COLUMNS, "answer_at"),
+        _not_known_item,
+        group="not_known",
+        name="accounts past due not known",
+        url=f"{reverse('collections:index')}?not_known=yes",
+    )
+
+
+def _not_known_item(record: Record) -> Item:
+    noun = NOUNS[Kind(record.kind)]
+    return Item(
+        key=f"not-known:{record.uuid}",
+        state="neutral",
+        icon="alert-circle",
+        fact="The service doesn’t say what is past due,",
+        rest="nor that anything is",
+        amount=NOT_KNOWN,
+        meta=f"{noun} {record.uuid[:8]}",
+        borrower_uuid=record.borrower_uuid,
+        when=record.answer_at,
         url=record.get_absolute_url(),
         verb=f"Open {noun}",
     )

@@ -124,6 +124,37 @@ class TestWorklist:
         (row,) = export_rows(servicer)
         assert (row["Account"], row["Past due"], row["Aging"]) == (loan.uuid, "", "60–89 days")
 
+    @pytest.mark.parametrize("kind", ["loan", "line"])
+    def test_an_open_account_that_says_nothing_of_past_due_is_counted_as_not_known(
+        self, sandbox: Sandbox, servicer: Browser, kind: str
+    ) -> None:
+        owner = given.borrower(sandbox)
+        account = late_loan(sandbox, owner) if kind == "loan" else given.line(sandbox, owner)
+        unknown = (
+            {
+                "installments": [{"due_date": None, "total": "100.00", "status": "SCHEDULED"}],
+                "delinquent": False,
+            }
+            if kind == "loan"
+            else {"past_due_balance": None, "days_past_due": None}
+        )
+        sandbox.world.amend(account.uuid, **unknown)
+        refresh(account)
+        never_read = given.loan(sandbox, owner)
+        page = pages.page(servicer, "/collections/")
+        assert re.findall('id="not-known"[^>]*>([^<]*)<', page) == ["Past due not known: 1 account"]
+        rows = pages.page(servicer, "/collections/?not_known=yes").split("<tr data-row>")[1:]
+        assert [account.uuid in row for row in rows] == [True]
+        assert never_read.uuid not in "".join(rows)
+        home = pages.visible_text(pages.page(servicer, "/"))
+        assert "Past due not known 1" in home
+        assert f"{kind} {account.uuid[:8]}" in home.casefold()
+        sandbox.world.amend(
+            account.uuid, **({"status": "CLOSED"} if kind == "loan" else {"past_due_balance": 0})
+        )
+        refresh(account)
+        assert 'id="not-known"' not in pages.page(servicer, "/collections/")
+
     def test_refresh_without_a_selection_asks_for_accounts(self, sandbox: Sandbox, servicer: Browser) -> None:
         shown = pages.visible_text(servicer.post("/collections/refresh/").content.decode())
         assert "Refresh accounts" in shown
