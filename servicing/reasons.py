@@ -42,9 +42,10 @@ _ERRORS: Final = frozenset({
 _SUCCESSES: Final = frozenset(
     {"success", "issuccess", "issuccessful", "successful", "succeeded", "ok", "isok"}
 )
-_FAILED: Final = frozenset({"error", "fail", "failed", "failure"})
+_FAILED: Final = frozenset({"error", "fail", "failed", "failure", "timeout"})
 _STATUSES: Final = frozenset({"status", "statuscode", "httpstatus", "httpstatuscode"})
-_HTTP_FAILURE: Final = re.compile(r"[45][0-9]{2}")
+_OF_ENVELOPES: Final = _STATUSES | {"code", "result", "state"}
+_HTTP_FAILURE: Final = re.compile(r"[45][0-9]{2}(?![0-9])")
 _NO: Final = frozenset({"false", "no", "n", "f"})
 _NO_ERROR: Final = frozenset({*_NO, "none", "null", "ok", "success", "no error"})
 
@@ -80,10 +81,10 @@ def says_error(value: Mapping[str, Any]) -> bool:
 
 def says_failed_status(value: Mapping[str, Any]) -> bool:
     """Whether the envelope around a list reports a failed status, in a word or as a number of HTTP."""
-    return has_failed_http_status(value) or any(
-        plain_name(name) in _STATUSES and str(item).strip().casefold() in _FAILED
-        for name, item in value.items()
-    )
+    statuses = [
+        str(item).strip().casefold() for name, item in value.items() if plain_name(name) in _OF_ENVELOPES
+    ]
+    return any(one in _FAILED or _HTTP_FAILURE.match(one) for one in statuses)
 
 
 def has_failed_http_status(value: Mapping[str, Any]) -> bool:

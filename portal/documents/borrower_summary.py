@@ -213,6 +213,7 @@ def _loan(copy: LiveCopy, today: date, options: Options) -> Content:
         "left_out": len(chosen) - len(rows),
         "paid": len(schedule.rows) - len(unpaid),
         "sums": _sums(schedule.rows, columns),
+        "has_fees": any(row.fees != 0 for row in schedule.rows),
         "is_whole": options.has_schedules,
     }
 

@@ -64,7 +64,7 @@ def request_reads(accounts: QuerySet[Record]) -> int:
     now = timezone.now()
     pks = accounts.exclude(borrower_uuid="").values_list("pk", flat=True)
     wanted = dict.fromkeys(pks, (now, ""))
-    _queue(wanted)
+    _queue(wanted, is_at_once=True)
     return len(wanted)
 
 
@@ -79,7 +79,7 @@ def forget_finished_reads() -> None:
     PendingRead.objects.filter(due_at=None, read_at__lt=limit).delete()
 
 
-def _queue(wanted: Mapping[int, tuple[datetime, str]]) -> None:
+def _queue(wanted: Mapping[int, tuple[datetime, str]], *, is_at_once: bool = False) -> None:
     """Queue reads: for each account the time of its newest message, and the payment that is about."""
     now = timezone.now()
     before = {one.account_id: one for one in PendingRead.objects.filter(account__in=wanted)}
@@ -89,7 +89,7 @@ def _queue(wanted: Mapping[int, tuple[datetime, str]]) -> None:
         if one.due_at is None or one.news_at < news_at:
             one.news_at, one.payment_uuid = news_at, payment
         one.noticed_at, one.tries = now, 0
-        one.due_at = max(now, one.read_at + READ_INTERVAL) if one.read_at else now
+        one.due_at = max(now, one.read_at + READ_INTERVAL) if one.read_at and not is_at_once else now
         rows.append(one)
     PendingRead.objects.bulk_create(
         rows,
