@@ -144,6 +144,8 @@ class Visitor:
     def submit(self, form: FormRequest, name: str, value: str) -> None:
         """Submit a form with its default values and another value for one field."""
         data: dict[str, Any] = {**form.fields, name: value}
+        if "save_id" in data:
+            data["save_id"] = str(uuid4())  # Of another rendering, as the same one is saved once.
         if name in form.files:
             data[name] = SimpleUploadedFile(f"{value}.csv", b"kind,uuid,borrower_uuid,label\n")
         request = self.browser.get if form.method == "GET" else self.browser.post

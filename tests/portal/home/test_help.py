@@ -36,6 +36,8 @@ def screen_text(sandbox: Sandbox) -> str:
     own = application.get_absolute_url()
     supervisor.post(f"{own}prefer/", {"offer": offer(0)["uuid"], "reason": "Cheaper"})
     read = [(loan, "loan"), (loan, "loan-repayments"), (line, "line"), (application, "application")]
+    for status in ("CHARGED_OFF", "FORBEARANCE"):
+        read.append((given.loan(sandbox, borrower, status=status), "loan"))
     panels = [panel(supervisor, record.get_absolute_url(), name) for record, name in read]
     Record.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))
     unknown_write = WriteIntent.objects.create(
