@@ -253,7 +253,7 @@ def branch_session() -> Session:
 class TestConnection:
     def test_calls_use_a_proxy_or_a_custom_session(self, viewer: Browser, settings: LazySettings) -> None:
         with Wire() as wire:
-            wire.answer(response('{"uuid": "l-1"}'))
+            wire.answer(response('{"uuid": "l-1", "amount": 1}'))
             settings.SERVICING_URL, settings.SERVICING_PROXY = "http://lender.example", wire.url
             gateway.client.cache_clear()
             assert gateway.client().loans.get("b-1", "l-1").uuid == "l-1"
