@@ -24,6 +24,7 @@ from portal.jobs.kinds import JobKind, find_kind
 from portal.jobs.models import Job, lease
 from portal.runtime import tracing
 from portal.runtime.stack import with_large_frame
+from servicing import ServicingError
 
 State = Job.State
 logger = logging.getLogger(__name__)
@@ -158,6 +159,9 @@ def _attempt(kind: JobKind, job: Job, progress: Progress) -> None:
         logger.warning("Job %s (%s) was taken over by another worker.", job.pk, job.name)
     except GivenBack:
         _give_back(job, progress)
+    except ServicingError as error:  # While the service is away, every run fails with the same sentence.
+        logger.warning("Job %s (%s) failed at attempt %s: %s", job.pk, job.name, job.attempts, error)
+        _retry_later(job, progress, kind, type(error).__name__)
     except Exception as error:
         logger.exception("Job %s (%s) failed at attempt %s.", job.pk, job.name, job.attempts)
         _retry_later(job, progress, kind, type(error).__name__)
