@@ -16,6 +16,7 @@ from portal.registry.query import MARK
 from portal.registry.rollup import DECIDED, OPEN
 from portal.registry.search.texts import search_text
 from portal.runtime.business_date import business_date_at
+from portal.runtime.folding import folded_key
 from servicing import rules
 from servicing.figures import FOREVER
 
@@ -60,7 +61,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "failure": "",
     "created_by": "",
     **dict.fromkeys(["category", "status", "subtype", "state", "city", "phone", "email"], ""),
-    **dict.fromkeys(["amount", "rate", "submitted_at", *FIGURE_COLUMNS]),
+    **dict.fromkeys(["amount", "rate", "submitted_at", "name_key", *FIGURE_COLUMNS]),
     "flagged": False,
     "needs_check": False,
 }
@@ -107,7 +108,8 @@ class Households:
         common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
         common |= {"borrower_uuid": owner, "answer_day": business_date_at(moment).isoformat()}
         for row in (borrower, *people, *accounts):
-            figures = {"figures_from": at} if row["kind"] in ("loan", "line") else {}
+            is_account = row["kind"] in ("loan", "line")
+            figures = {"figures_from": at, "has_no_schedule_yet": False} if is_account else {}
             yield [*(common | row | figures).values()]
 
     def _borrower(self, number: int, owner: str, people: list[Row]) -> Row:
@@ -119,6 +121,7 @@ class Households:
             "kind": "borrower",
             "uuid": owner,
             "label": name,
+            "name_key": folded_key(name),
             "category": "BUSINESS",
             "subtype": entity,
             "search_text": _lines(name, *lines, *(person["label"] for person in people)),
@@ -216,7 +219,7 @@ class Households:
             "amount": amount,
             "key_date": day,
             "flagged": status == "FAILED",
-            "search_text": f"{MARK}ach-{number}{MARK}\n{MARK}{amount}{MARK}\n",
+            "search_text": f"{MARK}ach{number}{MARK}\n{MARK}{amount}{MARK}\n",
             "answer": f'{{"ach_id":"ach-{number}","amount":{amount},"effective_date":"{day}","payment_type":"DEBIT",'
             f'"product":"LOAN","status":"{status}","uuid":"{uuid}"}}',
         }

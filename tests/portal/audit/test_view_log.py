@@ -140,7 +140,8 @@ FILES: dict[str, str] = {
 UNRECORDED: dict[str, frozenset[str]] = {
     "acts that show no page of their own": frozenset(
         {
-            "accounts:end_sessions", "accounts:theme", "applications:follow", "approvals:decide",
+            "accounts:end_sessions", "accounts:theme", "accounts:without_scripts", "applications:follow",
+            "approvals:decide",
             "approvals:withdraw", "borrowers:discard_draft", "collections:assign", "collections:log",
             "collections:next", "collections:take", "collections:update_due_since", "home:wake",
             "lookup:refresh_portfolio",
