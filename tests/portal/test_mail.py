@@ -293,6 +293,7 @@ class TestServer:
             ("", ["waiting", "waiting"]),
             ("421 Closing", ["waiting", "waiting"]),
             ("599 Never", ["refused", "sent"]),
+            ("500 Never", ["refused", "sent"]),
         ],
     )
     def test_only_a_lost_connection_ends_the_run(

@@ -761,6 +761,18 @@ class TestGroups:
         assert "none of your groups has a role here" in html(answer)
         assert anonymous.get("/loans/").status_code == 302
 
+    def test_groups_change_no_inactive_account(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        provider.set_claims(**self.MAYA, groups=["5f1c0a52-7c3e"])
+        sign_in_with_provider(Browser(), provider)
+        User.objects.update(is_active=False)
+        provider.set_claims(**self.MAYA, groups=["Desk Supervisors"])
+        sign_in_with_provider(anonymous, provider)
+        maya.refresh_from_db()
+        assert (maya.role, maya.is_active) == ("servicer", False)
+        assert anonymous.get("/loans/").status_code == 302
+
     def test_the_groups_claim_is_configurable(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
     ) -> None:
