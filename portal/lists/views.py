@@ -24,13 +24,14 @@ def save(request: StaffRequest) -> HttpResponse:
         place = {name: form.cleaned_data[name] for name in ("list", "name")}
         state = {name: form.cleaned_data[name] for name in ("query", "is_shared")}
         with transaction.atomic():
+            # First, because it makes another save of this name wait.
+            append(Actor.of(request), "saved_views.save", subject_label=place["name"], detail=place | state)
             own = SavedView.objects.filter(owner=request.user, list=place["list"])
             key = folded_key(place["name"])
             view = next((one for one in own if folded_key(one.name) == key), SavedView(owner=request.user))
             for name, value in (place | state).items():
                 setattr(view, name, value)
             view.save()
-            append(Actor.of(request), "saved_views.save", subject_label=view.name, detail=place | state)
         toast(request, f"The view “{view}” was saved.")
         return finish_action(request, view.get_absolute_url())
     return render_page(request, "lists/save_view.html", {"form": form}, status=422 if form.is_bound else 200)
