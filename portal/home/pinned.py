@@ -56,7 +56,8 @@ def pin(user: User, keys: Sequence[str]) -> None:
     chosen = [view for view in views(user) if str(view.pk) in keys][:MAX_PINS]
     with transaction.atomic():
         Pin.objects.filter(owner=user).delete()
-        Pin.objects.bulk_create(Pin(owner=user, view=view) for view in chosen)
+        # The same form may be posted twice at once.
+        Pin.objects.bulk_create((Pin(owner=user, view=view) for view in chosen), ignore_conflicts=True)
 
 
 def views(user: User) -> QuerySet[SavedView, Any]:

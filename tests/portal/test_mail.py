@@ -442,9 +442,9 @@ def test_daily_mail_is_sent_once_per_business_day_and_names_only_if_allowed(
     loan = given.loan(portal_service, owner)
     with time_machine.travel(MONDAY_NOON, tick=False) as clock:
         today = business_date()
-        FollowUp.objects.create(
-            borrower_uuid=owner.uuid, title="Call", due=today - timedelta(days=4), owner_id=ada.pk
-        )
+        for title, days in (("Call", -4), ("Write", 0), ("Visit", 1)):
+            due = today + timedelta(days=days)
+            FollowUp.objects.create(borrower_uuid=owner.uuid, title=title, due=due, owner_id=ada.pk)
         contact = Contact.objects.create(
             borrower_uuid=owner.uuid, account_kind=Kind.LOAN, account_uuid=loan.uuid, person=owner.label,
             channel=Channel.PHONE, outcome=Outcome.PROMISED, author_id=ada.pk, author_name="Ada", day=today,
@@ -464,7 +464,7 @@ def test_daily_mail_is_sent_once_per_business_day_and_names_only_if_allowed(
         clock.move_to(MONDAY_NOON)
         write_and_send_mail()
     follow_ups, promises, digest = server.received
-    assert follow_ups["Subject"].endswith("1 follow-up due")
+    assert follow_ups["Subject"].endswith("2 follow-ups due")
     assert promises["Subject"].endswith("1 promise due today")
     assert digest["Subject"].endswith(" on Nov 23, 2026")
     assert "Promises due today: 1" in digest.get_content()
@@ -473,6 +473,8 @@ def test_daily_mail_is_sent_once_per_business_day_and_names_only_if_allowed(
     ]
     if names_allowed:
         assert f"- {owner.label}, Nov 19, 2026: Call" in lines
+        assert f"- {owner.label}, Nov 23, 2026: Write" in lines
+        assert not any("Visit" in line for line in lines)
         assert [
             line for line in lines if line.startswith(f"- {owner.label}, Nov 23, 2026: Promise of $310.00")
         ]
