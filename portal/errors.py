@@ -154,7 +154,7 @@ class FailureMiddleware(MiddlewareMixin):
             case Http404():
                 return page_404(request, error)
             case AlreadySaved():
-                toast(request, "Already saved.")
+                toast(request, str(error))
                 return finish_action(request, page_before(request))
             case DatabaseFailure() if is_unavailable(error):
                 return database_unavailable(request)

@@ -30,7 +30,10 @@ _encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 class AlreadySaved(Exception):
-    """The same form was posted before, and what it says is saved."""
+    """The same form was posted before, and what it said then is saved."""
+
+    def __init__(self) -> None:
+        super().__init__("Already saved.")
 
 
 def is_saved(actor: Actor) -> bool:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from portal.accounts.roles import requires
-from portal.audit.chain import AlreadySaved, append
+from portal.audit.chain import AlreadySaved, append, is_saved
 from portal.audit.models import Actor, Entry, RecordView
 from portal.audit.reading import sentence
 from portal.audit.service_health import cached_health, summarize
@@ -142,11 +142,14 @@ def snooze(request: StaffRequest) -> HttpResponse:
     """Snooze an item until a day, with a reason that colleagues see."""
     key = request.GET.get("item", "")
     item = next((one for one in attention(request.user, request.account_state).items if one.key == key), None)
+    actor = Actor.of(request)
+    if item is None and is_saved(actor):  # This form snoozed it a moment ago.
+        toast(request, str(AlreadySaved()))
+        return finish_action(request, reverse("home:index"))
     if item is None:
         raise Http404("This item is no longer in the list.")
     form = SnoozeForm(request.POST or None)
     if form.is_valid():
-        actor = Actor.of(request)
         values = {"label": item.sentence[:300], "by_id": actor.id or 0, "by_name": actor.name}
         with suppress(AlreadySaved), transaction.atomic():
             Snooze.objects.update_or_create(key=item.key, defaults=values | form.cleaned_data)

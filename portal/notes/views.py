@@ -1,6 +1,5 @@
 """Adds, unpins and finishes notes and follow-ups. Each action appends one audit entry in the same transaction."""
 
-from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any, Protocol
 
@@ -101,10 +100,13 @@ def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **a
     if not form.is_valid():
         return _form_page(request, form, "note", subject, crumb, about)
     actor = Actor.of(request)
-    with suppress(AlreadySaved), transaction.atomic():
-        Note.objects.create(author_id=actor.id or 0, author_name=actor.name, **about, **form.cleaned_data)
-        append(actor, "notes.add", subject_label=str(subject), **about)
-    toast(request, "Note added.")
+    try:
+        with transaction.atomic():
+            Note.objects.create(author_id=actor.id or 0, author_name=actor.name, **about, **form.cleaned_data)
+            append(actor, "notes.add", subject_label=str(subject), **about)
+        toast(request, "Note added.")
+    except AlreadySaved as error:
+        toast(request, str(error))
     return finish_action(request, subject.get_absolute_url())
 
 
@@ -116,9 +118,12 @@ def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
     if not form.is_valid():
         crumb = ("Borrowers", reverse("borrowers:index"))
         return _form_page(request, form, "follow-up", record, crumb, audit_subject(record))
-    with suppress(AlreadySaved), transaction.atomic():
-        plan_follow_up(Actor.of(request), record, **form.cleaned_data)
-    toast(request, "Follow-up added.")
+    try:
+        with transaction.atomic():
+            plan_follow_up(Actor.of(request), record, **form.cleaned_data)
+        toast(request, "Follow-up added.")
+    except AlreadySaved as error:
+        toast(request, str(error))
     return finish_action(request, record.get_absolute_url())
 
 

@@ -104,7 +104,9 @@ def test_a_statement_that_fails_says_why_without_its_buttons(
     portal_service.fail_next("documents.fetch", status=404, times=None)
     page.goto(f"{line.get_absolute_url()}?statement={DAYS[0]}")
     pane = page.locator(".sd-viewer")
-    pane.scroll_into_view_if_needed()
+    page.evaluate(
+        "document.querySelector('.sd-viewer').scrollIntoView()"
+    )  # In one step, as it's loaded again.
     expect(pane.get_by_role("heading", name="This statement isn’t available")).to_be_visible()
     expect(pane.get_by_text("returned status 404 instead of a document")).to_be_visible()
     expect(pane.get_by_role("link", name="Try again")).to_be_visible()

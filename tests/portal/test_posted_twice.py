@@ -157,6 +157,29 @@ def test_a_repeated_post_elsewhere_says_that_it_is_saved(owner: Record) -> None:
     assert Entry.objects.filter(action="notes.unpin").count() == 1
 
 
+def test_a_snooze_posted_again_leads_home(portal_service: Sandbox, owner: Record) -> None:
+    servicer, loan = browser_of(Role.SERVICER), given.line(portal_service, owner, past_due_balance="90.00")
+    for record in reading.account_records(loan):
+        reading.read_live(Actor(name="Maya Chen"), record)
+    address = f"{reverse('home:snooze')}?item=line:{loan.uuid}"
+    tomorrow = str(business_date() + timedelta(days=1))
+    typed = {"until": tomorrow, "reason": "They pay on Friday", "save_id": form_id(servicer, address)}
+    answers = [servicer.post(address, typed) for _ in range(2)]
+    assert [(one.status_code, one["Location"]) for one in answers] == [(303, "/")] * 2
+    assert Entry.objects.filter(action="home.snooze").count() == 1
+
+
+def test_other_words_in_a_form_that_is_saved_are_not_said_to_be_added(owner: Record) -> None:
+    servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
+    save_id = form_id(servicer, address)
+    servicer.post(address, {"text": "Called.", "save_id": save_id})
+    servicer.get(owner.get_absolute_url())
+    servicer.post(address, {"text": "Called twice.", "save_id": save_id})
+    shown = servicer.get(owner.get_absolute_url()).content.decode()
+    assert "Already saved." in shown
+    assert "Note added." not in shown
+
+
 def test_a_form_can_be_corrected_and_posted_again(owner: Record) -> None:
     servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
     save_id = str(uuid4())  # The page isn't read before, so the rejected post is its first view.
