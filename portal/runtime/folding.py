@@ -1,6 +1,6 @@
 """Folds texts, so that what is stored and what is typed are compared alike however they were written.
 
-Needs no database and no settings. Whoever stores folded texts folds them again when :func:`fold` changes.
+Needs no database and no settings. A change of :func:`fold` needs a migration that folds what is stored again.
 """
 
 import re
