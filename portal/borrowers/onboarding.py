@@ -312,7 +312,7 @@ class Onboarding(Flow):
         return self._go_on(step, act, number)
 
     def _show_both(self, step: Step, act: str, latest: Draft) -> HttpResponse:
-        """Show what was typed and not saved, because another page saved the step since; the typist decides."""
+        """Show what was typed and not saved, because another page saved the step since. The person decides."""
         self.steps.draft = latest
         if act == "autosave":
             context = {"draft": latest, "is_behind": True}
