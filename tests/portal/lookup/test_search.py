@@ -273,7 +273,7 @@ class TestResults:
     ) -> None:
         settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
         given.borrower(portal_service, first_name="Acme LLC")
-        with django_assert_max_num_queries(66):  # type: ignore[operator]
+        with django_assert_max_num_queries(67):  # type: ignore[operator]
             results(viewer, "acme")
 
 
