@@ -275,7 +275,8 @@ def statement_gaps(days: Iterable[date | None]) -> list[tuple[date, date]]:
     pairs = list(pairwise(sorted({day for day in days if day})))
     distances = ((later - earlier).days for earlier, later in pairs)
     cycles = sorted(distance for distance in distances if distance >= MIN_CYCLE_DAYS)
-    cycles = [distance for distance in cycles if 2 * distance >= median(cycles)]
+    middle = median(cycles) if cycles else 0
+    cycles = [distance for distance in cycles if 2 * distance >= middle]
     usual = cycles[len(cycles) // 4] if len(cycles) > 1 else MONTH_DAYS
     return [(earlier, later) for earlier, later in pairs if 2 * (later - earlier).days > 3 * usual]
 

@@ -116,7 +116,8 @@ def _has_identity(body: Mapping[str, Any]) -> Q:
     if email:
         same |= Q(email__iexact=email)
     if phone:
-        same |= Q(phone__in=[phone, rules.normalize_phone(phone)])
+        digits = _plain(phone)
+        same |= Q(phone__in=[phone, f"{digits}", f"+1{digits}"])
     return same
 
 

@@ -38,7 +38,6 @@ SUGGESTED = 5
 SHOWN = 10
 PER_PAGE = 25
 MAX_OWNERS = 5
-# The number of latest notes that are searched, without an index.
 
 PLURALS = {
     Kind.BORROWER: "Borrowers",

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message, PendingRead
@@ -152,9 +152,7 @@ def _readable() -> QuerySet[Record]:
 def _oldest_answers(accounts: Mapping[int, Record]) -> dict[int, datetime]:
     """When both answers of each account were last read: the account and its list of repayments."""
     uuids = {account.uuid for account in accounts.values()}
-    lists = Record.objects.filter(
-        Q(kind__in=REPAYMENTS_OF.values()), uuid__in=uuids, checked_at__isnull=False
-    )
+    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid__in=uuids, checked_at__isnull=False)
     listed = {(kind, uuid): at for kind, uuid, at in lists.values_list("kind", "uuid", "checked_at")}
     times = {}
     for pk, account in accounts.items():

@@ -157,7 +157,7 @@ def _past_due_item(record: Record) -> Item:
 
 def due_since_copy(snoozed: Snoozed) -> Items:
     """Accounts with payments that fell due since their copy, so that only an update says whether they were paid."""
-    accounts = due_since_accounts()
+    accounts = Record.objects.filter(due_since_on__isnull=False, archived_at__isnull=True)
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("since:")):
         accounts = accounts.exclude(uuid=uuid, due_since_on=day)
     columns = ("due_since_number", "due_since_amount", "due_since_on", "answer_day", "answer_at")
@@ -169,11 +169,6 @@ def due_since_copy(snoozed: Snoozed) -> Items:
         url=f"{reverse('collections:index')}?due_since=yes",
         add_up=lambda rows: _add_up(one.due_since_amount for one in rows),
     )
-
-
-def due_since_accounts() -> QuerySet[Record]:
-    """The active accounts with payments that fell due since their copy."""
-    return Record.objects.filter(due_since_on__isnull=False, archived_at__isnull=True)
 
 
 def _due_since_item(record: Record) -> Item:
@@ -195,7 +190,7 @@ def _due_since_item(record: Record) -> Item:
 
 
 def not_known_accounts() -> QuerySet[Record]:
-    """The open accounts whose last answer doesn't say whether they are past due, in no way.
+    """The open accounts whose last answer has no past due amount, and nothing else that says they are late.
 
     Those that are delinquent or report days are past due by an unknown amount instead.
     """
@@ -205,7 +200,7 @@ def not_known_accounts() -> QuerySet[Record]:
 
 
 def accounts_not_known(snoozed: Snoozed) -> Items:
-    """Accounts that may be past due, as their last answer doesn't say."""
+    """Accounts that may be past due: their last answer doesn't say."""
     hidden = snoozed.ids("not-known:")
     return Items(
         not_known_accounts().exclude(uuid__in=hidden).order_by("id").only(*LINK_COLUMNS, "answer_at"),
@@ -222,8 +217,7 @@ def _not_known_item(record: Record) -> Item:
         key=f"not-known:{record.uuid}",
         state="neutral",
         icon="alert-circle",
-        fact="The service doesn’t say what is past due,",
-        rest="nor that anything is",
+        fact="Past due amount not reported",
         amount=NOT_KNOWN,
         meta=f"{noun} {record.uuid[:8]}",
         borrower_uuid=record.borrower_uuid,

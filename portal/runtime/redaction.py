@@ -10,12 +10,15 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import HttpRequest
+from django.http.multipartparser import MultiPartParserError
 from django.http.request import QueryDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.safestring import SafeString, mark_safe
 from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
 
 from servicing.masking import masked_text
+
+_REJECTIONS = (PermissionDenied, SuspiciousOperation, MultiPartParserError)
 
 
 class LogFilter(logging.Filter):
@@ -24,7 +27,7 @@ class LogFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Mask the record in place; no record is dropped."""
         record.msg, record.args = masked_text(record.getMessage()), ()
-        if record.exc_info and isinstance(record.exc_info[1], (PermissionDenied, SuspiciousOperation)):
+        if record.exc_info and isinstance(record.exc_info[1], _REJECTIONS):
             record.exc_info = None
         if record.exc_info and not record.exc_text:
             record.exc_text = masked_text(logging.Formatter().formatException(record.exc_info))

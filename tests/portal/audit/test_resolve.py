@@ -246,6 +246,17 @@ class TestBorrower:
         assert rows["Address: city"] == ["Austin", "—"]
         assert not any("1029384" in cell for cells in rows.values() for cell in cells)
 
+    def test_an_answer_shares_the_name_the_email_or_the_phone(
+        self, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
+    ) -> None:
+        address = portal_service.world.users()[0]["address"]
+        given.borrower(portal_service, first_name="Else LLC", email="x@else.example", address=address)
+        assert "No message or answer about it since" in html(supervisor.get(lost.get_absolute_url()))
+        same = {"first_name": "O'Neil Holdings", "email": "new@oneil.example", "phone": "+15125550143"}
+        given.borrower(portal_service, **same)
+        rows = compared(html(supervisor.get(lost.get_absolute_url())))
+        assert rows["Phone"] == ["5125550143", "+15125550143 Same"]
+
     def test_a_wrong_id_is_corrected_and_both_stay_in_the_trail(
         self, servicer: Browser, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
     ) -> None:

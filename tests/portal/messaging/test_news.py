@@ -16,6 +16,7 @@ from portal.jobs.queue import start_job
 from portal.live import reading
 from portal.lookup.tasks import refresh_portfolio
 from portal.messaging.models import BankAccount, Message, PendingRead
+from portal.messaging.news import request_reads
 from portal.messaging.sync import read_front
 from portal.messaging.tasks import read_news, start_reading_news
 from portal.registry.models import Kind, Record
@@ -152,6 +153,18 @@ def test_a_message_older_than_only_one_of_two_copies_is_news(sandbox: Sandbox) -
     read(loan)
     Record.objects.filter(pk=loan.pk).update(checked_at=timezone.now())
     tell(sandbox, payment, minutes_ago=5)
+    assert operations_of_run(sandbox) == READS
+
+
+def test_what_a_person_asks_for_is_read_at_once(sandbox: Sandbox) -> None:
+    loan = loan_on_file(sandbox)
+    payment = sandbox.world.repayment(loan.uuid, amount="75.00")
+    read(loan)
+    tell(sandbox, payment)
+    assert operations_of_run(sandbox) == READS
+    tell(sandbox, payment | {"status": "FAILED"})
+    assert operations_of_run(sandbox) == []  # News waits for five minutes.
+    assert request_reads(Record.objects.filter(pk=loan.pk)) == 1
     assert operations_of_run(sandbox) == READS
 
 

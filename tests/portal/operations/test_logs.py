@@ -70,6 +70,17 @@ def test_an_invalid_host_is_logged_with_its_reference(db: None, log: io.StringIO
     assert {line["request_id"] for line in lines(log)} == {answer["X-Request-ID"]}
 
 
+def test_a_form_that_cannot_be_read_is_one_line(viewer: Browser, log: io.StringIO) -> None:
+    body = (
+        f'--x\r\nContent-Disposition: form-data; name="f"; filename="{"n" * 2000}.csv"\r\n\r\n1\r\n--x--\r\n'
+    )
+    answer = viewer.post("/accounts/profile/", body, content_type="multipart/form-data; boundary=x")
+    assert answer.status_code == 400
+    rejected = [line for line in lines(log) if line["logger"] == "django.request"]
+    assert len(rejected) == 1
+    assert "Traceback" not in log.getvalue()
+
+
 def test_an_error_page_shows_the_logged_reference(viewer: Browser, log: io.StringIO) -> None:
     viewer.raise_request_exception = False
     databases.run("ALTER TABLE registry_record RENAME TO away")
