@@ -26,7 +26,14 @@ from servicing.errors import (
     Unavailable,
 )
 from servicing.masking import masked, masked_text
-from servicing.reasons import ENVELOPE_FIELDS, has_content, plain_name, reasons_in, says_success
+from servicing.reasons import (
+    ENVELOPE_FIELDS,
+    has_content,
+    plain_name,
+    reasons_beside_data,
+    reasons_in,
+    says_success,
+)
 
 Kind = Literal["read", "write"]
 
@@ -61,8 +68,12 @@ def interpret(
     *,
     now: datetime,
     budget: Budget | None = None,
+    envelope: str = "",
 ) -> Any:
-    """The decoded body of a 2xx answer; raise the error that any other answer means."""
+    """The decoded body of a 2xx answer; raise the error that any other answer means.
+
+    `envelope` is the member that holds an object, and so an error too.
+    """
     is_success = status in range(200, 300)
     try:
         value = parse(body, budget)
@@ -70,11 +81,20 @@ def interpret(
         if is_success:
             raise unreadable_answer(kind, problem.message) from None
         value = _plain_text(body)
-    if is_success and kind == "write" and not _is_refused_write(value):
+    inner = open_envelope(value, envelope)
+    is_refused = _is_refused_write if kind == "write" else _holds_only_reasons
+    if is_success and not is_refused(value) and not is_refused(inner):
         return value
-    if is_success and kind == "read" and not _holds_only_reasons(value):
-        return value
-    raise _error(kind, status, headers, reasons_in(value), now)
+    reasons = reasons_in(value)
+    if inner is not value:
+        reasons = tuple(dict.fromkeys((*reasons_beside_data(value), *reasons_in(inner))))
+    raise _error(kind, status, headers, reasons, now)
+
+
+def open_envelope(value: Any, name: str) -> Any:
+    """The object in an envelope, or the value itself if it is none."""
+    inner = value.get(name) if name and isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else value
 
 
 def recordable_body(body: bytes) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from requests import PreparedRequest
-from requests.auth import AuthBase
+from requests.auth import AuthBase, HTTPBasicAuth
 
 from servicing.errors import ConfigurationError
 
@@ -22,6 +22,7 @@ _WHITE_SPACE: Final = [
     0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF,
 ]  # fmt: skip
 _WITHOUT_SPACE: Final = dict.fromkeys(_WHITE_SPACE)
+Scheme = AuthBase
 _TOKEN: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
@@ -56,6 +57,33 @@ class BearerAuth(AuthBase):
         return request
 
 
+class HeaderAuth(AuthBase):
+    """A fixed token, such as an API key, in a header of its own."""
+
+    def __init__(self, token: str, header_names: Sequence[str]) -> None:
+        _require_header_text(token, "The token")
+        self._token = token
+        (self._header_name,) = _checked_names(
+            header_names, 1, "auth_headers must be one header name for auth=header, such as X-Api-Key."
+        )
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        request.headers[self._header_name] = self._token
+        return request
+
+
+class BasicAuth(HTTPBasicAuth):
+    """Client ID and secret as user and password (RFC 7617)."""
+
+    def __init__(self, client_id: str, secret: str) -> None:
+        _require_header_text(client_id, "The client id")
+        if ":" in client_id:
+            raise ConfigurationError("The client id can’t contain “:” with auth=basic.")
+        if not secret:
+            raise ConfigurationError("The secret is missing; auth=basic needs it.")
+        super().__init__(client_id.encode(), secret.encode())
+
+
 class HmacAuth(AuthBase):
     """A signature valid for a minute, in four headers: client ID, signature, time and body digest."""
 
@@ -71,15 +99,14 @@ class HmacAuth(AuthBase):
         _require_header_text(client_id, "The client id")
         if not secret:
             raise ConfigurationError("The secret is missing; requests cannot be signed without it.")
-        names = tuple(header_names) if isinstance(header_names, list | tuple) else ()
-        if len(names) != 4 or not all(isinstance(name, str) and _TOKEN.fullmatch(name) for name in names):
-            raise ConfigurationError(
-                "The signing headers must be four header names: for client id, signature, time and digest."
-            )
         if epoch_unit not in ("ms", "s"):
             raise ConfigurationError(f"The epoch unit must be ms or s, not {epoch_unit!r}.")
         self._client_id, self._secret = client_id, secret
-        self._header_names = names
+        self._header_names = _checked_names(
+            header_names,
+            4,
+            "The signing headers must be four header names: for client id, signature, time and digest.",
+        )
         self._per_second = 1000 if epoch_unit == "ms" else 1
         self._clock = clock
 
@@ -93,7 +120,13 @@ class HmacAuth(AuthBase):
         return request
 
 
-Scheme = NoAuth | BearerAuth | HmacAuth
+def _checked_names(names: object, number: int, problem: str) -> tuple[str, ...]:
+    checked = tuple(names) if isinstance(names, list | tuple) else ()
+    if len(checked) != number or not all(
+        isinstance(name, str) and _TOKEN.fullmatch(name) for name in checked
+    ):
+        raise ConfigurationError(problem)
+    return checked
 
 
 def _require_header_text(value: str, what: str) -> None:

@@ -3,26 +3,28 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Literal, NoReturn, Self
+from typing import Any, Final, Literal, NoReturn, Self, get_args
 from zoneinfo import ZoneInfo
 
 from servicing.applications import ApplicationsResource
-from servicing.auth import HEADER_NAMES, BearerAuth, HmacAuth, NoAuth, Scheme
+from servicing.auth import HEADER_NAMES, BasicAuth, BearerAuth, HeaderAuth, HmacAuth, NoAuth, Scheme
 from servicing.borrowers import BorrowersResource
 from servicing.codec import MAX_RECORDS, MAX_VALUES, Cipher
 from servicing.connections import Session, check_certificates, checked_url, guard_connections, new_session
 from servicing.credit_lines import CreditLinesResource
-from servicing.crypto import FieldCipher, key_from_secret
+from servicing.crypto import FieldCipher, ValueEncoding, ValueKey, key_bytes, key_from_secret
 from servicing.documents import DocumentFetcher
 from servicing.errors import ConfigurationError
 from servicing.first_day import UNTYPED, Finding, check
 from servicing.loans import LoansResource
 from servicing.masking import Sensitive
-from servicing.messages import MessagesResource
+from servicing.messages import MESSAGES_PER_PAGE, MessagesResource
+from servicing.oauth2 import ClientCredentialsAuth
 from servicing.repayments import RepaymentsResource
 from servicing.resource import OffsetUnit
 from servicing.transport import Call, Gate, Outcome, Transport, Watcher
 
+AuthName = Literal["hmac", "bearer", "header", "basic", "oauth2", "none"]
 MAX_SECONDS: Final = 86_400
 
 
@@ -31,9 +33,15 @@ class Client:
 
     Each argument with a default decides a point that the interface leaves open, or sets a limit:
 
-    - `auth` is the scheme: `hmac` needs `client_id` and `secret`, `bearer` a `token`. `auth_headers` names the
-      four signature headers (client ID, signature, time, digest), `epoch_unit` the unit of the time.
-    - `field_key` encrypts EIN and SSN; it defaults to `secret`. `cipher` builds another cipher from that key.
+    - `auth` is the scheme: `hmac` and `basic` need `client_id` and `secret`, `bearer` a `token`, `header` a `token`
+      and its one header in `auth_headers`, `oauth2` a `token_url` beside `client_id` and `secret`, and a `scope` if
+      the lender says so (client credentials). For `hmac`, `auth_headers` names the four signature headers (client
+      ID, signature, time, digest), `epoch_unit` the unit of the time.
+    - `field_key` encrypts EIN and SSN; it defaults to `secret`. `value_key` says how it spells the key, and
+      `value_encoding` and `value_iv` what an encrypted value looks like: see `servicing.crypto`. `cipher` builds
+      another cipher from the key.
+    - `envelope` is the member of an answer that holds its one object, such as `data`, `list_envelope` the member
+      that holds a list of repayments. `page_size` is how many messages `messages.iterate` asks for at a time.
     - `timeout` is seconds to connect and to wait for an answer. `time_limit` is the total seconds of one call with
       at most `max_tries` tries, from the host lookup to the last byte decoded. An answer may hold at most
       `max_values` JSON values and `max_records` records.
@@ -63,12 +71,17 @@ class Client:
         *,
         client_id: str = "",
         secret: str = "",
-        auth: Literal["hmac", "none", "bearer"] = "hmac",
+        auth: AuthName = "hmac",
         token: str = "",
+        token_url: str = "",
+        scope: str = "",
         auth_headers: Sequence[str] = HEADER_NAMES,
         epoch_unit: Literal["ms", "s"] = "ms",
         field_key: str = "",
-        cipher: Callable[[bytes], Cipher] = FieldCipher,
+        value_encoding: ValueEncoding = "base64",
+        value_iv: str = "before",
+        value_key: ValueKey = "text",
+        cipher: Callable[[bytes], Cipher] | None = None,
         timeout: float | tuple[float, float] = (3.05, 15.0),
         time_limit: float = 25.0,
         max_tries: int = 3,
@@ -80,6 +93,9 @@ class Client:
         session: Session | None = None,
         country: str = "UNITED STATES",
         incorporation_field: str = "start_date",
+        envelope: str = "",
+        list_envelope: str = "",
+        page_size: int = MESSAGES_PER_PAGE,
         message_filters: Literal["query", "body"] = "query",
         message_content_type: bool = True,
         offset_counts: OffsetUnit | None = None,
@@ -96,18 +112,35 @@ class Client:
         for seconds in limits:
             _require_positive(timeout=seconds)
         _require_positive(time_limit=time_limit)
-        _require_whole(max_tries=max_tries, max_values=max_values, max_records=max_records)
+        _require_whole(
+            max_tries=max_tries, max_values=max_values, max_records=max_records, page_size=page_size
+        )
         _require_text(country=country, incorporation_field=incorporation_field)
         _require_one_of("message_content_type", message_content_type, (True, False))
         _require_zone(time_zone)
         base_url = checked_url(base_url)
-        scheme = _scheme(auth, client_id, secret, token, header_names=auth_headers, epoch_unit=epoch_unit)
         session = _session(session, verify=verify, cert=cert, proxies=proxies)
         guard_connections(session, base_url)
+        _require_one_of("auth", auth, get_args(AuthName))
+        if auth != "oauth2" and (token_url or scope):
+            raise ConfigurationError("token_url and scope belong to auth=oauth2.")
+        scheme: Scheme
+        match auth:
+            case "bearer":
+                scheme = BearerAuth(token)
+            case "header":
+                scheme = HeaderAuth(token, auth_headers)
+            case "basic":
+                scheme = BasicAuth(client_id, secret)
+            case "oauth2":
+                scheme = ClientCredentialsAuth(client_id, secret, token_url, scope=scope, session=session)
+            case "none":
+                scheme = NoAuth()
+            case _:
+                scheme = HmacAuth(client_id, secret, header_names=auth_headers, epoch_unit=epoch_unit)
         self._service = (base_url, scheme)
         self._ca_bundle = session.verify if isinstance(session.verify, str) else None
-        key_text = field_key or secret
-        self._cipher = cipher(key_from_secret(key_text)) if key_text else None
+        self._cipher = _cipher(field_key or secret, value_key, value_encoding, value_iv, cipher)
         self._borrower_options: dict[str, str] = {
             "country": country,
             "incorporation_field": incorporation_field,
@@ -117,6 +150,7 @@ class Client:
             "filters": message_filters,
             "content_type": message_content_type,
             "offset_counts": offset_counts,
+            "page_size": page_size,
             "time_zone": time_zone,
         }
         self._create_resources(
@@ -129,6 +163,8 @@ class Client:
                 max_tries=max_tries,
                 max_values=max_values,
                 max_records=max_records,
+                envelope=envelope,
+                list_envelope=list_envelope,
                 sleep=sleep,
                 gate=gate,
             )
@@ -242,19 +278,21 @@ class _PreviewWatcher:
     def after(self, call: Call, outcome: Outcome) -> None: ...
 
 
-def _scheme(
-    auth: str,
-    client_id: str,
+def _cipher(
     secret: str,
-    token: str,
-    *,
-    header_names: Sequence[str],
-    epoch_unit: Literal["ms", "s"],
-) -> Scheme:
-    if auth == "hmac":
-        return HmacAuth(client_id, secret, header_names=header_names, epoch_unit=epoch_unit)
-    _require_one_of("auth", auth, ("hmac", "none", "bearer"))
-    return BearerAuth(token) if auth == "bearer" else NoAuth()
+    derivation: ValueKey,
+    encoding: ValueEncoding,
+    iv: str,
+    make_cipher: Callable[[bytes], Cipher] | None,
+) -> Cipher | None:
+    """The cipher of EIN and SSN; None without a secret, if no value can be sent."""
+    if make_cipher and (encoding, iv) != ("base64", "before"):
+        raise ConfigurationError("A cipher of your own replaces value_encoding and value_iv; give either.")
+    if not secret:
+        return None
+    if make_cipher:
+        return make_cipher(key_bytes(secret, derivation))
+    return FieldCipher(key_from_secret(secret, derivation), encoding=encoding, iv=iv)
 
 
 def _session(

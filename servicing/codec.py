@@ -155,10 +155,10 @@ def parse(text: bytes | str, budget: Budget | None = None) -> Any:
     return value
 
 
-def unwrap_list(value: Any) -> list[Any]:
-    """The array, or the one inside an envelope's `data` or `items`."""
+def unwrap_list(value: Any, envelope: str = "") -> list[Any]:
+    """The array, or the one inside an envelope's `data` or `items`, or its member `envelope`."""
     if isinstance(value, dict):
-        value = next((value[key] for key in ("data", "items") if key in value), value)
+        value = next((value[key] for key in (envelope, "data", "items") if key in value), value)
     if isinstance(value, list):
         return value
     raise ProtocolError("The response is neither a list nor an envelope around one.")

@@ -21,7 +21,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from requests import Request, RequestException
+import urllib3.exceptions
+from requests import Request, RequestException, Timeout
 from requests import Session as Session
 from requests.adapters import HTTPAdapter
 from requests.utils import is_ipv4_address
@@ -34,7 +35,35 @@ from servicing.errors import ConfigurationError
 
 SWITCHING_PROTOCOLS: Final = 101
 _MAX_LINE_BYTES: Final = 65_536
+# What a try of a call may fail with, beside errors on our side.
+TOOK_TOO_LONG: Final = "it took too long"
+EXPECTED_ERRORS: Final = (
+    RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+    ValueError,
+)
 _LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?", re.ASCII)
+
+
+def describe_failure(problem: Exception) -> str:
+    """A few words for staff. The library's own text may contain addresses and is left out."""
+    reason = getattr(problem.args[0], "reason", None) if problem.args else None
+    match reason:
+        case urllib3.exceptions.NameResolutionError():
+            return "its host name is unknown"
+        case urllib3.exceptions.NewConnectionError():
+            return "the connection was refused"
+        case urllib3.exceptions.ConnectTimeoutError():
+            return "no connection in time"
+        case urllib3.exceptions.ProxyError():
+            return "the proxy didn’t connect"
+        case urllib3.exceptions.SSLError():
+            return "no secure connection"
+    if isinstance(problem, Timeout | urllib3.exceptions.TimeoutError | TimeoutError):
+        return TOOK_TOO_LONG
+    return "the connection was cut"
 
 
 class Exchange:

@@ -25,18 +25,23 @@ ValueEncoding = Literal["base64", "base64url", "hex"]
 ValueKey = Literal["text", "hex", "base64", "sha256"]
 
 
-def key_from_secret(secret: str, derivation: ValueKey = "text") -> bytes:
-    """The AES key in a service secret; `ConfigurationError` if there is none of 16, 24 or 32 bytes.
+def key_bytes(secret: str, derivation: ValueKey = "text") -> bytes:
+    """The key in a service secret.
 
     `text` means its UTF-8 bytes without dashes, `hex` and `base64` the bytes that it spells (dashes in hex are
-    ignored), `sha256` the digest of the secret as given.
+    ignored), `sha256` the digest of the secret as given. Raises `ConfigurationError`.
     """
     if derivation not in _DERIVATIONS:
         raise ConfigurationError(f"value_key must be one of {', '.join(_DERIVATIONS)}, not {derivation!r}.")
     try:
-        key = _DERIVATIONS[derivation](secret)
+        return _DERIVATIONS[derivation](secret)
     except ValueError:
         raise ConfigurationError(f"The secret for encrypting fields is not {derivation}.") from None
+
+
+def key_from_secret(secret: str, derivation: ValueKey = "text") -> bytes:
+    """The AES key in a service secret; `ConfigurationError` if it has not 16, 24 or 32 bytes."""
+    key = key_bytes(secret, derivation)
     if len(key) in KEY_SIZES:
         return key
     if derivation == "text":

@@ -57,6 +57,7 @@ class MessagesResource(Resource):
         filters: Literal["query", "body"] = "query",
         content_type: bool = True,
         offset_counts: OffsetUnit | None = None,
+        page_size: int = MESSAGES_PER_PAGE,
         time_zone: str = "US/Pacific",
     ) -> None:
         super().__init__(transport)
@@ -64,6 +65,7 @@ class MessagesResource(Resource):
         self._content_type = "application/json" if content_type else ""
         self._offset_counts = offset_counts
         self._zone = ZoneInfo(time_zone)
+        self.page_size = page_size
 
     def list(
         self,
@@ -99,14 +101,18 @@ class MessagesResource(Resource):
         start_date: date | None = None,
         end_date: date | None = None,
         event: str | None = None,
-        limit: int = MESSAGES_PER_PAGE,
+        limit: int | None = None,
     ) -> Iterator[Message]:
-        """Every message once, page by page, even while new ones arrive. `limit` is the size of a page.
+        """Every message once, page by page, even while new ones arrive.
+
+        `limit` is the size of a page, by default the client's `page_size`.
 
         If the service ignores the filters, messages that do not fit are left out here. Raises what `list` raises, as
         pages are read, and `IncompleteList` at the end if messages may be missing.
         """
-        page_at = partial(self.list, start_date=start_date, end_date=end_date, event=event, limit=limit)
+        page_at = partial(
+            self.list, start_date=start_date, end_date=end_date, event=event, limit=limit or self.page_size
+        )
         filters = Filters(start_date, end_date, event)
         for message in iterate(lambda offset: page_at(offset=offset), self._offset_counts):
             if filters.matches(message, self._zone):

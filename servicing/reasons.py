@@ -39,6 +39,8 @@ _ERRORS: Final = frozenset({
     "errorinfo", "errormessage", "errormessages", "errormsg", "errorreason", "errortype", "exception",
     "exceptionmessage", "fault", "faults", "faultcode", "faultstring", "haserror", "haserrors", "iserror",
 })  # fmt: skip
+# What an answer is wrapped in by services that wrap their errors too.
+_ENVELOPES: Final = frozenset({"body", "content", "data", "payload", "response", "result"})
 _SUCCESSES: Final = frozenset(
     {"success", "issuccess", "issuccessful", "successful", "succeeded", "ok", "isok"}
 )
@@ -168,7 +170,8 @@ def _reasons_of_object(value: dict[str, Any], depth: int) -> Iterator[str]:
     names = titles + found + [name for name in _FIELD_LISTS if has_content(items.get(name))]
     if not names:
         for name, item in value.items():
-            yield from (f"{name}: {reason}" for reason in _reasons(item, depth))
+            is_envelope = plain_name(name) in _ENVELOPES and mentions_error(item)
+            yield from (reason if is_envelope else f"{name}: {reason}" for reason in _reasons(item, depth))
         return
     subject = _field_name(items) or _text_of(items, "errorcode")
     for name in names:

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from servicing.answers import open_envelope
 from servicing.codec import Budget, Model, Record, read, read_list, to_json, unwrap_list
 from servicing.errors import IncompleteList, ProtocolError, Rejected
 from servicing.reasons import (
@@ -55,7 +56,13 @@ class Resource:
 
     def _get(self, operation: str, path: str, model: type[M], *, uuid: str = "", **ids: str) -> M:
         """Read one record; raise `ProtocolError` if its uuid is not `uuid`."""
-        return self._transport.call(operation, "GET", path, ids=ids, read=partial(_read_record, model, uuid))
+        return self._transport.call(
+            operation,
+            "GET",
+            path,
+            ids=ids,
+            read=partial(_read_record, model, uuid, self._transport.envelope),
+        )
 
     def _list(self, operation: str, path: str, model: type[R], **ids: str) -> list[R]:
         """Read a list, further pages too if its envelope says that there are any.
@@ -68,7 +75,7 @@ class Resource:
         answer: list[R] | Page[R] = []
 
         def read_part(value: Any, budget: Budget) -> list[R] | Page[R]:
-            pages.append(page := read_page(model, value, budget))
+            pages.append(page := read_page(model, value, budget, self._transport.list_envelope))
             rows.update((record.uuid, record) for record in page)
             budget.take_records(len(rows))
             found = page.data if len(pages) == 1 else list(rows.values())
@@ -110,18 +117,25 @@ class Resource:
             path,
             ids=ids,
             payload=payload,
-            read=partial(_read_record, model, uuid, is_write=True),
+            read=partial(_read_record, model, uuid, self._transport.envelope, is_write=True),
         )
 
 
-def _read_record(model: type[M], uuid: str, value: Any, budget: Budget, *, is_write: bool = False) -> M:
+def _read_record(
+    model: type[M], uuid: str, envelope: str, value: Any, budget: Budget, *, is_write: bool = False
+) -> M:
     """The requested record; raise `ProtocolError` for an error, something else or another record.
 
     A write that says that it succeeded may have an error about something else. A write may be answered with an ID
     alone, but a read that finds nothing besides would empty the saved copy.
     """
-    if isinstance(value, dict) and _is_error(value) and not (is_write and says_success(value)):
-        raise ProtocolError(f"The response is an error instead of a {model.__name__}.")
+    inner = open_envelope(value, envelope)
+    for part in (value, inner):
+        if isinstance(part, dict) and _is_error(part) and not (is_write and says_success(part)):
+            raise ProtocolError(f"The response is an error instead of a {model.__name__}.")
+    if inner is value and isinstance(value, dict) and value.get(envelope) is not None:
+        raise ProtocolError(f"“{envelope}” in the response isn’t an object, as a {model.__name__} must be.")
+    value = inner
     record = read(model, value, budget)
     if not has_fields(record) or not (is_write or record.raw.keys() - record.extra.keys() - _IDENTITY):
         raise ProtocolError(f"The response has no field of a {model.__name__}.")
@@ -147,23 +161,25 @@ def has_fields(record: Model) -> bool:
     return bool(fields - _COMMON_FIELDS) or (bool(fields) and not mentions_error(record.extra))
 
 
-def read_records(model: type[M], value: Any, budget: Budget | None = None) -> list[M]:
+def read_records(
+    model: type[M], value: Any, budget: Budget | None = None, list_envelope: str = ""
+) -> list[M]:
     """The records of a list, bare or in an envelope; raise `ProtocolError` if it or one of them is an error.
 
     What a record says beside its fields is not looked at: a failed repayment may well name its error.
     """
-    records = read_list(model, _unwrap(value), budget)
+    records = read_list(model, _unwrap(value, list_envelope), budget)
     if odd := [number for number, record in enumerate(records, 1) if not has_fields(record)]:
         raise ProtocolError(f"Item {odd[0]} of {len(records)} has no field of a {model.__name__}.")
     return records
 
 
-def _unwrap(value: Any) -> list[Any]:
+def _unwrap(value: Any, list_envelope: str = "") -> list[Any]:
     if isinstance(value, dict):
         for part in (value, *_pagination_objects(value)):
             if says_error(part) or says_failed_status(part):
                 raise ProtocolError("The response is an error instead of a list.")
-    return unwrap_list(value)
+    return unwrap_list(value, list_envelope)
 
 
 class Pagination(Model, frozen=True, kw_only=True):
@@ -207,9 +223,10 @@ class Page(Struct, Generic[R], frozen=True, kw_only=True):
         return len(self.data) + len(self.unusable)
 
 
-def read_page(model: type[R], value: Any, budget: Budget | None = None) -> Page[R]:
+def read_page(model: type[R], value: Any, budget: Budget | None = None, list_envelope: str = "") -> Page[R]:
     """A page from parsed JSON; a bare array is a page without pagination."""
-    return Page(pagination=_read_pagination(value), data=read_records(model, value, budget))
+    records = read_records(model, value, budget, list_envelope)
+    return Page(pagination=_read_pagination(value), data=records)
 
 
 def read_usable(model: type[R], value: Any, budget: Budget | None = None) -> Page[R]:

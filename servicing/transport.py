@@ -7,7 +7,6 @@ Reads are retried. Writes never are, because the service cannot recognize a repe
 """
 
 import copy
-import http.client
 import logging
 import re
 import secrets
@@ -16,11 +15,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from random import SystemRandom
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 
 import requests
-import urllib3.exceptions
 from requests.auth import AuthBase
 
 from servicing.answers import (
@@ -31,17 +30,20 @@ from servicing.answers import (
     retry_after_seconds,
     unreadable_answer,
 )
+from servicing.auth import BearerAuth
 from servicing.codec import Budget, to_json
-from servicing.connections import Exchange
+from servicing.connections import EXPECTED_ERRORS, TOOK_TOO_LONG, Exchange, describe_failure
 from servicing.errors import (
     InvalidInput,
     NotSent,
     OutcomeUnknown,
     ProtocolError,
     ServicingError,
+    Unauthenticated,
     Unavailable,
 )
 from servicing.masking import masked
+from servicing.oauth2 import ClientCredentialsAuth
 from servicing.reasons import reasons_beside_data
 from servicing.version import __version__
 
@@ -162,11 +164,15 @@ class Reply(NamedTuple):
     body: bytes
     failure: str = ""
     was_not_sent: bool = False
+    refusal: ServicingError | None = None
+    """Why there are no credentials to send."""
 
     @property
     def is_final(self) -> bool:
         """Whether a retry is pointless."""
-        return self.status is not None and self.status not in RETRYABLE_STATUSES
+        if self.status is None:
+            return isinstance(self.refusal, Unauthenticated)
+        return self.status not in RETRYABLE_STATUSES
 
 
 _BLOCKED: Final = Reply(None, {}, b"", "several calls in a row failed", was_not_sent=True)
@@ -187,17 +193,22 @@ class Transport:
         max_tries: int,
         max_values: int,
         max_records: int,
+        envelope: str = "",
+        list_envelope: str = "",
         sleep: Callable[[float], None] = time.sleep,
         gate: Gate | None = None,
     ) -> None:
         self._base_url = base_url
         self._auth = auth
+        self._oauth2 = auth if isinstance(auth, ClientCredentialsAuth) else None
         self._session = session
         self._timeout = timeout
         self._time_limit = time_limit
         self._max_tries = max_tries
         self._max_values = max_values
         self._max_records = max_records
+        self.envelope = envelope
+        self.list_envelope = list_envelope
         self._sleep = sleep
         self._gate = gate
         self._watcher: Watcher | None = None
@@ -250,7 +261,7 @@ class Transport:
         try:
             reply = self._send(call, payload, progress)
             budget = Budget(self._max_values, self._max_records, progress.deadline)
-            result = _read_or_error(call, reply, read, budget)
+            result = _read_or_error(call, reply, read, budget, self.envelope)
         except BaseException:  # The process is ending, but a started call still needs an outcome.
             reply = Reply(None, {}, b"", "the call was interrupted", not progress.sent)
             with suppress(AnswerNotSaved):
@@ -276,6 +287,11 @@ class Transport:
             if not self._is_allowed(call):
                 return _BLOCKED
             reply = self._send_once(call, payload, progress)
+            if reply.status == HTTPStatus.UNAUTHORIZED and self._oauth2 and progress.token:
+                self._oauth2.forget(progress.token)
+                if call.kind == "read" and not progress.has_new_token:  # The token may have ended early.
+                    progress.has_new_token = True
+                    continue
             if call.kind == "write":
                 return reply
             self._record_result(call, reply)
@@ -302,26 +318,35 @@ class Transport:
 
     def _send_once(self, call: Call, payload: Payload | None, progress: "_Progress") -> Reply:
         progress.tries += 1
+        progress.exchange = None
+        auth = self._auth
+        if self._oauth2:
+            try:
+                auth = progress.token = self._oauth2.current(progress.deadline)
+            except ServicingError as problem:
+                return Reply(None, {}, b"", was_not_sent=True, refusal=problem)
         progress.exchange = exchange = Exchange(progress.deadline, needs_new_connection=call.kind == "write")
         try:
             with exchange:
-                reply = self._receive_answer(self._prepare_request(call, payload), exchange)
+                reply = self._receive_answer(self._prepare_request(call, payload, auth), exchange)
         except Exception as problem:
-            if not isinstance(problem, _EXPECTED_ERRORS):
+            if not isinstance(problem, EXPECTED_ERRORS):
                 logger.exception("%s: %s failed on our side", call.request_id, call.operation)
-            reply = Reply(None, {}, b"", _describe_failure(problem), not exchange.sent)
+            reply = Reply(None, {}, b"", describe_failure(problem), not exchange.sent)
         if exchange.timed_out:  # The answer may be cut off.
-            return Reply(None, {}, b"", _TOOK_TOO_LONG, not exchange.sent)
+            return Reply(None, {}, b"", TOOK_TOO_LONG, not exchange.sent)
         return reply
 
-    def _prepare_request(self, call: Call, payload: Payload | None) -> requests.PreparedRequest:
+    def _prepare_request(
+        self, call: Call, payload: Payload | None, auth: AuthBase
+    ) -> requests.PreparedRequest:
         request = requests.Request(
             call.method,
             self._base_url + call.path,
             params=call.query,
             data=payload.text() if payload else None,
             headers=self._headers(call, payload),
-            auth=self._auth,
+            auth=auth,
         )
         return self._session.prepare_request(request)
 
@@ -373,6 +398,8 @@ class _Progress:
         self.deadline = started + time_limit
         self.tries = 0
         self.exchange: Exchange | None = None
+        self.token: BearerAuth | None = None
+        self.has_new_token = False
 
     @property
     def sent(self) -> bool:
@@ -390,7 +417,7 @@ def _read_body(response: requests.Response) -> bytes:
 
 
 def _read_or_error(
-    call: Call, reply: Reply, read: Callable[[Any, Budget], T], budget: Budget
+    call: Call, reply: Reply, read: Callable[[Any, Budget], T], budget: Budget, envelope: str
 ) -> T | ServicingError:
     """The result of `read` on the answer, or the error that the answer means."""
     try:
@@ -399,7 +426,9 @@ def _read_or_error(
         if len(reply.body) > MAX_ANSWER_BYTES:
             raise unreadable_answer(call.kind, f"it has more than {MAX_ANSWER_BYTES:,} bytes.")
         now = datetime.now(UTC)
-        value = interpret(call.kind, reply.status, reply.headers, reply.body, now=now, budget=budget)
+        value = interpret(
+            call.kind, reply.status, reply.headers, reply.body, now=now, budget=budget, envelope=envelope
+        )
         try:
             return read(value, budget)
         except ProtocolError as problem:
@@ -407,7 +436,7 @@ def _read_or_error(
     except ServicingError as problem:
         error = problem
     except TimeoutError:
-        error = _no_answer_error(call, Reply(None, {}, b"", _TOOK_TOO_LONG))
+        error = _no_answer_error(call, Reply(None, {}, b"", TOOK_TOO_LONG))
     except Exception:
         logger.exception("%s: the answer to %s could not be read", call.request_id, call.operation)
         error = unreadable_answer(call.kind, "reading it failed on our side.")
@@ -420,6 +449,10 @@ def _attach_call(error: ServicingError, call: Call, reply: Reply) -> ServicingEr
 
 
 def _no_answer_error(call: Call, reply: Reply) -> ServicingError:
+    if problem := reply.refusal:
+        if call.kind == "read":
+            return problem
+        return NotSent(f"Nothing was sent. {problem.message}", reasons=problem.reasons)
     if call.kind == "read":
         if reply is _BLOCKED:
             return Unavailable("The service isn’t responding. Retrying shortly.")
@@ -438,35 +471,6 @@ def _retry_delay_seconds(reply: Reply, tries: int) -> float:
     longest = min(_LONGEST_WAIT_SECONDS, _SHORTEST_WAIT_SECONDS * 3**tries)
     jittered = _random.uniform(_SHORTEST_WAIT_SECONDS, longest)
     return max(jittered, retry_after_seconds(reply.headers, datetime.now(UTC)) or 0)
-
-
-_TOOK_TOO_LONG: Final = "it took too long"
-_EXPECTED_ERRORS: Final = (
-    requests.RequestException,
-    urllib3.exceptions.HTTPError,
-    http.client.HTTPException,
-    OSError,
-    ValueError,
-)
-
-
-def _describe_failure(problem: Exception) -> str:
-    """A few words for staff. The library's own text may contain addresses and is left out."""
-    reason = getattr(problem.args[0], "reason", None) if problem.args else None
-    match reason:
-        case urllib3.exceptions.NameResolutionError():
-            return "its host name is unknown"
-        case urllib3.exceptions.NewConnectionError():
-            return "the connection was refused"
-        case urllib3.exceptions.ConnectTimeoutError():
-            return "no connection in time"
-        case urllib3.exceptions.ProxyError():
-            return "the proxy didn’t connect"
-        case urllib3.exceptions.SSLError():
-            return "no secure connection"
-    if isinstance(problem, requests.Timeout | urllib3.exceptions.TimeoutError | TimeoutError):
-        return _TOOK_TOO_LONG
-    return "the connection was cut"
 
 
 def _checked_ids(ids: Mapping[str, str]) -> Mapping[str, str]:
