@@ -97,6 +97,7 @@ SLOW = Selection(
     "sandbox/test_store.py",
     "servicing/test_connections.py",
     "servicing/test_first_day.py",
+    "servicing/test_package.py",
     "servicing/test_wire.py",
     "test_structure.py::TestAccess",
 )

@@ -21,7 +21,7 @@ try:
     import werkzeug  # noqa: F401
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(
-        f"The sandbox needs {missing.name}: install requirements-demo.txt or the extra “demo”.",
+        f"The sandbox needs {missing.name}: install the extra “sandbox”, or requirements-demo.txt in a checkout.",
         name=missing.name,
     ) from None
 

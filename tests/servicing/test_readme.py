@@ -16,22 +16,32 @@ from tests.servicing.test_first_day import OpenSandbox, open_sandbox, run_check
 __all__ = ["open_sandbox"]  # pytest finds the fixture by this import.
 TEXT = (Path(servicing.__file__).parent / "README.md").read_text()
 FIRST, TESTING = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+CHECK_COMMAND, CHECK_OUTPUT = re.findall(r"^\$ SERVICING_SECRET=… (.*?)\n(.*?)```", TEXT, re.DOTALL | re.M)[0]
 
 
-def test_the_first_example_runs(sandbox: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len([line for line in FIRST.splitlines() if line]) == 10
+FIRST_OUTPUT = "18000.00 ACTIVE [Decimal('310.25')]\n"
+
+
+def first_example(sandbox: Sandbox) -> tuple[str, dict[str, Any]]:
+    """Return the code of the first example for this sandbox, and the values of the names it leaves open."""
     borrower = sandbox.world.borrower()["uuid"]
     loan = sandbox.world.loan(borrower, amount=18000)["uuid"]
     sandbox.world.repayment(loan, amount="310.25")
     code = FIRST.replace("https://lender.example", sandbox.url).replace('"desk"', repr(sandbox.client_id))
-    exec(code, {"SECRET": sandbox.secret, "borrower_id": borrower, "loan_id": loan})
-    assert capsys.readouterr().out == "18000.00 ACTIVE [Decimal('310.25')]\n"
+    return code, {"SECRET": sandbox.secret, "borrower_id": borrower, "loan_id": loan}
+
+
+def test_the_first_example_runs(sandbox: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len([line for line in FIRST.splitlines() if line]) == 10
+    code, names = first_example(sandbox)
+    exec(code, names)
+    assert capsys.readouterr().out == FIRST_OUTPUT
     assert sandbox.calls[-1].operation == "applications.submit"
 
 
 @pytest.mark.parametrize("is_answer_lost", [True, False])
 def test_the_example_test_passes_only_if_the_answer_is_lost(tmp_path: Path, is_answer_lost: bool) -> None:
-    names: dict[str, Any] = {"pytest": pytest}
+    names: dict[str, Any] = {}
     exec(TESTING if is_answer_lost else re.sub(r".*fail_next.*\n", "", TESTING), names)
     test: Callable[[Path], None] = names["test_a_lost_answer_is_an_unknown_outcome"]
     with nullcontext() if is_answer_lost else pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
@@ -49,5 +59,4 @@ def test_the_error_table_lists_every_error() -> None:
 
 
 def test_the_check_prints_the_documented_output(open_sandbox: OpenSandbox) -> None:
-    shown = TEXT.partition("--client-id desk\n")[2].partition("```")[0]
-    assert run_check(open_sandbox(offset="rows", filters="body")).stdout == shown
+    assert run_check(open_sandbox(offset="rows", filters="body")).stdout == CHECK_OUTPUT

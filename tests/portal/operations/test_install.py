@@ -78,8 +78,16 @@ def test_only_the_sandbox_requires_its_server(packages: list[str]) -> None:
     project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())
 
     assert packages == ["markupsafe", "werkzeug"]
-    assert project["project"]["optional-dependencies"]["demo"] == project["dependency-groups"]["demo"]
+    assert project["project"]["optional-dependencies"]["sandbox"] == project["dependency-groups"]["demo"]
     assert {"pydyf", "werkzeug"} <= names_in("requirements-demo.txt") <= names_in("requirements-dev.txt")
+
+
+def test_the_lock_has_what_the_library_and_the_portal_declare() -> None:
+    project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())
+    declared = project["project"]["dependencies"] + project["dependency-groups"]["portal"]
+
+    assert len(declared) > 20
+    assert {re.split(r"[^\w-]", line)[0] for line in declared} - names_in("requirements.txt") == set()
 
 
 def test_the_portal_works_without_the_sandboxs_packages(
@@ -110,7 +118,7 @@ def test_the_portal_works_without_the_sandboxs_packages(
 def test_the_sandbox_names_its_missing_packages(packages: list[str]) -> None:
     done = run("import servicing.sandbox", ",".join(packages))
 
-    assert "The sandbox needs werkzeug: install requirements-demo.txt" in done.stderr
+    assert "The sandbox needs werkzeug: install the extra “sandbox”, or requirements-demo.txt" in done.stderr
 
 
 def test_collectstatic_reports_an_unwritable_folder(settings: LazySettings, tmp_path: Path) -> None:
