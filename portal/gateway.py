@@ -65,9 +65,18 @@ def build_client(circuit_breaker: Gate | None) -> Client:
         secret=settings.SERVICING_SECRET,
         auth=chosen.SERVICING_AUTH,
         token=settings.SERVICING_TOKEN,
+        token_url=settings.SERVICING_TOKEN_URL,
+        scope=settings.SERVICING_SCOPE,
         auth_headers=settings.SERVICING_AUTH_HEADERS,
         epoch_unit=chosen.SERVICING_EPOCH_UNIT,
         field_key=settings.SERVICING_FIELD_KEY,
+        value_encoding=chosen.SERVICING_VALUE_ENCODING,
+        value_iv=settings.SERVICING_VALUE_IV,
+        value_key=chosen.SERVICING_VALUE_KEY,
+        cipher=_imported("SERVICING_CIPHER", "a class"),
+        envelope=settings.SERVICING_ENVELOPE,
+        list_envelope=settings.SERVICING_LIST_ENVELOPE,
+        page_size=settings.SERVICING_PAGE_SIZE,
         timeout=(3.05, settings.SERVICING_TIMEOUT),
         time_limit=writes.call_time_limit_seconds(),
         max_values=settings.SERVICING_MAX_VALUES,
@@ -85,13 +94,8 @@ def build_client(circuit_breaker: Gate | None) -> Client:
 
 def _connection_options() -> dict[str, Any]:
     """The configured session, or the certificates and proxy for the client's own."""
-    if settings.SERVICING_SESSION:
-        try:
-            return {"session": import_string(settings.SERVICING_SESSION)()}
-        except (ImportError, TypeError) as error:
-            raise servicing.ConfigurationError(
-                f"SERVICING_SESSION doesn’t name a function: {error}."
-            ) from None
+    if make_session := _imported("SERVICING_SESSION", "a function"):
+        return {"session": make_session()}
     cert, key = settings.SERVICING_CLIENT_CERT, settings.SERVICING_CLIENT_CERT_KEY
     proxy = settings.SERVICING_PROXY
     return {
@@ -99,6 +103,18 @@ def _connection_options() -> dict[str, Any]:
         "cert": (cert, key) if cert and key else cert or None,
         "proxies": {"http": proxy, "https": proxy} if proxy else None,
     }
+
+
+def _imported(setting: str, what: str) -> Callable[..., Any] | None:
+    """What a setting names by its dotted path, if it is set."""
+    path = getattr(settings, setting)
+    try:
+        found: Callable[..., Any] | None = import_string(path) if path else None
+    except ImportError as error:
+        raise servicing.ConfigurationError(f"{setting} doesn’t name {what}: {error}.") from None
+    if found is not None and not callable(found):
+        raise servicing.ConfigurationError(f"{setting} doesn’t name {what}, but {path}.")
+    return found
 
 
 def client_for_write(request: StaffRequest, write: Write) -> Client:

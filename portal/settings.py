@@ -1,6 +1,6 @@
 """All settings of the portal, read from the environment (or ``.env``), each with a safe default.
 
-This module imports none of our own code except what reads settings.
+This module imports nothing of the portal except what reads settings.
 """
 
 import os
@@ -15,6 +15,7 @@ from environ import Env
 from portal.runtime.environment import (
     EMPTY,
     HOST,
+    MISSING,
     address,
     at_least,
     comma_separated,
@@ -32,6 +33,8 @@ from portal.runtime.environment import (
     text,
     time_zone,
 )
+from servicing.crypto import FieldCipher, key_from_secret
+from servicing.errors import ConfigurationError
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -93,19 +96,34 @@ SERVICING_URL = pattern_text(
 ).rstrip("/")
 #: Which environment every page shows in its banner.
 SERVICING_ENVIRONMENT = one_of("SERVICING_ENVIRONMENT", ["sandbox", "live"], "sandbox" if DEBUG else "live")
-#: How requests are signed. `bearer` needs `SERVICING_TOKEN`.
-SERVICING_AUTH = one_of("SERVICING_AUTH", ["hmac", "none", "bearer"], "hmac")
-#: Client ID that the lender issued.
-SERVICING_CLIENT_ID = text("SERVICING_CLIENT_ID", outside_debug("sandbox-client"))
-#: Client secret that the lender issued. Also encrypts EIN and SSN in requests unless `SERVICING_FIELD_KEY` is
-#: set.
-SERVICING_SECRET = text("SERVICING_SECRET", outside_debug("6f0d1a52-7c3e-4b98-a1d4-52e90b7c8f13"))
-#: Token for `SERVICING_AUTH=bearer`.
-SERVICING_TOKEN = text("SERVICING_TOKEN")
-#: Key that encrypts EIN and SSN in requests: 16, 24 or 32 characters, not counting dashes. Default: derived from
-#: `SERVICING_SECRET`.
+#: How requests say who sends them: signed with the secret, a fixed token as `Authorization: Bearer` or in a header of
+#: its own, client ID and secret as user and password, a token from `SERVICING_TOKEN_URL`, or not at all.
+SERVICING_AUTH = one_of("SERVICING_AUTH", ["hmac", "bearer", "header", "basic", "oauth2", "none"], "hmac")
+#: Client ID that the lender issued. Default: required for `hmac`, `basic` and `oauth2`.
+SERVICING_CLIENT_ID = text("SERVICING_CLIENT_ID", "sandbox-client" if DEBUG else "")
+#: Client secret that the lender issued. Also encrypts EIN and SSN in requests unless `SERVICING_FIELD_KEY` is set.
+#: Default: required for `hmac`, `basic` and `oauth2`, and without `SERVICING_FIELD_KEY`.
+SERVICING_SECRET = text("SERVICING_SECRET", "6f0d1a52-7c3e-4b98-a1d4-52e90b7c8f13" if DEBUG else "")
+#: Key that encrypts EIN and SSN in requests. Default: `SERVICING_SECRET`.
 SERVICING_FIELD_KEY = text("SERVICING_FIELD_KEY")
-#: Header names for client ID, signature, epoch and digest, in this order.
+#: Token or API key for `bearer` and `header`.
+SERVICING_TOKEN = text("SERVICING_TOKEN")
+#: Where `oauth2` gets its tokens (client credentials), such as `https://lender.example/oauth/token`.
+SERVICING_TOKEN_URL = pattern_text(
+    "SERVICING_TOKEN_URL", "", rf"https?://{HOST}(/[^\s#]*)?", "must look like https://lender.example/token."
+)
+#: Scope to ask for with `oauth2`.
+SERVICING_SCOPE = text("SERVICING_SCOPE")
+#: Text form of encrypted values.
+SERVICING_VALUE_ENCODING = one_of("SERVICING_VALUE_ENCODING", ["base64", "base64url", "hex"], "base64")
+#: Where the IV of an encrypted value stands: `before` or `after` the ciphertext, or a separator between the two, such
+#: as `:`.
+SERVICING_VALUE_IV = text("SERVICING_VALUE_IV", "before") or "before"
+#: How the secret spells the key: its characters without dashes, hex, base64, or the key is its SHA-256 digest.
+SERVICING_VALUE_KEY = one_of("SERVICING_VALUE_KEY", ["text", "hex", "base64", "sha256"], "text")
+#: Dotted path of a class with another cipher; it gets the key and has `encrypt`.
+SERVICING_CIPHER = text("SERVICING_CIPHER")
+#: Header names for client ID, signature, epoch and digest, in this order; for `header`, the name of its one header.
 SERVICING_AUTH_HEADERS = comma_separated(
     "SERVICING_AUTH_HEADERS", "X-Client-Id,X-Signature,Epoch,Content-MD5"
 )
@@ -117,6 +135,12 @@ SERVICING_INCORPORATION_FIELD = pattern_text(
 )
 #: How the service spells the country in addresses.
 SERVICING_COUNTRY = pattern_text("SERVICING_COUNTRY", "UNITED STATES", ".+", EMPTY)
+#: Name of the member that holds the object of an answer, such as `data`, if answers are wrapped.
+SERVICING_ENVELOPE = text("SERVICING_ENVELOPE")
+#: Name of the member that holds a list of repayments, if it isn't `data` or `items`.
+SERVICING_LIST_ENVELOPE = text("SERVICING_LIST_ENVELOPE")
+#: Messages to ask for at a time.
+SERVICING_PAGE_SIZE = at_least("SERVICING_PAGE_SIZE", 1, 100)
 #: Where the service reads message filters.
 SERVICING_MESSAGE_FILTERS = one_of("SERVICING_MESSAGE_FILTERS", ["query", "body"], "query")
 #: Whether filters in a body are sent with `Content-Type: application/json`.
@@ -152,10 +176,27 @@ SERVICING_FEE_DEDUCTED = flag("SERVICING_FEE_DEDUCTED", True)
 #: Extra hosts that statement documents may come from.
 SERVICING_DOCUMENT_HOSTS = comma_separated("SERVICING_DOCUMENT_HOSTS")
 
-if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
-    reject("SERVICING_TOKEN", "is missing; SERVICING_AUTH=bearer needs it.")
+has_secret = SERVICING_AUTH in ("hmac", "basic", "oauth2")
+if has_secret and not SERVICING_CLIENT_ID:
+    reject("SERVICING_CLIENT_ID", MISSING)
+if not SERVICING_SECRET and (has_secret or not SERVICING_FIELD_KEY):
+    reject("SERVICING_SECRET", MISSING)
+if SERVICING_AUTH in ("bearer", "header") and not SERVICING_TOKEN:
+    reject("SERVICING_TOKEN", f"is missing; SERVICING_AUTH={SERVICING_AUTH} needs it.")
+if SERVICING_AUTH == "basic" and ":" in SERVICING_CLIENT_ID:
+    reject("SERVICING_CLIENT_ID", "can’t contain “:” with SERVICING_AUTH=basic.")
+if SERVICING_AUTH == "oauth2" and not SERVICING_TOKEN_URL:
+    reject("SERVICING_TOKEN_URL", "is missing; SERVICING_AUTH=oauth2 needs it.")
+for name in ("SERVICING_TOKEN_URL", "SERVICING_SCOPE"):
+    if globals()[name] and SERVICING_AUTH != "oauth2":
+        reject(name, f"belongs to SERVICING_AUTH=oauth2; SERVICING_AUTH is {SERVICING_AUTH}.")
 header_names = {name.lower() for name in SERVICING_AUTH_HEADERS if re.fullmatch(r"[\w-]+", name, re.ASCII)}
-if not len(SERVICING_AUTH_HEADERS) == len(header_names) == 4:
+if SERVICING_AUTH == "header":
+    if not len(SERVICING_AUTH_HEADERS) == len(header_names) == 1:
+        reject(
+            "SERVICING_AUTH_HEADERS", "must be one header name for SERVICING_AUTH=header, such as X-Api-Key."
+        )
+elif not len(SERVICING_AUTH_HEADERS) == len(header_names) == 4:
     reject(
         "SERVICING_AUTH_HEADERS", "must be four different header names: client ID, signature, epoch, digest."
     )
@@ -163,14 +204,32 @@ if SERVICING_URL.endswith("/v1"):
     reject("SERVICING_URL", "must end before /v1, which every call adds.")
 if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
     reject("SERVICING_URL", "must begin with https:// when SERVICING_ENVIRONMENT is live.")
+if not DEBUG and SERVICING_ENVIRONMENT == "live" and SERVICING_TOKEN_URL.startswith("http://"):
+    reject("SERVICING_TOKEN_URL", "must begin with https:// when SERVICING_ENVIRONMENT is live.")
 if SERVICING_SESSION and (SERVICING_CA_BUNDLE or SERVICING_CLIENT_CERT or SERVICING_PROXY):
     reject("SERVICING_SESSION", "has its own certificates and proxy; remove the other settings.")
 for host in SERVICING_DOCUMENT_HOSTS:
     if not re.fullmatch(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]", host, re.IGNORECASE):
         reject("SERVICING_DOCUMENT_HOSTS", f"must be names without scheme, port or path; one is {host!r}.")
-if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not in (16, 24, 32):
-    needed = "SERVICING_FIELD_KEY" if SERVICING_FIELD_KEY else "SERVICING_SECRET"
-    reject(needed, "must have 16, 24 or 32 characters, not counting dashes: it encrypts EIN and SSN.")
+if SERVICING_CIPHER and (SERVICING_VALUE_ENCODING, SERVICING_VALUE_IV) != ("base64", "before"):
+    reject("SERVICING_CIPHER", "replaces SERVICING_VALUE_ENCODING and SERVICING_VALUE_IV; remove them.")
+elif not SERVICING_CIPHER:
+    try:
+        key = key_from_secret(SERVICING_FIELD_KEY or SERVICING_SECRET, SERVICING_VALUE_KEY)  # type: ignore[arg-type]
+    except ConfigurationError:
+        amount = "16, 24 or 32 characters, not counting dashes"
+        if SERVICING_VALUE_KEY != "text":
+            amount = f"16, 24 or 32 bytes in {SERVICING_VALUE_KEY} (SERVICING_VALUE_KEY)"
+        needed = "SERVICING_FIELD_KEY" if SERVICING_FIELD_KEY else "SERVICING_SECRET"
+        reject(needed, f"must have {amount}: it encrypts EIN and SSN.")
+        key = bytes(16)
+    try:
+        FieldCipher(key, encoding=SERVICING_VALUE_ENCODING, iv=SERVICING_VALUE_IV)  # type: ignore[arg-type]
+    except ConfigurationError:
+        reject(
+            "SERVICING_VALUE_IV",
+            f"must be before, after, or a separator that {SERVICING_VALUE_ENCODING} never uses, such as “:”.",
+        )
 
 # --- The portal ---
 

@@ -100,13 +100,13 @@ class ClientCredentialsAuth(AuthBase):
             oauth.parse_request_body_response(body.decode())
         except (OAuth2Error, ValueError, TypeError, AttributeError):
             oauth.access_token = None  # It is no token, or an object of another kind.
-        if status >= 400 or oauth.access_token is None:
+        if status >= 400 or not isinstance(oauth.access_token, str):
             raise _refusal(status, body)
         if (oauth.token_type or "bearer").casefold() != "bearer":
             raise Unauthenticated("The token service gave a token that isn’t a bearer token.")
         try:
             token = BearerAuth(Sensitive(oauth.access_token))
-        except (ConfigurationError, TypeError):
+        except ConfigurationError:
             raise Unauthenticated("The token service gave a token that no header can hold.") from None
         return token, min(oauth.expires_in or UNKNOWN_LIFE_SECONDS, _LONGEST_LIFE_SECONDS)
 
@@ -125,8 +125,9 @@ class ClientCredentialsAuth(AuthBase):
                 ) as response:
                     answer = response.status_code, response.raw.read(MAX_ANSWER_BYTES, decode_content=True)
         except EXPECTED_ERRORS as problem:
-            raise Unavailable(f"The token service didn’t respond: {describe_failure(problem)}.") from None
-        if exchange.timed_out:
+            why = TOOK_TOO_LONG if exchange.timed_out else describe_failure(problem)
+            raise Unavailable(f"The token service didn’t respond: {why}.") from None
+        if exchange.timed_out:  # The answer may be cut off.
             raise Unavailable(f"The token service didn’t respond: {TOOK_TOO_LONG}.")
         return answer
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.cache import cache
 from django.utils import timezone
 
@@ -14,7 +15,6 @@ from portal.messaging.sync import FiltersIgnored
 from portal.runtime.clocks import match_recent
 from portal.runtime.database import fetch_rows
 from servicing import Client
-from servicing.messages import MESSAGES_PER_PAGE
 
 USUAL_DAYS: Final = 30
 MAX_DAYS: Final = 62
@@ -141,7 +141,7 @@ def check_days(client: Client, start: date | None, end: date | None) -> int:
     fresh = Day.objects.filter(match_recent("checked_at", FRESH_FOR), day__in=days)
     stale = set(days) - set(fresh.values_list("day", flat=True))
     for day in sorted(stale, reverse=True):
-        page = client.messages.list(start_date=day, end_date=day, limit=MESSAGES_PER_PAGE)
+        page = client.messages.list(start_date=day, end_date=day, limit=settings.SERVICING_PAGE_SIZE)
         if page.filters_ignored:
             raise FiltersIgnored
         total, now = page.pagination.total, timezone.now()

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from django.conf import settings
 from django.core.cache import cache
 from django.http import QueryDict
 
@@ -47,7 +48,7 @@ from portal.ui.keys import row_key
 from portal.ui.query_strings import Chip, query_string
 from servicing import Client, ServicingError
 from servicing import Message as RemoteMessage
-from servicing.messages import MESSAGES_PER_PAGE, Filters
+from servicing.messages import Filters
 from servicing.resource import OffsetUnit, iterate_pages
 
 COUNT_CACHE_SECONDS: Final = 30
@@ -105,7 +106,8 @@ class Explorer:
 
     @property
     def size(self) -> int:
-        return int(self.filters.get("limit", SIZES[0]))
+        size = int(self.filters.get("limit", SIZES[0]))
+        return size if self.uses_copy else min(size, settings.SERVICING_PAGE_SIZE)
 
     @cached_property
     def wants_copy(self) -> bool:
@@ -320,7 +322,7 @@ class Explorer:
         if self.uses_copy:
             yield from self.matches.batches()
             return
-        page = partial(client.messages.list, **self.sent, limit=MESSAGES_PER_PAGE)
+        page = partial(client.messages.list, **self.sent, limit=settings.SERVICING_PAGE_SIZE)
         filters, zone = Filters(**self.sent), service_zone()
         try:
             for step in iterate_pages(lambda offset: page(offset=offset), offset_counts()):

@@ -29,9 +29,8 @@ from portal.messaging.store import ONE_DAY, describe_unusable, save_messages, se
 from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, analyze
 from portal.runtime.clocks import SKEW, is_recent
 from portal.runtime.database import is_unavailable, release_connection
-from servicing import Client, IncompleteList, Page, ProtocolError, Rejected, Unavailable
+from servicing import Client, Forbidden, IncompleteList, Page, ProtocolError, Rejected, Unavailable
 from servicing import Message as RemoteMessage
-from servicing.messages import MESSAGES_PER_PAGE
 from servicing.resource import Cursor, OffsetUnit, PageStep, Unusable, iterate_pages
 
 T = TypeVar("T")
@@ -42,8 +41,8 @@ WEEK: Final = timedelta(days=7)
 FRONT_PAGES: Final = 10
 MAX_NAMED: Final = 10
 """The messages without a usable ID that a run names."""
-LIMITS: Final = (MESSAGES_PER_PAGE, 10, 1)
-"""The messages per page; the next smaller number is used if an answer can't be read, as it may be too large."""
+SMALLER_PAGES: Final = (10, 1)
+"""The messages to ask for at a time if a page is refused, or its answer can't be read: it may be too large."""
 PAUSES_SECONDS: Final = (1, 2, 4, 8, 16)
 """Pauses before retries while the service fails or the database accepts no writes."""
 MAX_PASSES: Final = 6
@@ -59,7 +58,7 @@ class FiltersIgnored(Exception):
 def read_front(client: Client) -> int:
     """Save new messages at the front of the list and return their number; one call if nothing is new."""
     added = 0
-    list_pages = partial(client.messages.list, limit=MESSAGES_PER_PAGE)
+    list_pages = partial(client.messages.list, limit=settings.SERVICING_PAGE_SIZE)
     pages = iterate_pages(lambda offset: list_pages(offset=offset), offset_counts())
     with suppress(IncompleteList):  # A sync finds messages that are missing further back.
         for step in islice(pages, FRONT_PAGES):
@@ -264,13 +263,15 @@ class Sync:
 
     def _list(self, known: Day, new: set[str], *, is_read: bool) -> set[str]:
         """List and save the day's messages, in smaller pages if an answer is too large."""
-        *larger, smallest = LIMITS
+        *larger, smallest = (settings.SERVICING_PAGE_SIZE, *SMALLER_PAGES)
         for limit in larger:
             try:
                 return self._list_pages(limit, known, new, is_read=is_read)
             except IncompleteList:
                 raise
-            except ProtocolError:
+            except (ProtocolError, Rejected) as problem:
+                if isinstance(problem, Forbidden):
+                    raise
                 known.restart()
         return self._list_pages(smallest, known, new, is_read=is_read)
 

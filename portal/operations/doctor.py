@@ -55,6 +55,9 @@ SECRETS = [
 IDENTITY_SETTINGS = {
     "hmac": "SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_AUTH and this machine's clock",
     "bearer": "SERVICING_TOKEN and SERVICING_AUTH",
+    "header": "SERVICING_TOKEN, SERVICING_AUTH_HEADERS and SERVICING_AUTH",
+    "basic": "SERVICING_CLIENT_ID, SERVICING_SECRET and SERVICING_AUTH",
+    "oauth2": "SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_TOKEN_URL, SERVICING_SCOPE and SERVICING_AUTH",
     "none": "SERVICING_AUTH",
 }
 OIDC_ENDPOINTS = ["authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri"]

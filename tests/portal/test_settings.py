@@ -126,7 +126,7 @@ def test_a_web_process_reports_all_missing_settings() -> None:
 def test_missing_and_wrong_settings_are_reported_together(tmp_path: Path) -> None:
     wrong = {
         "SERVICING_SECRET": "swordfish",
-        "SERVICING_AUTH": "basic",
+        "SERVICING_AUTH": "kerberos",
         "SERVICING_OFFSET_COUNTS": "pages",
         "SERVICING_COUNTRY": "",
         "SERVICING_TIME_ZONE": "Mars/Olympus",
@@ -208,7 +208,12 @@ WRONG_VALUES = [
     ("SERVICING_AUTH_HEADERS", "X-Client-Id,X Signature,Epoch,Content-MD5"),
     ("SERVICING_AUTH_HEADERS", "X-Client-Id,Epoch,Epoch,Content-MD5"),
     ("SERVICING_ENVIRONMENT", "production"),
-    ("SERVICING_AUTH", "basic"),
+    ("SERVICING_AUTH", "kerberos"),
+    ("SERVICING_TOKEN_URL", "lender.example/token"),
+    ("SERVICING_VALUE_ENCODING", "base32"),
+    ("SERVICING_VALUE_IV", "a"),
+    ("SERVICING_VALUE_KEY", "md5"),
+    ("SERVICING_PAGE_SIZE", "0"),
     ("SERVICING_AUTH_HEADERS", "X-Client-Id,X-Signature"),
     ("SERVICING_EPOCH_UNIT", "us"),
     ("SERVICING_MESSAGE_FILTERS", "path"),
@@ -287,9 +292,75 @@ def test_a_key_of_the_wrong_length_is_reported_without_its_value(name: str) -> N
     assert "swordfish" not in error
 
 
-def test_bearer_auth_requires_a_token() -> None:
-    assert refusal(**NEEDED, SERVICING_AUTH="bearer").startswith("SERVICING_TOKEN is missing")
-    assert start(**NEEDED, SERVICING_AUTH="bearer", SERVICING_TOKEN="t").returncode == 0
+WRONG_COMBINATIONS = [
+    ({"SERVICING_AUTH": "bearer"}, "SERVICING_TOKEN is missing; SERVICING_AUTH=bearer needs it."),
+    (
+        {"SERVICING_AUTH": "header", "SERVICING_TOKEN": "t"},
+        "SERVICING_AUTH_HEADERS must be one header name for SERVICING_AUTH=header",
+    ),
+    (
+        {"SERVICING_AUTH": "header", "SERVICING_AUTH_HEADERS": "X-Api-Key"},
+        "SERVICING_TOKEN is missing; SERVICING_AUTH=header needs it.",
+    ),
+    ({"SERVICING_AUTH_HEADERS": "X-Api-Key"}, "SERVICING_AUTH_HEADERS must be four different header names"),
+    ({"SERVICING_AUTH": "oauth2"}, "SERVICING_TOKEN_URL is missing; SERVICING_AUTH=oauth2 needs it."),
+    (
+        {"SERVICING_TOKEN_URL": "https://lender.example/token"},
+        "SERVICING_TOKEN_URL belongs to SERVICING_AUTH=oauth2; SERVICING_AUTH is hmac.",
+    ),
+    ({"SERVICING_SCOPE": "read"}, "SERVICING_SCOPE belongs to SERVICING_AUTH=oauth2"),
+    (
+        {"SERVICING_AUTH": "oauth2", "SERVICING_TOKEN_URL": "http://lender.example/token"},
+        "SERVICING_TOKEN_URL must begin with https://",
+    ),
+    ({"SERVICING_AUTH": "basic", "SERVICING_CLIENT_ID": "a:b"}, "SERVICING_CLIENT_ID can’t contain “:”"),
+    ({"SERVICING_AUTH": "none", "SERVICING_SECRET": ""}, "SERVICING_SECRET is missing."),
+    ({"SERVICING_SECRET": "", "SERVICING_FIELD_KEY": "0" * 32}, "SERVICING_SECRET is missing."),
+    ({"SERVICING_AUTH": "basic", "SERVICING_CLIENT_ID": ""}, "SERVICING_CLIENT_ID is missing."),
+    (
+        {"SERVICING_VALUE_KEY": "hex", "SERVICING_FIELD_KEY": "00" * 15},
+        "SERVICING_FIELD_KEY must have 16, 24 or 32 bytes in hex (SERVICING_VALUE_KEY): it encrypts EIN and SSN.",
+    ),
+    (
+        {"SERVICING_VALUE_ENCODING": "base64url", "SERVICING_VALUE_IV": "-"},
+        "SERVICING_VALUE_IV must be before, after, or a separator that base64url never uses, such as “:”.",
+    ),
+    (
+        {"SERVICING_CIPHER": "lender.Cipher", "SERVICING_VALUE_IV": ":"},
+        "SERVICING_CIPHER replaces SERVICING_VALUE_ENCODING and SERVICING_VALUE_IV; remove them.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "sentence"), WRONG_COMBINATIONS)
+def test_settings_that_contradict_each_other_are_one_sentence(given: dict[str, str], sentence: str) -> None:
+    (error,) = settings_errors(**NEEDED | given)
+    assert error.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"SERVICING_AUTH": "bearer", "SERVICING_TOKEN": "t"},
+        {
+            "SERVICING_AUTH": "header",
+            "SERVICING_TOKEN": "t",
+            "SERVICING_AUTH_HEADERS": "X-Api-Key",
+            "SERVICING_CLIENT_ID": "",
+            "SERVICING_SECRET": "",
+            "SERVICING_FIELD_KEY": "0" * 32,
+        },
+        {
+            "SERVICING_AUTH": "oauth2",
+            "SERVICING_TOKEN_URL": "https://lender.example/token",
+            "SERVICING_SCOPE": "a b",
+        },
+        {"SERVICING_VALUE_KEY": "sha256", "SERVICING_SECRET": "any length", "SERVICING_VALUE_IV": ":"},
+    ],
+)
+def test_a_lender_that_differs_starts(given: dict[str, str]) -> None:
+    process = start(sys.executable, "-c", "import portal.wsgi", **NEEDED | given)
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.parametrize("command", ["-c", "-m"])

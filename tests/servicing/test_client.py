@@ -36,7 +36,10 @@ class OtherAdapter(BaseAdapter):
         ({"client_id": "desk"}, "secret is missing"),
         ({"client_id": "desk", "secret": "short"}, "16, 24 or 32"),
         ({"auth": "bearer"}, "token is missing"),
-        ({"auth": "kerberos"}, "auth must be one of hmac, bearer, header, basic, oauth2, none, not .kerberos."),
+        (
+            {"auth": "kerberos"},
+            "auth must be one of hmac, bearer, header, basic, oauth2, none, not .kerberos.",
+        ),
         ({"auth": "none", "field_key": "short"}, "16, 24 or 32"),
         ({"auth": "none", "message_filters": "header"}, "message_filters must be one of query, body"),
         (

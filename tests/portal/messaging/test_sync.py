@@ -188,8 +188,8 @@ def test_a_full_comparison_works_after_the_clock_was_set_back(
         assert run_sync(read_before=timezone.now()).gone == 1
 
 
-def test_late_messages_do_not_hide_removed_ones(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "LIMITS", (10, 5, 1))
+def test_late_messages_do_not_hide_removed_ones(service: Sandbox, settings: LazySettings) -> None:
+    settings.SERVICING_PAGE_SIZE = 10
     emit(service, 60)
     run_sync()
     for message in service.world.messages()[40:43]:
@@ -258,11 +258,8 @@ def test_messages_saved_outside_a_run_are_compared(service: Sandbox) -> None:
     assert is_in_sync(service)
 
 
-def test_all_messages_are_read_if_dates_are_ignored(
-    service: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sync, "MESSAGES_PER_PAGE", 20)
-    monkeypatch.setattr(sync, "LIMITS", (20, 5, 1))
+def test_all_messages_are_read_if_dates_are_ignored(service: Sandbox, settings: LazySettings) -> None:
+    settings.SERVICING_PAGE_SIZE = 20
     for days in (0, 1, 40):
         emit(service, 30, at=START - days * DAY)
     emit(service, 4, zone="IST")
@@ -434,9 +431,11 @@ class TestCommand:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
-def test_a_run_killed_twenty_times_still_completes(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"BATCH": 50, "MESSAGES_PER_PAGE": 20, "LIMITS": (20, 5, 1)}.items():
-        monkeypatch.setattr(sync, name, value)
+def test_a_run_killed_twenty_times_still_completes(
+    service: Sandbox, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
+    monkeypatch.setattr(sync, "BATCH", 50)
+    settings.SERVICING_PAGE_SIZE = 20
     chance = Random(20261121)
     for _ in range(20):
         for days in (0, 1, 9):
@@ -470,9 +469,11 @@ def test_a_batch_waits_for_a_locked_database(service: Sandbox, monkeypatch: pyte
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
-def test_two_concurrent_runs_complete(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_concurrent_runs_complete(
+    service: Sandbox, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
     monkeypatch.setattr(sync, "BATCH", 20)
-    monkeypatch.setattr("portal.messaging.sync.MESSAGES_PER_PAGE", 20)
+    settings.SERVICING_PAGE_SIZE = 20
     for days in (0, 1, 9):
         emit(service, 100, at=START - days * DAY)
     children = [start_child(run_sync) for _ in range(2)]
