@@ -30,7 +30,7 @@ from servicing.errors import (
     Unavailable,
     Unreadable,
 )
-from servicing.first_day import Finding
+from servicing.first_day import Finding, FirstDay
 from servicing.loans import Loan
 from servicing.messages import Message
 from servicing.repayments import Repayment
@@ -55,6 +55,7 @@ __all__ = [
     "DocumentFetcher",
     "DocumentRefused",
     "Finding",
+    "FirstDay",
     "Forbidden",
     "Gate",
     "IncompleteList",

@@ -102,21 +102,33 @@ class HmacAuth(AuthBase):
         if epoch_unit not in ("ms", "s"):
             raise ConfigurationError(f"The epoch unit must be ms or s, not {epoch_unit!r}.")
         self._client_id, self._secret = client_id, secret
-        self._header_names = _checked_names(
+        self.header_names = _checked_names(
             header_names,
             4,
             "The signing headers must be four header names: for client id, signature, time and digest.",
         )
-        self._per_second = 1000 if epoch_unit == "ms" else 1
+        self.epoch_unit: Literal["ms", "s"] = epoch_unit
         self._clock = clock
 
+    def with_choices(
+        self, *, auth_headers: Sequence[str] = (), epoch_unit: Literal["ms", "s"] | None = None
+    ) -> "HmacAuth":
+        """The same credentials under other header names, or with another unit of the time."""
+        return HmacAuth(
+            self._client_id,
+            self._secret,
+            header_names=auth_headers or self.header_names,
+            epoch_unit=epoch_unit or self.epoch_unit,
+            clock=self._clock,
+        )
+
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        epoch = str(int(self._clock() * self._per_second))
+        epoch = str(int(self._clock() * (1000 if self.epoch_unit == "ms" else 1)))
         body = request.body or ""
         digest = body_digest(body.decode() if isinstance(body, bytes) else body)
         signature = sign(self._secret, request.url or "", digest, epoch)
         values = (self._client_id, signature, epoch, digest)
-        request.headers.update(zip(self._header_names, values, strict=True))
+        request.headers.update(zip(self.header_names, values, strict=True))
         return request
 
 

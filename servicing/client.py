@@ -1,7 +1,7 @@
 """The client: one object with a resource for each area of the service, and every setting."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, Self, get_args
 from zoneinfo import ZoneInfo
@@ -15,7 +15,7 @@ from servicing.credit_lines import CreditLinesResource
 from servicing.crypto import FieldCipher, ValueEncoding, ValueKey, key_bytes, key_from_secret
 from servicing.documents import DocumentFetcher
 from servicing.errors import ConfigurationError
-from servicing.first_day import UNTYPED, Finding, check
+from servicing.first_day import UNTYPED, FirstDay, first_day
 from servicing.loans import LoansResource
 from servicing.masking import Sensitive
 from servicing.messages import MESSAGES_PER_PAGE, MessagesResource
@@ -139,6 +139,7 @@ class Client:
             case _:
                 scheme = HmacAuth(client_id, secret, header_names=auth_headers, epoch_unit=epoch_unit)
         self._service = (base_url, scheme)
+        self._auth_name = auth
         self._ca_bundle = session.verify if isinstance(session.verify, str) else None
         self._cipher = _cipher(field_key or secret, value_key, value_encoding, value_iv, cipher)
         self._borrower_options: dict[str, str] = {
@@ -215,22 +216,30 @@ class Client:
             time_limit=time_limit,
         )
 
-    def check(
+    def first_day(
         self, *, borrower_id: str = "", loan_id: str = "", line_id: str = "", application_id: str = ""
-    ) -> Iterator[Finding]:
-        """Find out how this service handles the points that its interface leaves open, by reads alone.
+    ) -> FirstDay:
+        """Try every read, and report what fits this service, what differs, and the setting to try.
 
-        With IDs of existing records, the finding about content types is certain. Watchers do not see these calls,
-        and failures become findings, so nothing is raised.
+        Reads whose IDs are missing are left out. Watchers do not see these calls, and failures become findings, so
+        nothing is raised.
         """
-        known_ids = {
-            "borrower_id": borrower_id,
-            "loan_id": loan_id,
-            "line_id": line_id,
-            "application_id": application_id,
-        }
-        place_names = {"query": "query", "body": "body" if self._message_options["content_type"] else UNTYPED}
-        return check(self._transport, known_ids, place_names[self._message_options["filters"]])
+        place = "query"
+        if self._message_options["filters"] == "body":
+            place = "body" if self._message_options["content_type"] else UNTYPED
+        return first_day(
+            self._transport,
+            {
+                "borrower_id": borrower_id,
+                "loan_id": loan_id,
+                "line_id": line_id,
+                "application_id": application_id,
+            },
+            auth=self._auth_name,
+            place=place,
+            page_size=self._message_options["page_size"],
+            cipher=self._cipher,
+        )
 
     def close(self) -> None:
         """Close the idle connections, which copies of this client share."""

@@ -61,7 +61,7 @@ class Resource:
             "GET",
             path,
             ids=ids,
-            read=partial(_read_record, model, uuid, self._transport.envelope),
+            read=partial(read_record, model, uuid, self._transport.envelope),
         )
 
     def _list(self, operation: str, path: str, model: type[R], **ids: str) -> list[R]:
@@ -117,11 +117,11 @@ class Resource:
             path,
             ids=ids,
             payload=payload,
-            read=partial(_read_record, model, uuid, self._transport.envelope, is_write=True),
+            read=partial(read_record, model, uuid, self._transport.envelope, is_write=True),
         )
 
 
-def _read_record(
+def read_record(
     model: type[M], uuid: str, envelope: str, value: Any, budget: Budget, *, is_write: bool = False
 ) -> M:
     """The requested record; raise `ProtocolError` for an error, something else or another record.

@@ -199,7 +199,7 @@ class Transport:
         gate: Gate | None = None,
     ) -> None:
         self._base_url = base_url
-        self._auth = auth
+        self.auth = auth
         self._oauth2 = auth if isinstance(auth, ClientCredentialsAuth) else None
         self._session = session
         self._timeout = timeout
@@ -218,6 +218,12 @@ class Transport:
         """A copy that reports its calls to `watcher`, and whose request ids begin with `request_id`."""
         clone = copy.copy(self)
         clone._watcher, clone._parent_id = watcher, request_id
+        return clone
+
+    def with_auth(self, auth: AuthBase) -> Self:
+        """A copy that signs its calls with another scheme."""
+        clone = copy.copy(self)
+        clone.auth, clone._oauth2 = auth, None
         return clone
 
     def with_time_limit(self, seconds: float) -> Self:
@@ -319,7 +325,7 @@ class Transport:
     def _send_once(self, call: Call, payload: Payload | None, progress: "_Progress") -> Reply:
         progress.tries += 1
         progress.exchange = None
-        auth = self._auth
+        auth = self.auth
         if self._oauth2:
             try:
                 auth = progress.token = self._oauth2.current(progress.deadline)

@@ -83,6 +83,7 @@ ACTS: dict[str, Act] = {
     "audit.write": Act("open request records", _EVERYONE),
     "audit.resolve": Act("resolve unknown outcomes", frozenset({Role.SUPERVISOR})),
     "operations.status": Act("open the integration status", _EVERYONE),
+    "operations.first_day": Act("run the first-day check", frozenset({Role.SUPERVISOR, Role.ADMIN})),
     "operations.job": Act("open background jobs", _EVERYONE),
     "operations.cancel": Act("cancel background jobs", _EVERYONE),
     "operations.support_bundle": Act("download the support bundle", _WRITERS | _OVERSIGHT),

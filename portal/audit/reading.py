@@ -138,6 +138,7 @@ _VERBS = {
     "lookup.refresh_portfolio": "refreshed all accounts",
     "operations.cancel": "canceled the job:",
     "operations.support_bundle": "downloaded",
+    "operations.first_day": "ran",
     "notes.add": "added a note to",
     "notes.unpin": "unpinned a note:",
     "notes.add_follow_up": "added a follow-up on",

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from servicing import Client, ConfigurationError, NotSent, Unauthenticated, Unavailable
-from tests.servicing.wire import Wire, response
+from tests.servicing.wire import Reply, Wire, cut, response
 
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 LOAN_ID = "11111111-2222-4333-8444-555555555555"
@@ -176,11 +176,11 @@ def test_refused_credentials_are_one_clear_error(
         (answer(200, '{"token": "s3cret-token"}'), "has no token"),
         (answer(503, "<html>Later</html>"), "returned status 503"),
         (answer(302, ""), "returned status 302"),
-        (b"", "the connection was cut"),
+        (cut, "the connection was cut"),
     ],
 )
 def test_a_token_service_that_fails_is_unavailable(
-    lending: Client, wire: Wire, tokens: Wire, given: bytes, sentence: str
+    lending: Client, wire: Wire, tokens: Wire, given: Reply, sentence: str
 ) -> None:
     tokens.answer(given)
     with pytest.raises(Unavailable, match=sentence) as failure:
