@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from werkzeug import Request, Response
 
-from servicing.sandbox.app import Service, error
+from servicing.sandbox.app import Service
 from servicing.sandbox.checks import Invalid, whole_number
 from servicing.sandbox.endpoints import OPERATIONS
 from servicing.sandbox.faults import ANY, Fault
@@ -53,16 +53,16 @@ def with_control(service: Service, world: World, reset: Callable[[], None]) -> "
 
 def _answer(request: Request, handle: Callable[[Any], JSON] | None) -> Response:
     if handle is None:
-        return error(404, "There is no such control endpoint")
+        return _error(404, "There is no such control endpoint")
     if request.method == "POST" and request.mimetype != "application/json":
-        return error(415, "Send the body as application/json")
+        return _error(415, "Send the body as application/json")
     try:
         body = loads(request.get_data() or b"{}")
         if not isinstance(body, dict):
             raise Invalid.because("The body must be an object")
         return Response(dumps(handle(body)), mimetype="application/json")
     except (NotJSON, Invalid) as problem:
-        return error(400, str(problem))
+        return _error(400, str(problem))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,3 +94,7 @@ def _calls(service: Service) -> JSON:
         }
         for call in service.calls
     ]
+
+
+def _error(status: int, message: str) -> Response:
+    return Response(dumps({"message": message}), status, mimetype="application/json")

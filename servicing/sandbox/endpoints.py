@@ -8,29 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from servicing.crypto import FieldCipher
-from servicing.sandbox import checks, documents, shapes
+from servicing.sandbox import checks, documents, envelopes
+from servicing.sandbox.choices import Choices
+from servicing.sandbox.credentials import Tokens
 from servicing.sandbox.store import Record, Store
 from servicing.sandbox.wire import JSON
 from servicing.sandbox.world import World
 
 DEFAULT_PAGE_LIMIT = 25
-OFFSETS = ("pages", "pages-from-1", "rows")
-"""What the message list's offset can count; ``pages`` start from 0."""
-FILTERS = ("both", "query", "body")
-"""Where the message list can read its parameters."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """The points that the interface leaves open, as decided for one service."""
-
-    offset: str = OFFSETS[0]
-    filters: str = FILTERS[0]
-    page_cap: int = 1000
-    refuses_larger_pages: bool = True
-    json_type_breaks_reads: bool = True
-    unknown_path_status: int = 404
-    clock_skew: float = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +24,9 @@ class OperationRequest:
 
     world: World
     cipher: FieldCipher
+    tokens: Tokens
     choices: Choices
+    headers: Mapping[str, str]
     query: Mapping[str, str]
     body: JSON
     base_url: str
@@ -65,31 +52,34 @@ class Operation:
     method: str
     path: str
     handler: Handler
-    refuses_json_type: bool
-    is_signed: bool
+    refuses_json_type: bool = False
+    is_signed: bool = True
+    is_wrapped: bool = True
 
 
 OPERATIONS: dict[str, Operation] = {}
 """Every operation by name, which is ``<module>.<method>`` of the client."""
+TOKEN = "oauth2.token"  # noqa: S105 - the name of an operation.
+"""The operation that gives tokens; it has a path only if the service uses them."""
 
 
-def operation(
-    name: str, method: str, path: str, *, refuses_json_type: bool = False, is_signed: bool = True
-) -> Callable[[Handler], Handler]:
-    """Register a handler in :data:`OPERATIONS`."""
+def operation(name: str, method: str, path: str, **traits: bool) -> Callable[[Handler], Handler]:
+    """Register a handler in :data:`OPERATIONS`; ``traits`` are the flags of :class:`Operation`."""
 
     def register(handler: Handler) -> Handler:
-        OPERATIONS[name] = Operation(
-            name=name,
-            method=method,
-            path=path,
-            handler=handler,
-            refuses_json_type=refuses_json_type,
-            is_signed=is_signed,
-        )
+        OPERATIONS[name] = Operation(name=name, method=method, path=path, handler=handler, **traits)
         return handler
 
     return register
+
+
+# Tokens
+
+
+@operation(TOKEN, "POST", "/oauth/token", is_signed=False, is_wrapped=False)
+def give_token(request: OperationRequest) -> JSON:
+    """Give an access token to the client."""
+    return request.tokens.give(request.headers, request.body)
 
 
 # Users
@@ -191,7 +181,7 @@ def repayments_of_loan(request: OperationRequest, user_id: str, loan_id: str) ->
 # Messages
 
 
-@operation("messages.list", "GET", "/v1/webhooks/endpoints/messages")
+@operation("messages.list", "GET", "/v1/webhooks/endpoints/messages", is_wrapped=False)
 def list_messages(request: OperationRequest) -> JSON:
     """List messages (section 4.10), with filters in the query or in a body."""
     choices = request.choices
@@ -209,7 +199,7 @@ def list_messages(request: OperationRequest) -> JSON:
         skip=_rows_before(offset, limit, choices.offset),
         limit=limit,
     )
-    return shapes.message_page(messages, offset=offset, limit=limit, total=total)
+    return envelopes.message_page(messages, offset=offset, limit=limit, total=total, choices=choices)
 
 
 def _rows_before(offset: int, limit: int, counts: str) -> int:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from werkzeug import Response
 
+from servicing.sandbox import envelopes
+from servicing.sandbox.choices import Choices
 from servicing.sandbox.wire import JSON, dumps, loads
 
 ANY = "*"
@@ -57,7 +59,7 @@ class Fault:
     truncate: bool = False
     """Announce the whole body, send half of it and close the connection."""
     changes: Mapping[str, JSON] | None = None
-    """Merge these fields into the object of the answer, or into each object of its list."""
+    """Merge these fields into the object of the answer, or into each object of its list, wrapped or not."""
     swapped: bool = False
     """Answer with the body of this operation's previous answer."""
     interim: tuple[int, ...] = ()
@@ -72,14 +74,14 @@ class Fault:
     """Ignore these parameters of the query and the body: for example filters of the message list, or ``offset``, so
     that its first page repeats."""
     total: int | None = None
-    """Report this total in the pagination."""
+    """Report this total of the message list."""
 
-    def answer(self, perform: Callable[[], Response], pause: Pause) -> Response:
+    def answer(self, perform: Callable[[], Response], pause: Pause, choices: Choices) -> Response:
         """The faulty answer, or :class:`Cut`."""
         if self.cut_before:
             pause(self.delay)
             raise Cut
-        response = self._replacement()
+        response = self._replacement(choices)
         if response is None:
             response = perform()
         elif self.commit:
@@ -87,9 +89,9 @@ class Fault:
         pause(self.delay)
         if self.cut_after_commit:
             raise Cut
-        return self._change_answer(response, pause)
+        return self._change_answer(response, pause, choices)
 
-    def _replacement(self) -> Response | None:
+    def _replacement(self, choices: Choices) -> Response | None:
         status = self.status or HTTPStatus.OK
         if self.html:
             return Response(HTML_PAGE, status, mimetype="text/html")
@@ -102,7 +104,8 @@ class Fault:
             return Response(body, status, mimetype="application/json")
         if self.status is not None or self.message is not None:
             text = self.message or f"Simulated error {status}"
-            return Response(dumps({"message": text}), status, mimetype="application/json")
+            body = envelopes.error_body(status, text, choices)
+            return Response(dumps(body), status, mimetype="application/json")
         return None
 
     def head(self, head: bytes, pause: Pause) -> Iterator[bytes]:
@@ -126,12 +129,12 @@ class Fault:
         lines = "".join(f"{name}: {value}\r\n" for name, value in trailers.items())
         yield from self._with_drip("trailers", lines.encode() + b"\r\n", pause)
 
-    def _change_answer(self, response: Response, pause: Pause) -> Response:
+    def _change_answer(self, response: Response, pause: Pause, choices: Choices) -> Response:
         if self.changes is not None:
-            response.set_data(dumps(_apply_changes(loads(response.get_data()), self.changes)))
+            changed = envelopes.merge_changes(loads(response.get_data()), self.changes, choices)
+            response.set_data(dumps(changed))
         if self.total is not None:
-            page = loads(response.get_data())
-            response.set_data(dumps(page | {"pagination": page["pagination"] | {"total": self.total}}))
+            response.set_data(dumps(envelopes.replace_total(loads(response.get_data()), self.total)))
         if self.headers:
             response.headers.update(self.headers)
         if self.truncate:
@@ -143,15 +146,6 @@ class Fault:
         elif self.drip is not None and self.drip_at == "body":
             _stream(response, _drip_bytes(response.get_data(), self.drip, pause))
         return response
-
-
-def _apply_changes(answer: JSON, changes: Mapping[str, JSON]) -> JSON:
-    """Merge changes into the object of an answer, or into each object of its list or page."""
-    if isinstance(answer, list):
-        return [_apply_changes(element, changes) for element in answer]
-    if "pagination" in answer:
-        return answer | {"data": _apply_changes(answer["data"], changes)}
-    return answer | changes
 
 
 def _stream(response: Response, pieces: Iterator[bytes]) -> None:

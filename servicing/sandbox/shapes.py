@@ -231,8 +231,3 @@ def repayment(uuid: str, *, product: str, amount: Decimal, effective_date: date 
 def message(uuid: str, *, event: str, payload: Wire, created_at: str, status: str) -> Wire:
     """A webhook message (section 2.10)."""
     return {"uuid": uuid, "event": event, "payload": payload, "status": status, "created_at": created_at}
-
-
-def message_page(messages: list[Wire], *, offset: int, limit: int, total: int) -> Wire:
-    """A page of messages (section 2.10)."""
-    return {"pagination": {"offset": offset, "limit": limit, "total": total}, "data": messages}

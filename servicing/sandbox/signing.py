@@ -8,12 +8,17 @@ import hashlib
 import hmac
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from servicing.errors import ConfigurationError
+from servicing.sandbox.choices import require_choice
 
 SIGNATURE_SECONDS = 60
 """Seconds for which a signature is valid, in either direction."""
 FIRST_MILLISECOND_EPOCH = 10**11
 """The first epoch that counts milliseconds; in seconds it would be in the year 5138."""
+EPOCHS = ("both", "ms", "s")
+"""The units of an epoch that can be accepted."""
 DEFAULT_HEADERS = ("X-Client-Id", "X-Signature", "Epoch", "Content-MD5")
 
 WHITE_SPACE = re.compile(
@@ -24,21 +29,31 @@ WHITE_SPACE = re.compile(
 class Signatures:
     """Checks requests against the ID and secret of one client.
 
-    ``headers`` names the headers of client ID, signature, epoch and digest. ``skew`` is the seconds by which the
-    service's clock is fast.
+    ``headers`` names the headers of client ID, signature, epoch and digest. ``epoch_unit`` is one of ``EPOCHS``.
+    ``skew`` is the seconds by which the service's clock is fast.
     """
+
+    status = 403
+    challenge = ""
 
     def __init__(
         self,
         client_id: str,
         secret: str,
-        headers: tuple[str, str, str, str] = DEFAULT_HEADERS,
+        headers: Sequence[str] = DEFAULT_HEADERS,
         *,
+        epoch_unit: str = EPOCHS[0],
         skew: float = 0,
     ) -> None:
+        require_choice("epoch_unit", epoch_unit, EPOCHS)
+        if len(headers) != len(DEFAULT_HEADERS):
+            raise ConfigurationError(
+                "auth_headers must name four headers: for client ID, signature, epoch and digest."
+            )
         self._client_id = client_id
         self._key = secret.encode()
         self._headers = headers
+        self._epoch_unit = epoch_unit
         self._skew = skew
 
     def problem(self, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
@@ -50,7 +65,7 @@ class Signatures:
             return "The body is not UTF-8 text"
         if not _is_equal(client_id, self._client_id):
             return "The client is not known"
-        if not _is_fresh(epoch, time.time() + self._skew):
+        if not _is_fresh(epoch, self._epoch_unit, time.time() + self._skew):
             return "The signature has expired"
         if not _is_equal(sent_digest, digest):
             return "The digest does not match the body"
@@ -66,10 +81,11 @@ def body_digest(body: bytes) -> str:
     return hashlib.md5(compact.encode(), usedforsecurity=False).hexdigest()
 
 
-def _is_fresh(epoch: str, now: float) -> bool:
+def _is_fresh(epoch: str, unit: str, now: float) -> bool:
     if not re.fullmatch("[0-9]{1,16}", epoch):
         return False
-    seconds = int(epoch) / 1000 if int(epoch) >= FIRST_MILLISECOND_EPOCH else int(epoch)
+    counts_milliseconds = unit == "ms" or (unit == "both" and int(epoch) >= FIRST_MILLISECOND_EPOCH)
+    seconds = int(epoch) / 1000 if counts_milliseconds else int(epoch)
     return abs(now - seconds) <= SIGNATURE_SECONDS
 
 

@@ -1,6 +1,7 @@
 """Fixtures for tests of the sandbox: an empty sandbox, a caller, and a valid request body."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from servicing.crypto import FieldCipher, key_from_secret
 from servicing.sandbox import DEMO_SECRET, Sandbox
 from tests.sandbox.caller import Caller
+
+OpenSandbox = Callable[..., tuple[Sandbox, Caller]]
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +31,22 @@ def caller(service: Sandbox) -> Iterator[Caller]:
     caller = Caller(service.url)
     yield caller
     caller.session.close()
+
+
+@pytest.fixture
+def open_sandbox(tmp_path: Path) -> Iterator[OpenSandbox]:
+    """Return a function that starts a sandbox with options and returns it with a caller."""
+    running: list[tuple[Sandbox, Caller]] = []
+
+    def start(**options: Any) -> tuple[Sandbox, Caller]:
+        service = Sandbox(tmp_path / "s.db", **options).start()
+        running.append((service, Caller(service.url, secret=service.secret)))
+        return running[-1]
+
+    yield start
+    for service, caller in running:
+        caller.session.close()
+        service.close()
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ def paths(service: Sandbox) -> dict[str, str]:
 
 def test_every_operation_of_the_interface_has_a_handler() -> None:
     assert set(OPERATIONS) == {
+        "oauth2.token",
         "borrowers.create_commercial",
         "borrowers.update",
         "borrowers.update_key_person",

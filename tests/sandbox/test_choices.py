@@ -1,35 +1,18 @@
 """Sandbox options for behavior that the interface leaves open."""
 
 import time
-from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from servicing.errors import ConfigurationError
 from servicing.sandbox import Sandbox
-from tests.sandbox.caller import Caller
+from tests.sandbox.conftest import OpenSandbox
 
 MESSAGES = "/v1/webhooks/endpoints/messages"
 JSON_TYPE = {"Content-Type": "application/json"}
-OpenSandbox = Callable[..., tuple[Sandbox, Caller]]
-
-
-@pytest.fixture
-def open_sandbox(tmp_path: Path) -> Iterator[OpenSandbox]:
-    """Return a function that starts a sandbox with options and returns it with a caller."""
-    running: list[tuple[Sandbox, Caller]] = []
-
-    def start(**options: Any) -> tuple[Sandbox, Caller]:
-        service = Sandbox(tmp_path / "s.db", **options).start()
-        running.append((service, Caller(service.url)))
-        return running[-1]
-
-    yield start
-    for service, caller in running:
-        caller.session.close()
-        service.close()
 
 
 @pytest.mark.parametrize(("filters", "query", "body"), [("both", 1, 2), ("query", 1, 3), ("body", 3, 2)])
@@ -77,3 +60,47 @@ def test_the_clock_can_be_skewed(open_sandbox: OpenSandbox, skew: float, status:
 def test_an_unknown_option_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         Sandbox(tmp_path / "s.db", offsett="rows")
+
+
+def test_the_page_cap_can_change_while_the_service_runs(open_sandbox: OpenSandbox) -> None:
+    service, caller = open_sandbox(page_cap=70)
+    for _ in range(60):
+        service.world.message("a", {})
+    assert len(caller.get(f"{MESSAGES}?limit=70").json()["data"]) == 60
+    service.choose(page_cap=30)
+    assert caller.get(f"{MESSAGES}?limit=31").status_code == 400
+    assert len(caller.get(f"{MESSAGES}?limit=30").json()["data"]) == 30
+    service.choose(refuses_larger_pages=False)
+    assert len(caller.get(f"{MESSAGES}?limit=70").json()["data"]) == 30
+
+
+@pytest.mark.parametrize(("cap", "size"), [(70, 25), (25, 25), (10, 10)])
+def test_the_default_page_is_never_above_the_cap(open_sandbox: OpenSandbox, cap: int, size: int) -> None:
+    service, caller = open_sandbox(page_cap=cap)
+    for _ in range(30):
+        service.world.message("a", {})
+    page = caller.get(MESSAGES).json()
+    assert (len(page["data"]), page["pagination"]["limit"]) == (size, size)
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"offset": "row"}, "offset must be one of pages, pages-from-1, rows, not 'row'."),
+        ({"filters": "path"}, "filters must be one of both, query, body, not 'path'."),
+        (
+            {"message_total": "top"},
+            "message_total must be one of pagination, beside, meta, bare, not 'top'.",
+        ),
+        ({"errors": "xml"}, "errors must be one of message, oauth, list, ok, not 'xml'."),
+        ({"page_cap": 0}, "page_cap must be 1 or more."),
+    ],
+)
+def test_an_unknown_choice_is_rejected(
+    open_sandbox: OpenSandbox, option: dict[str, Any], sentence: str
+) -> None:
+    service, _ = open_sandbox()
+    for choose in (open_sandbox, service.choose):
+        with pytest.raises(ConfigurationError) as caught:
+            choose(**option)
+        assert str(caught.value) == sentence
