@@ -1,6 +1,7 @@
 """The command line ``python -m servicing.sandbox``."""
 
 import csv
+import inspect
 import io
 import json
 import os
@@ -8,15 +9,19 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
+import requests
 
 from servicing.sandbox import Sandbox
-from servicing.sandbox.__main__ import main
-from tests.sandbox.caller import Caller
+from servicing.sandbox.__main__ import build_parser, main
+from servicing.sandbox.choices import Choices
+from tests.sandbox.caller import Caller, sign_request
 
 SECRET = "a35a7ee0-1f0c-4e7a-8f7e-0d9c6a4b5d21"
 
@@ -94,6 +99,88 @@ def test_the_secret_may_come_from_the_environment(db: Path) -> None:
         caller.session.close()
 
 
+def test_a_lender_that_differs_in_many_points_is_started_with_flags(
+    db: Path, business: dict[str, Any]
+) -> None:
+    flags = """
+        --auth oauth2 --client-id desk --scope loans --token-seconds 90 --values hex --value-iv : --value-key sha256
+        --wrap data --wrap-lists payments --wrap-errors problem --errors list --total-at meta --page-cap 2
+        --lower-larger-pages --offset rows --filters query --unknown-path-status 410 --allow-json-type
+    """
+    key = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+    encrypted = "000102030405060708090a0b0c0d0e0f:50c7402d71ad823a98993bc711921fb7"  # From openssl.
+    with run_service(db, *flags.split(), SANDBOX_SECRET="s e", SANDBOX_FIELD_KEY=key) as (_, url):
+        token = requests.post(
+            f"{url}/oauth/token",
+            data={"grant_type": "client_credentials", "scope": "loans"},
+            auth=("desk", "s+e"),
+            timeout=10,
+        ).json()
+        assert token["expires_in"] == 90
+        headers = {"Authorization": f"Bearer {token['access_token']}"}
+        with Sandbox(db) as sandbox:
+            user = sandbox.world.borrower()["uuid"]
+            loan = sandbox.world.loan(user)["uuid"]
+            sandbox.world.repayment(loan)
+            messages = [sandbox.world.message("a", {})["uuid"] for _ in range(4)]
+
+        def call(path: str, body: object = None) -> tuple[int, Any]:
+            method = "GET" if body is None else "POST"
+            answer = requests.request(method, url + path, json=body, headers=headers, timeout=10)
+            return answer.status_code, answer.json()
+
+        created = call("/v1/users", business | {"EIN": encrypted})
+        assert (created[0], created[1]["data"]["email"]) == (200, business["email"])
+        refused = {"problem": {"errors": [{"detail": "EIN could not be decrypted to nine digits"}]}}
+        assert call("/v1/users", business) == (400, refused)
+        assert list(call(f"/v1/users/{user}/loans/{loan}/payments")[1]) == ["payments"]
+        page = call("/v1/webhooks/endpoints/messages?limit=9&offset=1")[1]
+        assert ([message["uuid"] for message in page["data"]], page["meta"]) == (
+            messages[2:0:-1],
+            {"total": 4},
+        )
+        assert call("/v1/nothing")[0] == 410
+        headers["Authorization"] += "0"
+        assert call(f"/v1/users/{user}/loan/{loan}")[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("flags", "headers"),
+    [
+        ("--auth bearer", {"Authorization": "Bearer t-1"}),
+        ("--auth header", {"X-Api-Key": "t-1"}),
+        ("--auth api-key --auth-headers Lender_Key", {"Lender_Key": "t-1"}),
+    ],
+)
+def test_the_token_may_come_from_the_environment(db: Path, flags: str, headers: dict[str, str]) -> None:
+    with run_service(db, *flags.split(), SANDBOX_TOKEN="t-1") as (_, url):
+        path = f"{url}/v1/webhooks/endpoints/messages"
+        assert requests.get(path, headers=headers, timeout=10).status_code == 200
+        assert requests.get(path, timeout=10).status_code == 401
+
+
+def test_signed_headers_and_the_epochs_unit_are_flags(db: Path) -> None:
+    with run_service(db, "--auth-headers", "a,b, c,d", "--epoch", "s") as (_, url):
+        path = f"{url}/v1/webhooks/endpoints/messages"
+        for digits, status in ((10, 200), (13, 403)):
+            signed = sign_request(path, epoch=str(time.time_ns())[:digits])
+            headers = dict(zip("abcd", signed.values(), strict=True))
+            assert requests.get(path, headers=headers, timeout=10).status_code == status
+
+
+def test_every_flag_has_the_default_of_its_argument(db: Path) -> None:
+    options = build_parser().parse_args([])
+    arguments = inspect.signature(Sandbox).parameters | inspect.signature(Choices).parameters
+    renamed = {"epoch_unit": "epoch", "message_total": "total_at"}
+    differing = {
+        name: (getattr(options, renamed.get(name, name)), parameter.default)
+        for name, parameter in arguments.items()
+        if hasattr(options, renamed.get(name, name))
+        and getattr(options, renamed.get(name, name)) != parameter.default
+    }
+    assert differing == {"port": (8001, 0)}
+
+
 def test_an_update_survives_kill_9(db: Path) -> None:
     with run_service(db, "--auth", "none") as (process, url):
         caller = Caller(url)
@@ -135,6 +222,12 @@ def test_a_port_in_use_is_reported_in_one_sentence(db: Path) -> None:
     [
         (("--secret", "short"), "The secret for encrypting fields has 5 characters"),
         (("--port", "65536"), "--port must be 0 to 65535."),
+        (("--auth", "basic", "--client-id", "a:b"), "A client ID with a colon can't be sent"),
+        (("--auth", "header", "--auth-headers", "a,b"), "auth_headers must name one header"),
+        (("--auth", "oauth2", "--token-seconds", "0"), "token_seconds must be 1 or more."),
+        (("--values", "hex", "--value-iv", "ab"), "value_iv must be before, after, or a separator"),
+        (("--value-key", "hex", "--field-key", "xyz"), "The secret for encrypting fields is not hex."),
+        (("--page-cap", "0"), "page_cap must be 1 or more."),
         (("--db", "/nowhere/at/all"), "/nowhere/at/all can't be used as the sandbox's database"),
         (("--db", __file__), "can't be used as the sandbox's database: file is not a database."),
         (("ids", "--db", "/nowhere"), "/nowhere doesn’t exist."),
