@@ -170,6 +170,8 @@ def first_day(
             report.findings += _try_read(probe, report, read, known_ids)
     else:
         report.reads += [_not_tried(read, "The service refuses our credentials.") for read in _READS]
+    if probe.messages_page is not None:  # Last, because these calls may be refused.
+        report.findings += _check_filters(probe, place, probe.messages_page, page_size)
     return report
 
 
@@ -182,6 +184,8 @@ class _Probe:
         self.outcome: Outcome | None = None
         self.refused = 0
         self.is_accepted = False
+        self.messages_page: Page[Message] | None = None
+        """The first page of messages."""
 
     def before(self, call: Call) -> None:
         raise AssertionError("The first day only reads.")
@@ -195,7 +199,7 @@ class _Probe:
         """Whether a call may still be refused."""
         return self.refused < MAX_REFUSED_CALLS
 
-    def use_auth(self, auth: HmacAuth) -> None:
+    def use_auth(self, auth: Any) -> None:
         self.transport = self._plain.with_auth(auth).with_watcher(self)
 
     def header(self, name: str) -> str:
@@ -230,13 +234,14 @@ def _check_messages(
     probe: _Probe, report: FirstDay, auth: str, place: str, page_size: int
 ) -> Iterator[Finding]:
     page, refusal = probe.messages(place, limit=page_size)
-    if _is_credential_problem(refusal) and auth == "hmac":
-        for settings, other in _other_signatures(probe):
-            page, another = probe.messages(place, limit=page_size)
-            if not _is_credential_problem(another):
-                refusal = another
-                yield Finding("bad", f"The service accepts {other}.", settings)
-                break
+    if (
+        _is_credential_problem(refusal)
+        and auth == "hmac"
+        and (settings := _find_signature(probe, place, page_size))
+    ):
+        page, refusal = probe.messages(place, limit=page_size)
+        words = " and ".join(f"SERVICING_{name.upper()}" for name in settings)
+        yield Finding("bad", f"The service accepts another {words} than configured.", settings)
     if _is_credential_problem(refusal):
         yield Finding("bad", _credential_words(probe, auth, refusal))
         yield from _check_clock(probe, auth)
@@ -245,12 +250,10 @@ def _check_messages(
     probe.is_accepted = probe.status is not None
     if page is not None:
         yield Finding("ok", "The service accepts these credentials.")
-    size = page_size
-    for smaller in SMALLER_PAGES:
-        if _is_refused_page(refusal) and smaller < page_size and probe.may_be_refused:
-            size = smaller
-            page, refusal = probe.messages(place, limit=size)
     yield from _check_clock(probe, auth)
+    if _is_refused_page(refusal):
+        page, refusal, findings = _find_page_size(probe, place, page_size, refusal)
+        yield from findings
     if page is None:
         words = refusal.message if refusal else "it has no usable answer."
         yield Finding(
@@ -259,35 +262,72 @@ def _check_messages(
         report.reads.append(_not_tried(_MESSAGES, _sentence(words)))
         return
     raw = parse(probe.outcome.content) if probe.outcome else None
-    if size != page_size:
-        yield Finding(
-            "bad",
-            f"The service refuses pages of {page_size} messages, but not of {size}.",
-            {"page_size": size},
-        )
     report.reads.append(seen := _seen(_MESSAGES, raw, page.data))
     yield from _record_findings(_MESSAGES, seen)
     if page.unusable:
         yield Finding("bad", f"{len(page.unusable)} of {len(page)} messages have no usable ID.")
-    yield from _check_page(page, size)
-    yield from _check_filters(probe, place, page)
+    yield from _check_page(page, page_size)
+    probe.messages_page = page
 
 
-def _other_signatures(probe: _Probe) -> Iterator[tuple[dict[str, Any], str]]:
-    """Other forms of the same signature; the secret is never sent."""
+def _find_page_size(
+    probe: _Probe, place: str, page_size: int, refusal: ServicingError | None
+) -> tuple[Page[Message] | None, ServicingError | None, list[Finding]]:
+    """A smaller page, after one of `page_size` was refused; or the refusal again."""
+    page = None
+    for size in (size for size in SMALLER_PAGES if size < page_size):
+        if not probe.may_be_refused:
+            break
+        page, refusal = probe.messages(place, limit=size)
+        if not _is_refused_page(refusal):
+            words = f"The service refuses pages of {page_size} messages, but not of {size}."
+            return page, refusal, [Finding("bad", words, {"page_size": size})]
+    smallest = SMALLER_PAGES[-1]
+    if probe.may_be_refused or smallest >= page_size:
+        return page, refusal, []
+    words = f"The service refuses pages of {page_size} messages, and {MAX_REFUSED_CALLS} calls were refused."
+    return page, refusal, [Finding("bad", f"{words} Try {smallest}.", {"page_size": smallest})]
+
+
+class _Both:
+    """Two signatures of the same request, under their own header names."""
+
+    def __init__(self, one: HmacAuth, other: HmacAuth) -> None:
+        self._schemes = (one, other)
+
+    def __call__(self, request: Any) -> Any:
+        for scheme in self._schemes:
+            scheme(request)
+        return request
+
+
+def _find_signature(probe: _Probe, place: str, page_size: int) -> dict[str, Any]:
+    """The settings with which the service accepts the same secret; the probe uses them from then on.
+
+    Two more calls are refused at most: the first sends both sets of header names, the second in another unit.
+    """
     scheme = probe.transport.auth
     if not isinstance(scheme, HmacAuth) or abs(_seconds_fast(probe) or 0) > USABLE_CLOCK_SECONDS:
-        return
+        return {}
+
+    def is_accepted(*schemes: HmacAuth) -> bool:
+        probe.use_auth(_Both(schemes[0], schemes[-1]))
+        return not _is_credential_problem(probe.messages(place, limit=page_size)[1])
+
     unit: Literal["ms", "s"] = "s" if scheme.epoch_unit == "ms" else "ms"
     names = tuple(name.replace("-", "_") for name in scheme.header_names)
-    for settings, other in (
-        ({"epoch_unit": unit}, f"an epoch in {'seconds' if unit == 's' else 'milliseconds'}"),
-        ({"auth_headers": names}, f"the header names {', '.join(names)}"),
-    ):
-        if probe.may_be_refused:
-            probe.use_auth(scheme.with_choices(**settings))
-            yield settings, other
-    probe.use_auth(scheme)
+    renamed, converted = scheme.with_choices(auth_headers=names), scheme.with_choices(epoch_unit=unit)
+    both = renamed.with_choices(epoch_unit=unit)
+    settings: dict[str, Any] = {}
+    found = scheme
+    if is_accepted(scheme, renamed):
+        found, settings = renamed, {"auth_headers": names}
+    elif is_accepted(converted, both):
+        found, settings = converted, {"epoch_unit": unit}
+        if not is_accepted(converted):
+            found, settings = both, settings | {"auth_headers": names}
+    probe.use_auth(found)
+    return settings
 
 
 def _is_credential_problem(refusal: ServicingError | None) -> bool:
@@ -401,7 +441,9 @@ class _ParameterPlace(NamedTuple):
         return cls(name, reads_limit, not filtered.data if first_page.data else None, "")
 
 
-def _check_filters(probe: _Probe, preferred: str, first_page: Page[Message]) -> Iterator[Finding]:
+def _check_filters(
+    probe: _Probe, preferred: str, first_page: Page[Message], page_size: int
+) -> Iterator[Finding]:
     examined: list[_ParameterPlace] = []
     for name in sorted(PARAMETER_PLACES, key=lambda name: name != preferred):
         if not probe.may_be_refused:
@@ -421,6 +463,10 @@ def _check_filters(probe: _Probe, preferred: str, first_page: Page[Message]) -> 
             return
         yield Finding("bad" if settings else "ok", f"Message filters are read in the {name}.", settings)
         yield from _check_offset(probe, name)
+        if settings and probe.may_be_refused:  # Where the limit wasn't read, no page was too large.
+            _, refusal = probe.messages(name, limit=page_size)
+            if _is_refused_page(refusal):
+                yield from _find_page_size(probe, name, page_size, refusal)[2]
         return
     partial_readers = [
         f"{place.name} ({'limit, no dates' if place.reads_limit else 'dates, no limit'})"

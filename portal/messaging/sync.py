@@ -55,6 +55,10 @@ class FiltersIgnored(Exception):
     """The service returned messages outside the requested days."""
 
 
+class NoTotal(Exception):
+    """The message list has no total, so days with messages can't be found without reading it."""
+
+
 def read_front(client: Client) -> int:
     """Save new messages at the front of the list and return their number; one call if nothing is new."""
     added = 0
@@ -97,6 +101,7 @@ class Sync:
         self.report = report
         self.read_before = read_before
         self.sleep = sleep
+        self.has_totals = True
         self.problems: list[IncompleteList] = []
         self.unusable: dict[date, list[str]] = {}
 
@@ -130,8 +135,8 @@ class Sync:
             self._start(run.since, run.until, Message.objects.between(run.since, run.until))
             self._complete(self.first, self.last)
             self._read_days_beyond()
-        except FiltersIgnored:
-            run.filters_ignored = True
+        except (FiltersIgnored, NoTotal) as problem:
+            run.filters_ignored = isinstance(problem, FiltersIgnored)
             self._start(None, None, Message.objects.at_service())
             # Messages read before are listed again, but were already counted as new.
             before, run.already_here = run.added, 0
@@ -141,7 +146,7 @@ class Sync:
                 self._with_retries(_mark_all_days_read)
 
     def _start(self, first: date | None, last: date | None, saved: MessageQuerySet) -> None:
-        self.run.claimed = self.claimed(first, last)
+        self.run.claimed = self.claimed(first, last) if self.has_totals else 0
         self.run.missing = max(0, self.run.claimed - saved.count())
         self.run.save()
         self.report(self.run)
@@ -150,14 +155,19 @@ class Sync:
         """Request days without messages; any message in the answer shows that the service ignores days."""
         day = service_today() + FAR_AHEAD
         with suppress(Rejected):  # A service that rejects the days doesn't ignore them.
-            if len(self._page(day, day, limit=1)):
+            page = self._page(day, day, limit=1)
+            self.has_totals = page.pagination.total is not None
+            if len(page):
                 raise FiltersIgnored
+            if not self.has_totals:
+                raise NoTotal
 
     def claimed(self, first: date | None, last: date | None) -> int:
         """The number of messages that the service has for these days, both included."""
         total = self._page(first, last, limit=1).pagination.total
         if total is None:
-            raise ProtocolError("Unreadable response: the message list has no total.")
+            self.has_totals = False
+            raise NoTotal
         return total
 
     @cached_property
@@ -224,7 +234,7 @@ class Sync:
         A message missing in two whole readings in a row is gone at the service.
         """
         saved = Message.objects.of_day(known.day)
-        is_read = self._is_read(known, saved.fingerprint())
+        is_read = self.has_totals and self._is_read(known, saved.fingerprint())
         if is_read and self.claimed(*known.bounds) == known.listed:
             self.run.already_here += known.listed
             return

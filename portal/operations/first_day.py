@@ -54,4 +54,5 @@ def page(request: StaffRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         append(Actor.of(request), "operations.first_day", subject_label="the first-day check")
         report = run(form.cleaned_data)
-    return render_page(request, "operations/first_day.html", {"form": form, "report": report})
+    status = 422 if form.errors else 200
+    return render_page(request, "operations/first_day.html", {"form": form, "report": report}, status=status)

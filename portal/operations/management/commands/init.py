@@ -18,7 +18,7 @@ from portal.runtime.environment import HOST
 QUESTIONS = {
     "host": "Host name of the portal, such as desk.example.com",
     "service": "URL of the lending service, such as https://lender.example (http:// only for a sandbox)",
-    "client_id": "Client ID that the lender issued",
+    "client_id": "Client ID that the lender issued (empty if it issued none)",
     "database": "PostgreSQL, such as postgres://db.example:5432/desk (empty: SQLite on this machine)",
 }
 
@@ -34,6 +34,13 @@ class Command(BaseCommand):
         for name, words in QUESTIONS.items():
             parser.add_argument(f"--{name.replace('_', '-')}", help=words)
         parser.add_argument("--secret-file", type=Path, help="file with the client secret (default: asks)")
+        parser.add_argument(
+            "--setting",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="another setting, such as SERVICING_AUTH=header or SERVICING_TOKEN_FILE=/run/secrets/token",
+        )
         parser.add_argument("--data-dir", type=Path, default=Path("/var/lib/servicing-desk"))
         parser.add_argument("--file", type=Path, default=settings.BASE_DIR / ".env")
 
@@ -54,6 +61,7 @@ class Command(BaseCommand):
             "SERVICING_SECRET_FILE" if given["secret_file"] else "SERVICING_SECRET": secret,
             "METRICS_TOKEN": secrets.token_urlsafe(32),
         }
+        values |= dict(pair.partition("=")[::2] for pair in given["setting"])
         if answers["service"].startswith("http://"):
             values["SERVICING_ENVIRONMENT"] = "sandbox"  # A live service requires TLS.
         if name:
