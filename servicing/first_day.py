@@ -575,9 +575,7 @@ def _try_read(
 ) -> Iterator[Finding]:
     missing = [name.removesuffix("_id") for name in read.ids if not known_ids.get(name)]
     if missing:
-        report.reads.append(
-            _not_tried(read, f"Name a record with {' and '.join(f'--{name}' for name in missing)}.")
-        )
+        report.reads.append(_not_tried(read, f"No {' and no '.join(missing)} was given."))
         return
     if not probe.may_be_refused:
         report.reads.append(_not_tried(read, f"{MAX_REFUSED_CALLS} calls were refused already."))
