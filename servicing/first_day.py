@@ -184,6 +184,8 @@ class _Probe:
         self.outcome: Outcome | None = None
         self.refused = 0
         self.is_accepted = False
+        self.asked = 0
+        """The size of the page that was asked for last."""
         self.messages_page: Page[Message] | None = None
         """The first page of messages."""
 
@@ -233,6 +235,7 @@ class _Probe:
 def _check_messages(
     probe: _Probe, report: FirstDay, auth: str, place: str, page_size: int
 ) -> Iterator[Finding]:
+    probe.asked = page_size
     page, refusal = probe.messages(place, limit=page_size)
     if (
         _is_credential_problem(refusal)
@@ -266,7 +269,6 @@ def _check_messages(
     yield from _record_findings(_MESSAGES, seen)
     if page.unusable:
         yield Finding("bad", f"{len(page.unusable)} of {len(page)} messages have no usable ID.")
-    yield from _check_page(page, page_size)
     probe.messages_page = page
 
 
@@ -280,6 +282,7 @@ def _find_page_size(
             break
         page, refusal = probe.messages(place, limit=size)
         if not _is_refused_page(refusal):
+            probe.asked = size
             words = f"The service refuses pages of {page_size} messages, but not of {size}."
             return page, refusal, [Finding("bad", words, {"page_size": size})]
     smallest = SMALLER_PAGES[-1]
@@ -460,13 +463,19 @@ def _check_filters(
             yield Finding(
                 "ok", f"Whether filters are read in the {name} isn’t known until there are messages."
             )
+            yield from _check_page(first_page, probe.asked)
             return
         yield Finding("bad" if settings else "ok", f"Message filters are read in the {name}.", settings)
         yield from _check_offset(probe, name)
+        page: Page[Message] | None = first_page
         if settings and probe.may_be_refused:  # Where the limit wasn't read, no page was too large.
-            _, refusal = probe.messages(name, limit=page_size)
+            probe.asked = page_size
+            page, refusal = probe.messages(name, limit=page_size)
             if _is_refused_page(refusal):
-                yield from _find_page_size(probe, name, page_size, refusal)[2]
+                page, _, findings = _find_page_size(probe, name, page_size, refusal)
+                yield from findings
+        if page is not None:
+            yield from _check_page(page, probe.asked)
         return
     partial_readers = [
         f"{place.name} ({'limit, no dates' if place.reads_limit else 'dates, no limit'})"

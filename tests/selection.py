@@ -169,7 +169,6 @@ ONE_DATABASE = Selection(
     "portal/operations/test_copies.py::test_a_new_backup_survives_a_clock_set_back",
     "portal/operations/test_copies.py::test_a_scheduled_backup_deletes_only_old_backups",
     "portal/operations/test_doctor.py::test_a_missing_worker_and_unsafe_settings_are_reported",
-    "portal/operations/test_doctor.py::test_a_read_without_a_known_record_is_reported",
     "portal/operations/test_doctor.py::test_a_wrong_service_url_is_reported",
     "portal/operations/test_doctor.py::test_available_metrics_are_reported",
     "portal/operations/test_doctor.py::test_every_example_setting_is_read",

@@ -13,10 +13,9 @@ from django.conf import LazySettings
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client as Browser
-from django.utils import timezone
 
 from portal import gateway
-from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
+from portal.audit.models import Actor, WriteIntent
 from portal.credit_lines import documents
 from portal.messaging.models import Message
 from portal.messaging.sync import Sync
@@ -26,11 +25,10 @@ from tests import given
 from tests.conftest import wait_for_reads
 from tests.portal.borrowers.editor import Editor, html_of_error
 from tests.portal.borrowers.wizard import BUSINESS, EIN, SSN, Wizard
-from tests.portal.pages import load_panels, page, visible_text
+from tests.portal.pages import page, visible_text
 
 pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the service.
 
-ADDRESS = "/status/first-day/"
 DAY = "2026-03-15"
 FIELD_KEY = "00112233-4455-6677-8899-aabbccddeeff"
 
@@ -168,8 +166,10 @@ def test_a_lender_that_differs_is_met_by_settings(
         # A loan with its repayments, and a statement of a line, are read.
         loan = given.loan(service, record, amount=18000)
         service.world.repayment(loan.uuid, amount="310.25")
-        shown = page(servicer, loan.get_absolute_url())
-        shown = visible_text(load_panels(servicer, shown) if 'id="panels"' in shown else shown)
+        lending = gateway.client_for(Actor.system("test"))
+        lending.loans.get(record.uuid, loan.uuid)
+        assert len(lending.repayments.of_loan(record.uuid, loan.uuid)) == 1
+        shown = visible_text(page(servicer, loan.get_absolute_url()))
         assert "$18,000.00" in shown
         assert "$310.25" in shown
         line = given.line(service, record, opened=date(2026, 1, 1))
@@ -249,47 +249,3 @@ def parsed(name: str, text: str) -> Any:
         case "SERVICING_MESSAGE_CONTENT_TYPE":
             return text == "on"
     return text
-
-
-class TestFirstDayPage:
-    def test_a_supervisor_reads_the_report(self, portal_service: Sandbox, supervisor: Browser) -> None:
-        owner = given.borrower(portal_service)
-        loan = given.loan(portal_service, owner)
-        portal_service.fail_next("loans.get", changes={"grade": "A", "status": "CHARGED_OFF"}, times=None)
-        answer = supervisor.post(ADDRESS, {"borrower_id": owner.uuid, "loan_id": loan.uuid})
-        shown = visible_text(answer.content.decode())
-        assert "Ready, as far as it was tried. Left: application, statement, line repayments." in shown
-        assert "Unknown grade" in shown
-        assert "Values not in the interface status: CHARGED_OFF" in shown
-        assert Entry.objects.latest("id").action == "operations.first_day"
-        assert not RemoteCall.objects.exists()
-
-    def test_records_on_file_are_filled_in(self, portal_service: Sandbox, supervisor: Browser) -> None:
-        owner = given.borrower(portal_service)
-        line = given.line(portal_service, owner)
-        Record.objects.filter(uuid=line.uuid).update(checked_at=timezone.now())
-        shown = page(supervisor, ADDRESS)
-        assert f'value="{owner.uuid}"' in shown
-        assert f'value="{line.uuid}"' in shown
-
-    @pytest.mark.parametrize("typed", [{"loan_id": "a/b"}, {"borrower_id": "../x"}, {"loan_id": "abc"}])
-    def test_what_is_no_id_is_refused(
-        self, portal_service: Sandbox, supervisor: Browser, typed: dict[str, str]
-    ) -> None:
-        assert supervisor.post(ADDRESS, typed).status_code == 422
-        assert portal_service.calls == []
-
-    @pytest.mark.parametrize("role", ["viewer", "servicer", "auditor"])
-    def test_other_roles_may_not_run_it(
-        self, portal_service: Sandbox, role: str, request: pytest.FixtureRequest
-    ) -> None:
-        browser = request.getfixturevalue(role)
-        assert browser.post(ADDRESS, {}).status_code == 403
-        assert ADDRESS not in page(browser, "/status/")
-        assert portal_service.calls == []
-
-    def test_the_command_writes_a_page(self, portal_service: Sandbox, tmp_path: Path) -> None:
-        run_first_day({"html": tmp_path / "report.html"})
-        report = (tmp_path / "report.html").read_text()
-        assert report.startswith("<!doctype html>")
-        assert "The service accepts these credentials." in report

@@ -150,7 +150,7 @@ UNRECORDED: dict[str, frozenset[str]] = {
         }
     ),
     "forms and progress without a borrower": frozenset(
-        {"lookup:add", "lookup:import_records", "operations:job", "documents:batch_new"}
+        {"lookup:add", "lookup:import_records", "operations:first_day", "operations:job", "documents:batch_new"}
     ),
     "the person's own account and what they typed themselves": frozenset(
         {

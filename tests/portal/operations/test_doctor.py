@@ -27,7 +27,7 @@ from portal.operations import doctor
 from portal.registry.models import Record
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
-from tests import databases
+from tests import databases, given
 from tests.portal.conftest import use_provider
 from tests.portal.documents.test_pdf import end_rendering_processes
 from tests.portal.operations.test_demo import free_port
@@ -45,6 +45,7 @@ def healthy(portal_service: Sandbox, settings: LazySettings, tmp_path: Path) -> 
     if connection.vendor == "sqlite":
         Path(connection.settings_dict["NAME"]).chmod(0o600)
     Worker.objects.create(id="one", beat_at=timezone.now())
+    portal_service.world.message("payment.succeeded", {})
     call_command("verify_audit", stdout=StringIO())
     return portal_service
 
@@ -135,22 +136,16 @@ def test_settings_that_do_not_match_the_service_are_reported(
         assert {call.method for call in other.calls} == {"GET"}
     assert "WRONG  SERVICING_MESSAGE_FILTERS doesn’t match this service. Set it to body.\n" in words
     assert "WRONG  SERVICING_OFFSET_COUNTS doesn’t match this service. Set it to rows.\n" in words
-    assert "ok     A page has up to 250 messages; a larger limit is rejected.\n" in words
+    assert "ok     A page can have 100 messages.\n" in words
 
 
-def test_a_read_without_a_known_record_is_reported(
-    healthy: Sandbox, settings: LazySettings, tmp_path: Path
-) -> None:
-    keys = {"client_id": healthy.client_id, "secret": healthy.secret}
-    with Sandbox(tmp_path / "other.db", **keys, json_type_breaks_reads=False) as other:
-        settings.SERVICING_URL = other.url
-        borrower = other.world.borrower()["uuid"]
-        for kind, uuid in (
-            ("line", other.world.line(borrower)["uuid"]),
-            ("loan", other.world.loan(borrower)["uuid"]),
-        ):
-            Record.objects.create(kind=kind, uuid=uuid, borrower_uuid=borrower, checked_at=timezone.now())
-        assert "Whether a JSON content type breaks applications.get_for_line isn’t known" in run_doctor()
+def test_a_statement_that_cannot_be_read_is_reported(healthy: Sandbox) -> None:
+    line = given.line(healthy, given.borrower(healthy))
+    Record.objects.filter(uuid=line.uuid).update(checked_at=timezone.now())
+    healthy.fail_next("credit_lines.statement", changes={"payoff_balance": [1]}, times=None)
+    assert (
+        "WRONG  The statement has fields of another type: payoff_balance is not a number.\n" in run_doctor()
+    )
 
 
 def test_a_missing_worker_and_unsafe_settings_are_reported(

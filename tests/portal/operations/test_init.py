@@ -139,3 +139,37 @@ def test_an_invalid_answer_writes_no_file(tmp_path: Path, words: str, said: str)
 
 def test_without_a_terminal_the_error_points_to_help(tmp_path: Path) -> None:
     assert "manage.py init --help" in manage("init", f"--file={tmp_path / 'env'}").stderr
+
+
+def test_a_lender_with_an_api_key_is_set_up_by_flags(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("k3y")
+    settings = {
+        "SERVICING_AUTH": "header",
+        "SERVICING_AUTH_HEADERS": "X-Api-Key",
+        "SERVICING_TOKEN_FILE": str(tmp_path / "key"),
+        "SERVICING_VALUE_ENCODING": "hex",
+    }
+    words = [f"--setting={name}={value}" for name, value in settings.items()]
+    done = run_init(tmp_path, "--database=", "--client-id=", *words)
+    assert done.returncode == 0, done.stderr
+    written = (tmp_path / "env").read_text()
+    for name, value in settings.items():
+        assert f"{name}='{value}'\n" in written
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("SERVICING_AUTH=header", "SERVICING_AUTH_HEADERS must be one header name"),
+        (
+            "SERVICING_AUTH=kerberos",
+            "SERVICING_AUTH must be one of hmac, bearer, header, basic, oauth2, none",
+        ),
+        ("SERVICING_AUTH", "--setting must be NAME=VALUE"),
+    ],
+)
+def test_a_setting_that_does_not_fit_stops_init(tmp_path: Path, setting: str, sentence: str) -> None:
+    done = run_init(tmp_path, "--database=", f"--setting={setting}")
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert not (tmp_path / "env").exists()

@@ -61,6 +61,8 @@ class Command(BaseCommand):
             "SERVICING_SECRET_FILE" if given["secret_file"] else "SERVICING_SECRET": secret,
             "METRICS_TOKEN": secrets.token_urlsafe(32),
         }
+        if not all(re.match(r"[A-Z_]+=", pair) for pair in given["setting"]):
+            raise CommandError("--setting must be NAME=VALUE, such as SERVICING_AUTH=header.")
         values |= dict(pair.partition("=")[::2] for pair in given["setting"])
         if answers["service"].startswith("http://"):
             values["SERVICING_ENVIRONMENT"] = "sandbox"  # A live service requires TLS.
