@@ -20,7 +20,6 @@ from portal.audit.chain import AlreadySaved, append
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import NotOpened, RecordBusy, SavedTo
 from portal.gateway import Watcher
-from portal.runtime.cache import CacheUnavailable
 from portal.runtime.database import is_unavailable
 from portal.ui.frame import Frame
 from portal.ui.htmx import finish_action, page_before, render_page, toast
@@ -121,7 +120,6 @@ WITH_A_PAGE = (
     servicing.AnswerNotSaved,
     PermissionDenied,
     Http404,
-    CacheUnavailable,
     NotOpened,
     servicing.ServicingError,
 )
@@ -158,8 +156,6 @@ class FailureMiddleware(MiddlewareMixin):
                 return finish_action(request, page_before(request))
             case DatabaseFailure() if is_unavailable(error):
                 return database_unavailable(request)
-            case CacheUnavailable():  # Sign-in throttling needs the cache.
-                return error_page(request, "503.html", HTTPStatus.SERVICE_UNAVAILABLE)
             case RecordBusy():
                 return failure_page(request, RECORD_BUSY, intent=error.intent)
             case NotOpened():
@@ -232,7 +228,7 @@ def write_result_page(
         result=result,
         intent=write.intent,
         is_saved=write.saved_to == SavedTo.DATABASE,
-        is_spooled=write.saved_to == SavedTo.SPOOL,
+        is_in_file=write.saved_to == SavedTo.FILE,
     )
 
 

@@ -28,7 +28,6 @@ from portal.audit.writes import SavedTo, Write, WriteResult, json_text
 from portal.registry import store
 from portal.registry.models import Source
 from portal.runtime import tracing
-from portal.runtime.database import relaxed_durability
 from servicing import AnswerNotSaved, Call, Client, Outcome
 from servicing.masking import masked_text
 from servicing.transport import Gate
@@ -44,10 +43,6 @@ class StaffRequest(HttpRequest):
     can: Callable[[str], bool]
     health: tuple[str, str] | None
     account_state: tuple[Any, ...]
-
-
-PATIENCE_SECONDS = 10.0
-"""How long the answer of a read waits for the database where no person waits with it."""
 
 
 @functools.cache
@@ -128,7 +123,7 @@ def client_for_write(request: StaffRequest, write: Write) -> Client:
 def client_for(actor: Actor, *, ignore_breaker: bool = False) -> Client:
     """The client for a command or a background task."""
     chosen = build_client(None) if ignore_breaker else client()
-    return chosen.with_watcher(Watcher(actor, patience=PATIENCE_SECONDS), request_id=actor.request_id)
+    return chosen.with_watcher(Watcher(actor), request_id=actor.request_id)
 
 
 def _watch_request(request: Any, write: Write | None = None) -> "Watcher":
@@ -141,11 +136,9 @@ def _watch_request(request: Any, write: Write | None = None) -> "Watcher":
 class Watcher:
     """Records the calls of one request or task, each together with the copy of its answer."""
 
-    def __init__(self, actor: Actor, write: Write | None = None, *, patience: float | None = None) -> None:
-        """``patience`` is how many seconds the answer of a read waits for the database."""
+    def __init__(self, actor: Actor, write: Write | None = None) -> None:
         self.actor = actor
         self.write = write
-        self.patience = patience
         self.intent: WriteIntent | None = None
         self.result: WriteResult | None = None
         self.saved_to: SavedTo | None = None
@@ -157,7 +150,7 @@ class Watcher:
         self.intent = writes.open_intent(write, self.actor, call)
 
     def after(self, call: Call, outcome: Outcome) -> None:
-        """Record the call, its answer and a write's outcome in one transaction; spool a write if that fails."""
+        """Record the call, its answer and a write's outcome in one transaction."""
         row = self._row(call, outcome)  # Mask before the transaction: SQLite allows one writer.
         items = [] if outcome.error else store.records_in_answer(call.operation, outcome.answer, call.ids)
         if call.kind == "write" and self.intent:
@@ -170,8 +163,7 @@ class Watcher:
             return
         _trace(row)
         row.answer_body = json_text(outcome.body)
-        # A lost read can be repeated, but pages would wait for it.
-        with relaxed_durability(self.patience), transaction.atomic():
+        with transaction.atomic():
             row.save(force_insert=True)
             store.save(items, source=Source.SERVICE, by=self.actor.name)
 

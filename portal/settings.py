@@ -65,8 +65,7 @@ for name in ("ORGANIZATION", "UTILIZATION_WARN", "UTILIZATION_BAD"):
 #: Local use only: demo defaults, detailed error pages. `make run` turns it on.
 DEBUG = flag("DEBUG", False)
 stop_if_invalid()  # It decides which settings are required.
-#: Folder for the SQLite database and for `spool/`, where results wait while the database is down. Default:
-#: `.data` in the checkout.
+#: Folder for the SQLite database, and for answers that the database couldn't take. Default: `.data` in the checkout.
 DATA_DIR = Path(pattern_text("DATA_DIR", str(BASE_DIR / ".data"), ".+", EMPTY))
 
 
@@ -435,17 +434,12 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # Opening a connection costs as much as a small page. After a minute its memory is released.
     DATABASES["default"]["CONN_MAX_AGE"] = 60
     cache_url = "locmemcache://?MAX_ENTRIES=10000"
-    # Two databases must never share checkpoints.
-    checkpoint_dir = f"{DATABASES['default']['NAME']}.checkpoints"
 else:
-    from portal.runtime.postgres import WatchedConnection  # SQLite needs no driver.
-
     # One pool for all threads of a process, because threads that read in parallel come and go. While the server is
     # down, the pool pauses longer after each try; starting over every few seconds, it soon finds a server that is
     # back. Nobody waits longer than three seconds for a connection, whether the server is down or the pool is busy.
     DATABASE_POOL = {
         "pool": {
-            "connection_class": WatchedConnection,
             "min_size": 1,
             "max_size": pool_size,
             "timeout": 3,
@@ -462,24 +456,6 @@ else:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     # Processes that share a database server share a cache table in it, unless a faster cache is configured.
     cache_url = "dbcache://operations_cache?MAX_ENTRIES=10000"
-    checkpoint_dir = str(DATA_DIR / "checkpoints")
-ED25519_KEY = r"[A-Za-z0-9+/]{43}="
-# If processes have separate settings, only workers get these; they are empty in processes that must not sign.
-#: Folder for signed checkpoints of the audit trail; every worker uses the same one. Set it to an empty value in
-#: processes that must not sign. Default: beside the SQLite file, or `checkpoints` in `DATA_DIR` with PostgreSQL.
-AUDIT_CHECKPOINT_DIR = text("AUDIT_CHECKPOINT_DIR", checkpoint_dir)
-#: Ed25519 key that signs checkpoints; give it to workers only. `manage.py verify_audit --new-key` prints one.
-#: Default: created once in that folder.
-AUDIT_CHECKPOINT_KEY = pattern_text(
-    "AUDIT_CHECKPOINT_KEY",
-    "",
-    ED25519_KEY,
-    "isn’t an Ed25519 key; manage.py verify_audit --new-key prints one.",
-)
-#: Public halves of previous checkpoint keys; see SECURITY.md.
-AUDIT_CHECKPOINT_FORMER_KEYS = comma_separated("AUDIT_CHECKPOINT_FORMER_KEYS")
-if not all(re.fullmatch(ED25519_KEY, key, re.ASCII) for key in AUDIT_CHECKPOINT_FORMER_KEYS):
-    reject("AUDIT_CHECKPOINT_FORMER_KEYS", "must be public Ed25519 keys, separated by commas.")
 # An audit row committed before a remote write must survive a later exception, so requests are no transactions.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 #: Cache for sign-in throttling and short-lived counts: `redis://…` (Valkey too), `rediss://…`,
@@ -491,11 +467,6 @@ CACHES = {
 }
 if not re.fullmatch(rf"rediss?://([^/\s?#]*@)?{HOST}(/\d*)?(\?\S*)?|(?!redis).*", text("CACHE_URL")):
     reject("CACHE_URL", "must look like redis://cache.example:6379/0.")
-OWN_CACHES = {
-    "django.core.cache.backends.redis.RedisCache": "portal.runtime.cache.ForgivingCache",
-    "django.core.cache.backends.db.DatabaseCache": "portal.runtime.cache.TableCache",
-}
-CACHES["default"]["BACKEND"] = OWN_CACHES.get(CACHES["default"]["BACKEND"], CACHES["default"]["BACKEND"])
 
 # --- Background work ---
 
@@ -521,8 +492,6 @@ JOB_DAYS = at_least("JOB_DAYS", 1, 30)
 CALL_DAYS = at_least("CALL_DAYS", 1, 90)
 #: How often the worker checks the whole audit trail. 0 turns it off.
 VERIFY_MINUTES = at_least("VERIFY_MINUTES", 0, 24 * 60)
-#: How often the worker checks new audit entries and signs a checkpoint. 0 turns it off.
-CHECKPOINT_MINUTES = at_least("CHECKPOINT_MINUTES", 0, 15)
 
 # --- Mail ---
 

@@ -1,7 +1,6 @@
 """The WSGI application. An invalid setting stops the start with a message."""
 
 import os
-from contextlib import suppress
 
 from django.core.wsgi import get_wsgi_application
 
@@ -11,9 +10,8 @@ from portal.runtime.stack import with_large_frame
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = with_large_frame(get_wsgi_application())
 
-from django.db import Error, connection  # noqa: E402  (what follows needs the settings)
+from django.db import connection  # noqa: E402  (what follows needs the settings)
 
-from portal.audit import view_log, writes  # noqa: E402
 from portal.gateway import client  # noqa: E402
 from portal.runtime.database import find_setup_problem, mark_in_use  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
@@ -25,7 +23,4 @@ except ConfigurationError as error:
 if problem := find_setup_problem():
     stop(problem, topic="Database")
 mark_in_use()
-writes.prepare_spool()
-with suppress(Error):  # The next recorded view also saves these.
-    view_log.replay_views()
 connection.close()

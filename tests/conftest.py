@@ -42,7 +42,7 @@ from django.utils.crypto import get_random_string
 from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit.spool import ANSWERS
+from portal.audit.unsaved import answers_file
 from portal.live import reading
 from portal.runtime.stack import with_large_frame
 from servicing import Client
@@ -120,13 +120,6 @@ def needs_each_database(item: Any) -> bool:
 
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server"}
-
-
-@pytest.fixture(autouse=True)
-def separate_checkpoints(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
-    """Give each test, and the processes it starts, its own audit trail checkpoints."""
-    settings.AUDIT_CHECKPOINT_DIR = str(settings.DATA_DIR / f"checkpoints-{next(NUMBERS)}")
-    monkeypatch.setenv("AUDIT_CHECKPOINT_DIR", settings.AUDIT_CHECKPOINT_DIR)
 
 
 @pytest.fixture(autouse=True)
@@ -220,8 +213,7 @@ def portal_service(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterat
     # A page's background reads must not write to the next test's database.
     wait_for_reads()
     gateway.client.cache_clear()
-    if ANSWERS.path.is_file() and ANSWERS.entries():  # The spooled answers belong to this test's database.
-        ANSWERS.path.unlink()
+    answers_file().unlink(missing_ok=True)  # Unsaved answers belong to this test's database.
 
 
 def wait_for_reads() -> None:

@@ -25,7 +25,6 @@ from portal.accounts.models import OutgoingMail
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.jobs.queue import start_job
-from portal.runtime.clocks import match_future, match_recent
 from servicing.masking import masked_text
 
 State = OutgoingMail.State
@@ -68,8 +67,7 @@ def queue_mail(key: str, address: str, subject: str, text: str) -> bool:
 def send_mail(progress: Progress) -> None:
     """Send messages that are due; while the server is down, try only one."""
     give_up()
-    is_due = ~match_future("due_at", MAX_PAUSE)
-    due = OutgoingMail.objects.filter(is_due, state=State.WAITING)
+    due = OutgoingMail.objects.exclude(due_at__gt=timezone.now()).filter(state=State.WAITING)
     server = get_connection()
     for pk in list(due.values_list("pk", flat=True)):
         claimed = OutgoingMail.objects.filter(pk=pk, state=State.WAITING)
@@ -179,7 +177,7 @@ def give_up() -> None:
     """Close messages that could not be sent for a day or whose worker died while sending them."""
     old = OutgoingMail.objects.filter(state=State.WAITING, created_at__lt=timezone.now() - MAX_AGE)
     old.update(state=State.FAILED, sealed="")
-    left = OutgoingMail.objects.filter(~match_recent("due_at", MAX_HANDOVER), state=State.SENDING)
+    left = OutgoingMail.objects.exclude(due_at__gte=timezone.now() - MAX_HANDOVER).filter(state=State.SENDING)
     left.update(state=State.UNKNOWN, sealed="", problem="the worker stopped")
 
 

@@ -12,7 +12,6 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import base36_to_int
 
 from portal.accounts import outbox
 from portal.accounts.encryption import decrypt, encrypt
@@ -21,24 +20,13 @@ from portal.accounts.signals import password_link_requested, password_link_sent
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.jobs.queue import start_job
-from portal.runtime.clocks import SKEW, match_recent
 
 LINK_HOURS = settings.PASSWORD_RESET_TIMEOUT // 3600
 PAUSE_SECONDS = 600
 """Within this time a person gets only one link, however often it is requested."""
 
 
-class LinkTokens(PasswordResetTokenGenerator):
-    """Django's tokens, which also expire when the clock was set back to before they were issued."""
-
-    def check_token(self, user: User | None, token: str | None) -> bool:
-        if not super().check_token(user, token):
-            return False
-        issued_at = base36_to_int(str(token).partition("-")[0])
-        return issued_at <= self._num_seconds(self._now()) + SKEW.total_seconds()
-
-
-link_tokens = LinkTokens()
+link_tokens = PasswordResetTokenGenerator()
 
 
 def are_enabled() -> bool:
@@ -57,7 +45,7 @@ def request_link(request: HttpRequest, address: str) -> None:
 def send_requested_links(progress: Progress, sealed: str) -> None:
     """Send a link to each active account with this address that may use a password."""
     period = int(timezone.now().timestamp()) // PAUSE_SECONDS
-    recent = OutgoingMail.objects.filter(match_recent("created_at", timedelta(seconds=PAUSE_SECONDS)))
+    recent = OutgoingMail.objects.filter(created_at__gte=timezone.now() - timedelta(seconds=PAUSE_SECONDS))
     for person in User.objects.filter(email__iexact=decrypt(sealed), is_active=True):
         key = f"password:{person.pk}:"
         if person.has_usable_password() and not recent.filter(key__startswith=key).exists():

@@ -5,7 +5,7 @@ Each session has a row of allauth's, which its owner sees in a list and can end 
 
 import re
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
@@ -14,8 +14,6 @@ from django.conf import settings
 from django.utils import timezone
 
 from portal.accounts.signals import session_ended
-from portal.runtime.clocks import SKEW
-from portal.runtime.database import write_if_possible
 
 SAVE_INTERVAL = timedelta(minutes=1)
 BACKGROUND_HEADER = "X-Background"
@@ -27,22 +25,13 @@ def seconds_left(request: Any) -> float:
     row = session_row(request)
     now = timezone.now()
     idle = timedelta(minutes=settings.SESSION_IDLE_MINUTES)
-    # After the clock was set back, a session with a start in the future starts now.
-    set_back = {name: now for name in ("created_at", "last_seen_at") if getattr(row, name) > now + SKEW}
-    if set_back:
-        _save_moments(row, set_back)
     whole = row.created_at + timedelta(hours=settings.SESSION_HOURS)
     is_over = now >= min(whole, row.last_seen_at + idle)
     if not is_over and BACKGROUND_HEADER not in request.headers and now - row.last_seen_at > SAVE_INTERVAL:
-        _save_moments(row, {"last_seen_at": now})
+        row.last_seen_at = now
+        row.save(update_fields=["last_seen_at"])
     left: timedelta = min(whole, row.last_seen_at + idle) - now
     return left.total_seconds()
-
-
-def _save_moments(row: UserSession, moments: dict[str, datetime]) -> None:
-    for name, moment in moments.items():
-        setattr(row, name, moment)
-    write_if_possible(lambda: UserSession.objects.filter(pk=row.pk).update(**moments))
 
 
 def session_row(request: Any) -> UserSession:

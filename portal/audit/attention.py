@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.urls import reverse
+from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.accounts.roles import can
@@ -11,7 +12,6 @@ from portal.audit.integrity import find_failed_check, last_check
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import close_stale_writes
 from portal.registry.attention import Item, Items, Snoozed
-from portal.runtime.clocks import is_recent
 
 
 def trail_problem(snoozed: Snoozed) -> Items:
@@ -21,7 +21,7 @@ def trail_problem(snoozed: Snoozed) -> Items:
     period = timedelta(minutes=2 * settings.VERIFY_MINUTES)
     if failed := find_failed_check(checked):
         problem, when = "failed its check" if failed.is_recorded else "could not be checked", failed.at
-    elif last and period and not is_recent(last.at, period):
+    elif last and period and timezone.now() - last.at > period:
         problem, when = "was not checked on schedule", last.at
     else:
         return Items()

@@ -176,14 +176,6 @@ class RecordView(models.Model):
     def __str__(self) -> str:
         return f"{self.actor_name}, {self.count} times"
 
-    @classmethod
-    def unrecorded(cls) -> models.QuerySet["RecordView"]:
-        """Views whose entry is missing or about something else."""
-        recorded = Entry.objects.filter(
-            pk=models.OuterRef("entry_id"), subject_uuid=models.OuterRef("subject_uuid")
-        )
-        return cls.objects.exclude(models.Exists(recorded))
-
 
 class WriteIntent(models.Model):
     """One intended change at the service, committed before the call and given one outcome after it."""

@@ -201,6 +201,7 @@ _VERBS = {
     "repayments.export": "exported repayments:",
     "audit.resolve": "resolved the unknown outcome of",
     "audit.correct": "corrected the resolved outcome of",
+    "audit.save_answer": "saved the answer of",
     "audit.discard_answer": "discarded the saved response to a request that isn’t in the database:",
     "audit.export": "exported the audit trail as",
     "audit.verify": "checked the whole audit trail",

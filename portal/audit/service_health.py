@@ -18,7 +18,6 @@ from django.utils import timezone
 
 from portal.audit.models import Outage, RemoteCall
 from portal.registry.sources import GROUPS, OPERATIONS
-from portal.runtime.clocks import match_future
 from portal.runtime.database import release_connection
 from portal.ui import wording
 
@@ -49,8 +48,8 @@ class CircuitBreaker:
         self._before.outage = Outage.objects.filter(pk=_ROW).first()
         if self._before.outage is None or self._before.outage.tries < MAX_UNANSWERED_TRIES:
             return True
-        is_over = ~match_future("ask_again_at", PAUSE)
-        return bool(Outage.objects.filter(is_over).update(ask_again_at=timezone.now() + PAUSE))
+        now = timezone.now()
+        return bool(Outage.objects.exclude(ask_again_at__gt=now).update(ask_again_at=now + PAUSE))
 
     def record_result(self, *, answered: bool) -> None:
         """Count a try without an answer; an answer ends the outage."""

@@ -12,4 +12,5 @@ urlpatterns = [
     path("history/<str:kind>/<str:uuid>/", views.record_history, name="history"),
     path("writes/<uuid:intent_id>/", views.write, name="write"),
     path("writes/<uuid:intent_id>/resolve/", views.resolve, name="resolve"),
+    path("writes/<uuid:intent_id>/save-answer/", views.save_answer, name="save_answer"),
 ]

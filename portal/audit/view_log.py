@@ -1,33 +1,26 @@
 """Records who viewed a borrower or a key person, and on which page.
 
-The first view appends an entry; more views of the same thing within ten minutes are only counted. A view that the
-database can't save waits in the spool: a page is shown only once its view is on disk. A test opens every address of
-the portal and looks for its entry.
+The first view appends an entry; more views of the same thing within ten minutes are only counted. A page whose view
+can't be recorded is not shown. A test opens every address of the portal and looks for its entry.
 """
 
 import hashlib
-import threading
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from django.db import DatabaseError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from portal.accounts.sessions import BACKGROUND_HEADER
-from portal.audit.chain import append, lock_chain, same_subject
+from portal.audit.chain import append, same_subject
 from portal.audit.models import Actor, Entry, RecordView, WriteIntent
-from portal.audit.spool import VIEWS
-from portal.runtime.clocks import SKEW, match_recent
-from portal.runtime.database import accepts_no_writes, is_unavailable, write_if_possible
-from servicing.masking import masked
 
 REPEAT_WINDOW = timedelta(minutes=10)
-_has_spooled = threading.Event()  # Avoids reading the spool after every view.
 MAX_NAMES = 30
 """The most parameters of a query string in an entry."""
 LISTS = {
@@ -139,9 +132,7 @@ def log_view(
     now, uuid = timezone.now(), subject_uuid[:64]
     if is_repeat and _recent_views(actor, uuid, repeats_within).exists():
         return
-    is_counted = write_if_possible(lambda: _count_again(actor, action, uuid, shown, repeats_within))
-    # A failed count loses nothing if the entry exists.
-    if is_counted or _recent_views(actor, uuid, repeats_within).filter(entry__action=action).exists():
+    if _count_again(actor, action, uuid, shown, repeats_within):
         return
     subject = {
         "subject_kind": subject_kind[:20],
@@ -150,29 +141,17 @@ def log_view(
         "borrower_uuid": borrower_uuid[:64],
         "detail": dict(detail or {}),
     }
-    is_alone = not connection.in_atomic_block
-    if is_alone and accepts_no_writes() and spool_view(actor, action, subject):
-        return
-    try:
-        with transaction.atomic():
-            entry = append(actor, action, **subject)
-            RecordView.objects.create(
-                entry=entry,
-                actor_id=actor.id or 0,
-                actor_name=actor.name,
-                subject_uuid=uuid,
-                first_at=now,
-                last_at=now,
-                shown=shown,
-            )
-    except DatabaseError as error:
-        if not (is_alone and is_unavailable(error) and spool_view(actor, action, subject)):
-            raise
-    else:
-        # This page's own view is recorded; while the database takes no writes, the others wait for the next page.
-        is_due = _has_spooled.is_set() and is_alone
-        if is_due and write_if_possible(replay_views, is_durable=True) is None:
-            _has_spooled.set()
+    with transaction.atomic():
+        entry = append(actor, action, **subject)
+        RecordView.objects.create(
+            entry=entry,
+            actor_id=actor.id or 0,
+            actor_name=actor.name,
+            subject_uuid=uuid,
+            first_at=now,
+            last_at=now,
+            shown=shown,
+        )
 
 
 def _count_again(actor: Actor, action: str, uuid: str, shown: str, within: timedelta | None) -> int:
@@ -188,54 +167,23 @@ def _count_again(actor: Actor, action: str, uuid: str, shown: str, within: timed
     )
     parameters: list[Any] = [adapted(now), shown, actor.id or 0, uuid, action]
     if within:
-        statement += " AND first_at BETWEEN %s AND %s"
-        parameters += [adapted(now - within), adapted(now + SKEW)]
+        statement += " AND first_at >= %s"
+        parameters.append(adapted(now - within))
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return int(cursor.rowcount)
 
 
-def spool_view(actor: Actor, action: str, subject: Mapping[str, Any]) -> bool:
-    """Write a view to the spool until it can be recorded; false if the disk fails."""
-    at = timezone.now().isoformat()
-    view = {"actor": asdict(actor), "action": action, "subject": masked(dict(subject)), "at": at}
-    _has_spooled.set()
-    return VIEWS.put(view) is not None
-
-
-def replay_views() -> int:
-    """Record the views waiting in this host's spool, in one transaction; return how many there were."""
-    _has_spooled.clear()
-    waiting = VIEWS.entries()
-    if waiting:
-        with transaction.atomic():
-            lock_chain()  # First, so that no other process records the same views.
-            for _, view in waiting:
-                _record_spooled(view)
-        for ticket, _ in waiting:
-            VIEWS.remove(ticket)
-    return len(waiting)
-
-
-def _record_spooled(view: Mapping[str, Any]) -> None:
-    """Append the entry of a view, unless a process recorded it but died before removing it."""
-    actor, subject = Actor(**view["actor"]), dict(view["subject"])
-    same = Entry.objects.filter(request_id=actor.request_id, detail__viewed_at=view["at"])
-    if not same.exists():
-        detail = subject.pop("detail", {}) | {"viewed_at": view["at"]}
-        append(actor, view["action"], **subject, detail=detail)
-
-
 def update_view(actor: Actor, uuid: str, shown: str) -> None:
     """Note that a part of an open page was rendered again from this answer."""
-    recent = _detail_views(actor, uuid).filter(match_recent("first_at", REPEAT_WINDOW)).exclude(shown=shown)
-    if recent.exists():
-        write_if_possible(lambda: recent.update(shown=shown))
+    recent = _detail_views(actor, uuid).filter(first_at__gte=timezone.now() - REPEAT_WINDOW)
+    if recent.exclude(shown=shown).exists():
+        recent.update(shown=shown)
 
 
 def last_view(actor: Actor, uuid: str) -> RecordView | None:
     """The view before the current one; changes are counted from there."""
-    return _detail_views(actor, uuid).exclude(match_recent("first_at", REPEAT_WINDOW)).first()
+    return _detail_views(actor, uuid).filter(first_at__lt=timezone.now() - REPEAT_WINDOW).first()
 
 
 def _views(actor: Actor, uuid: str) -> QuerySet[RecordView]:
@@ -243,7 +191,7 @@ def _views(actor: Actor, uuid: str) -> QuerySet[RecordView]:
 
 
 def _recent_views(actor: Actor, uuid: str, within: timedelta | None) -> QuerySet[RecordView]:
-    return _views(actor, uuid).filter(match_recent("first_at", within) if within else Q())
+    return _views(actor, uuid).filter(Q(first_at__gte=timezone.now() - within) if within else Q())
 
 
 def _detail_views(actor: Actor, uuid: str) -> QuerySet[RecordView]:

@@ -9,10 +9,10 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.roles import can, reason_for, requires
-from portal.audit.chain import append
+from portal.audit.chain import append, same_subject
 from portal.audit.evidence import compare, evidence_about
 from portal.audit.filters import HIDDEN_BY_DEFAULT, PERIODS, EntryFilters
 from portal.audit.forms import CorrectForm, ResolveForm
@@ -27,7 +27,14 @@ from portal.audit.reading import (
     stream_lines,
 )
 from portal.audit.view_log import log_list, log_page, log_subject
-from portal.audit.writes import close_stale_writes, correctable, resolutions
+from portal.audit.writes import (
+    WriteResult,
+    close_stale_writes,
+    correctable,
+    resolutions,
+    save_unsaved,
+    unsaved_results,
+)
 from portal.registry.store import find
 from portal.ui.exports import format_name, list_file
 from portal.ui.htmx import finish_action, render_page
@@ -166,6 +173,22 @@ def resolve(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     return _write_page(request, intent, form, status=422 if form.is_bound else 200)
 
 
+@require_POST
+@requires("audit.resolve")
+def save_answer(request: HttpRequest, intent_id: UUID) -> HttpResponse:
+    """Record the answer of a write from the file of unsaved answers."""
+    intent = get_object_or_404(WriteIntent, pk=intent_id)
+    if result := _unsaved_result(intent):
+        save_unsaved(result)
+        append(Actor.of(request), "audit.save_answer", **same_subject(intent, intent.label))
+        messages.success(request, f"{intent.label}: answer saved.")
+    return finish_action(request, intent.get_absolute_url())
+
+
+def _unsaved_result(intent: WriteIntent) -> WriteResult | None:
+    return next((one for one in unsaved_results() if one.intent_id == str(intent.pk)), None)
+
+
 def _write_page(
     request: HttpRequest, intent: WriteIntent, form: ResolveForm | None, *, status: int = 200
 ) -> HttpResponse:
@@ -186,6 +209,7 @@ def _write_page(
         "question": _question_for_service(intent),
         "why_not": why_not,
         "resolutions": resolved,
+        "unsaved": _unsaved_result(intent),
         "may_correct": not why_not and correctable(intent) is not None,
         "evidence": evidence,
         "comparisons": compare(intent, evidence) if was_lost else [],

@@ -5,8 +5,8 @@ used before (double click, Back, two tabs), a creation equal to one with an open
 another one is being sent, and an update equal to somebody else's with an unknown outcome. The author of an unknown
 update may send it again, because it sets the same values.
 
-Hides that an answer is in the spool before it goes to the database, that the database is retried on a new connection
-for as long as a person can wait, and which of two answers becomes a record's saved copy.
+Hides that the database is retried for as long as a person can wait, that an answer it doesn't take becomes a line of a
+file, and which of two answers becomes a record's saved copy.
 """
 
 import hashlib
@@ -23,18 +23,16 @@ from typing import Any
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from portal.audit import unsaved
 from portal.audit.chain import append, same_subject
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
-from portal.audit.spool import ANSWERS, SPOOLS, Ticket
 from portal.registry import store
 from portal.registry.models import Kind, Source
 from portal.registry.sources import operation_named
-from portal.runtime.clocks import match_recent
-from portal.runtime.database import fresh_connection, write_if_possible
 from servicing import Call, codec
 
 State = WriteIntent.State
@@ -42,9 +40,8 @@ BODY_LIMIT = 20_000
 STALE_SECONDS = 60
 """Added to a call's time limit, for a slow last read and for saving the answer."""
 SAVE_WAIT_SECONDS = 5.0
-"""How long a person waits for the database to save an answer, before it stays in the spool."""
+"""How long a person waits for the database to save an answer, before it goes to a file."""
 RETRY_SECONDS = 0.2
-REPLAY_WAIT_SECONDS = 2.0
 RESOLVE, CORRECT = "audit.resolve", "audit.correct"
 """The actions of entries about an unknown outcome: what was found to be true, and a correction of that."""
 _STDERR = 2
@@ -234,13 +231,10 @@ def call_time_limit_seconds() -> float:
 
 
 def close_stale_writes() -> int:
-    """Record an unknown outcome for writes that are *sending* longer than any call can last, as after a crash.
-
-    Pages that only read do this too, so it is put off while the database takes no writes.
-    """
+    """Record an unknown outcome for writes that are *sending* longer than any call can last, as after a crash."""
     limit = timedelta(seconds=call_time_limit_seconds() + STALE_SECONDS)
-    stale = WriteIntent.objects.filter(state=State.SENDING).exclude(match_recent("created_at", limit))
-    return (write_if_possible(lambda: _close(stale), is_durable=True) or 0) if stale.exists() else 0
+    stale = WriteIntent.objects.filter(state=State.SENDING, created_at__lt=timezone.now() - limit)
+    return _close(stale) if stale.exists() else 0
 
 
 def _close(stale: QuerySet[WriteIntent]) -> int:
@@ -271,7 +265,7 @@ class SavedTo(Enum):
     """Where an answer is safe."""
 
     DATABASE = "database"
-    SPOOL = "spool"
+    FILE = "file"
     LOG = "log"
 
 
@@ -296,28 +290,19 @@ class WriteResult:
     at: datetime = field(default_factory=timezone.now)
 
     @classmethod
-    def from_spool(cls, entry: Mapping[str, Any]) -> "WriteResult":
-        actor, at = Actor(**entry["actor"]), datetime.fromisoformat(entry["at"])
-        return cls(**{**entry, "actor": actor, "at": at})
+    def from_line(cls, line: Mapping[str, Any]) -> "WriteResult":
+        """The result in a line of the file of unsaved answers."""
+        actor, at = Actor(**line["actor"]), datetime.fromisoformat(line["at"])
+        return cls(**{**line, "actor": actor, "at": at})
 
-    def for_spool(self) -> list[dict[str, Any]]:
-        """The whole result, and a short form in case the spool has too little room."""
-        whole = asdict(self) | {"at": self.at.isoformat()}
-        without_bodies = {"body": None, "answer": "", "call": {**self.call, "request_body": ""}}
-        return [whole, whole | without_bodies]
+    def as_line(self) -> dict[str, Any]:
+        return asdict(self) | {"at": self.at.isoformat()}
 
     def summary(self) -> dict[str, Any]:
         """What a person needs to enter the result by hand."""
         names = ("intent_id", "state", "status", "kind", "uuid", "at")
         called = {name: self.call.get(name) for name in ("operation", "request_id", "path")}
         return {name: getattr(self, name) for name in names} | called | {"actor": self.actor.name}
-
-    def write_to_stderr(self) -> None:
-        """Print one line of JSON, as the last resort."""
-        message = "The answer of a write is saved nowhere else."
-        line = {"level": "CRITICAL", "logger": __name__, "message": message} | self.summary()
-        with suppress(OSError):  # The page shows the same.
-            os.write(_STDERR, json.dumps(line, cls=DjangoJSONEncoder).encode() + b"\n")
 
     def observations(self) -> list[store.Observation]:
         """The observations in the answer; without the answer, that the record exists."""
@@ -332,92 +317,56 @@ class WriteResult:
 
 
 def save_result(result: WriteResult, items: Sequence[store.Observation]) -> SavedTo:
-    """Record a result, or leave it in the spool for a replay; return where it is saved."""
-    ticket = ANSWERS.put(*result.for_spool())
+    """Record a result, or keep it in the file of unsaved answers; return where it is saved."""
     deadline = time.monotonic() + SAVE_WAIT_SECONDS
-    is_on_stderr = False
-    while not (is_saved := _try_to_record(result, items, deadline - time.monotonic())):
-        if ticket is None and not is_on_stderr:
-            result.write_to_stderr()
-            is_on_stderr = True
+    while not (is_saved := _try_to_record(result, items)):
         if connection.in_atomic_block or time.monotonic() + RETRY_SECONDS >= deadline:
             break
         time.sleep(RETRY_SECONDS)
-    if not is_saved:
-        return SavedTo.SPOOL if ticket else SavedTo.LOG
-    if ticket:
-        ANSWERS.remove(ticket)
-    return SavedTo.DATABASE
+    if is_saved:
+        return SavedTo.DATABASE
+    saved_to = SavedTo.FILE if unsaved.keep(result.as_line()) else SavedTo.LOG
+    _log_unsaved(result, saved_to)
+    return saved_to
 
 
-def _try_to_record(result: WriteResult, items: Sequence[store.Observation], seconds: float) -> bool:
+def _try_to_record(result: WriteResult, items: Sequence[store.Observation]) -> bool:
     reference = result.call["request_id"]
     try:
-        with fresh_connection(max(seconds, RETRY_SECONDS)):
-            _record_result(result, items)
+        _record_result(result, items)
     except (DatabaseError, InterfaceError) as error:
         logger.warning("%s: the database does not take the answer: %s", reference, _first_line(error))
-        return False
     except Exception:  # The answer must not be lost, whatever the error.
         logger.exception("%s: the answer could not be recorded", reference)
-        return False
-    return True
-
-
-def prepare_spool() -> None:
-    """Allocate both spools, and record the answers that wait in them."""
-    for spool in SPOOLS:
-        try:
-            spool.allocate()
-        except OSError:
-            logger.exception("%s could not be prepared.", spool.path)
-    replay_answers()
-
-
-def replay_answers() -> int:
-    """Record the answers waiting in this host's spool; return how many are left."""
-    waiting = ANSWERS.entries()
-    left = len(waiting)
-    for ticket, entry in waiting:
-        try:
-            result = WriteResult.from_spool(entry)
-            with fresh_connection(REPLAY_WAIT_SECONDS):
-                _record_result(result, result.observations())
-        except (OperationalError, InterfaceError) as error:
-            logger.warning("The database takes no answer from the spool: %s", _first_line(error))
-            break  # The database would fail for the others too, after the same wait.
-        except Exception:  # One failing answer must not block the others.
-            logger.exception("The answer of write %s cannot be recorded.", entry.get("intent_id"))
-        else:
-            ANSWERS.remove(ticket)
-            left -= 1
-    return left
-
-
-def discard_answer(intent_id: str, reason: str) -> bool:
-    """Remove an answer from the spool, and record its contents and the reason; false if there is none."""
-    for ticket, entry in answers_without_write():
-        if entry["intent_id"] == intent_id:
-            result = WriteResult.from_spool(entry)
-            append(
-                Actor.operator("doctor"),
-                "audit.discard_answer",
-                subject_kind=result.kind,
-                subject_uuid=result.uuid,
-                subject_label=str(result.call["request_id"]),
-                reason=reason,
-                detail={"write": intent_id, **result.summary()},
-            )
-            ANSWERS.remove(ticket)
-            return True
+    else:
+        return True
+    if not connection.in_atomic_block:
+        connection.close()  # The next try needs a connection that isn't broken.
     return False
 
 
-def answers_without_write() -> list[tuple[Ticket, dict[str, Any]]]:
-    """Answers in the spool whose write is not in this database, as after restoring an older backup."""
-    entries = ANSWERS.entries()
-    known = set(map(str, WriteIntent.objects.in_bulk([entry["intent_id"] for _, entry in entries])))
-    return [(ticket, entry) for ticket, entry in entries if entry["intent_id"] not in known]
+def _log_unsaved(result: WriteResult, saved_to: SavedTo) -> None:
+    """Print one line of JSON with the ID, unmasked: on a full disk it is all that is left of the answer."""
+    place = unsaved.answers_file() if saved_to == SavedTo.FILE else "this line alone"
+    message = f"The answer of a write isn’t in the database. It is in {place}."
+    line = {"level": "CRITICAL", "logger": __name__, "message": message} | result.summary()
+    with suppress(OSError):  # The page shows the same.
+        os.write(_STDERR, json.dumps(line, cls=DjangoJSONEncoder).encode() + b"\n")
+
+
+def unsaved_results() -> list[WriteResult]:
+    """The results in the file of unsaved answers that the database still lacks."""
+    results = [WriteResult.from_line(line) for line in unsaved.kept_answers()]
+    called = RemoteCall.objects.filter(intent_id__in=[one.intent_id for one in results])
+    known = set(map(str, called.values_list("intent_id", flat=True)))
+    return [one for one in results if one.intent_id not in known]
+
+
+def save_unsaved(result: WriteResult) -> None:
+    """Record a result from the file; the file goes with its last one. Raises ``WriteIntent.DoesNotExist``."""
+    _record_result(result, result.observations())
+    if not unsaved_results():
+        unsaved.discard()
 
 
 def _first_line(error: Exception) -> str:

@@ -39,7 +39,6 @@ from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.repayments.table import repayment_table, rows_of_lists
 from portal.runtime.business_date import business_date
-from portal.runtime.clocks import is_recent
 from servicing import Borrower, KeyPerson, Loan, Statement, consistency
 
 MAX_LIVE_ACCOUNTS = 12
@@ -143,7 +142,7 @@ class RefreshProgress:
     @property
     def is_over(self) -> bool:
         """Whether all were updated, or nobody waits for the rest any more."""
-        return self.done == self.total or not is_recent(self.since, MAX_WAIT)
+        return self.done == self.total or timezone.now() - self.since > MAX_WAIT
 
 
 def progress(copies: Sequence[LiveCopy], since: str) -> RefreshProgress:

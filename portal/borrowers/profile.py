@@ -60,7 +60,6 @@ from portal.borrowers.reports import Report
 from portal.gateway import StaffRequest
 from portal.registry import store
 from portal.registry.models import Kind, Record
-from portal.runtime.clocks import is_recent
 from portal.ui.htmx import finish_action, render_page, toast
 from portal.ui.uploads import accepts_files
 from servicing import (
@@ -392,9 +391,9 @@ class ProfileEdit(Flow):
             typed = signing.loads(self.request.POST.get("proposal", ""), salt=self._salt)
         except signing.BadSignature:
             return {}, False
-        # Django's own limit has no end for a review from before the clock was set back.
         reviewed_at = datetime.fromtimestamp(typed.pop(REVIEWED_AT, 0), UTC)
-        return typed | {"reason": self.request.POST.get("reason", "")}, not is_recent(reviewed_at, VALID_FOR)
+        is_over = timezone.now() - reviewed_at > VALID_FOR
+        return typed | {"reason": self.request.POST.get("reason", "")}, is_over
 
     def _send_or_ask(self) -> HttpResponse:
         """Send what was reviewed or request approval, unless it was already sent, expired, or the record changed."""

@@ -17,7 +17,6 @@ from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import accounts_with_returns
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
-from portal.runtime.database import write_if_possible
 from portal.ui import wording
 from servicing import Repayment, promises
 from servicing.business_days import business_day_after, is_business_day
@@ -120,7 +119,7 @@ def _note_broken(decided: Iterable[DecidedPromise]) -> None:
     for promise in news:
         promise.broken_on = None if promise.broken_on else business_date()
     if news:
-        write_if_possible(lambda: Promise.objects.bulk_update(news, ["broken_on"]))
+        Promise.objects.bulk_update(news, ["broken_on"])
 
 
 def _plain(promise: Promise) -> promises.Promise:

@@ -7,8 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
-from django.db.models.fields.json import KT
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -33,14 +32,6 @@ class Printed(models.Model):
     def get_absolute_url(self) -> str:
         """Its verification page."""
         return reverse("documents:verify", args=[self.code])
-
-    @classmethod
-    def unrecorded(cls) -> models.QuerySet["Printed"]:
-        """Documents whose audit entry is missing or belongs to something else."""
-        recorded = Entry.objects.annotate(code=KT("detail__code")).filter(
-            pk=OuterRef("entry_id"), action="summaries.print", code=OuterRef("code")
-        )
-        return cls.objects.exclude(Exists(recorded))
 
 
 class Turn(models.Model):

@@ -25,15 +25,17 @@ class JobKind:
     """Whether at most one is open at a time; a second start joins it."""
     attempts: int = 3
     """How often it is tried if it raises or its worker dies."""
-    every: str = ""
-    """The setting with the minutes between two runs; 0 means never."""
+    every: str | int = ""
+    """The minutes between two runs, or the setting that has them; 0 means never."""
     gives_way: bool = False
     """Whether it lets a waiting job go first: it takes long and resumes where it was."""
 
     @property
     def interval(self) -> timedelta | None:
         """How often it is scheduled; ``None`` if it isn't."""
-        minutes = getattr(settings, self.every) if self.every else 0
+        minutes = self.every
+        if isinstance(minutes, str):
+            minutes = getattr(settings, minutes) if minutes else 0
         return timedelta(minutes=minutes) if minutes else None
 
 

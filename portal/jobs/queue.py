@@ -8,13 +8,12 @@ from typing import Any, Protocol
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from portal.jobs import engine
-from portal.jobs.execution import MAX_RETRY_PAUSE, worker_id
 from portal.jobs.kinds import JobKind, all_kinds, find_kind
-from portal.jobs.models import RESEND_AFTER, Job, Schedule, Worker, lease
-from portal.runtime.clocks import match_future, match_recent
+from portal.jobs.models import RESEND_AFTER, Job, Schedule, Worker
 
 State = Job.State
 
@@ -54,8 +53,7 @@ def send_job(job: Job) -> None:
 def send_due_jobs() -> None:
     """Send jobs that are due for another attempt or that the engine lost; one that fails stays due."""
     now = timezone.now()
-    longest = max(RESEND_AFTER, MAX_RETRY_PAUSE)
-    for job in Job.objects.filter(~match_future("due_at", longest), state=State.WAITING):
+    for job in Job.objects.filter(~Q(due_at__gt=now), state=State.WAITING):
         unchanged = Job.objects.filter(pk=job.pk, state=State.WAITING, due_at=job.due_at)
         with transaction.atomic():
             if unchanged.update(due_at=now + RESEND_AFTER) and not engine.has_undelivered(job):
@@ -69,7 +67,7 @@ def start_scheduled_jobs() -> None:
         if kind.interval is None:
             continue
         Schedule.objects.get_or_create(name=kind.name)
-        is_due = ~match_recent("begun_at", kind.interval)
+        is_due = ~Q(begun_at__gte=now - kind.interval)
         with transaction.atomic():
             if Schedule.objects.filter(is_due, name=kind.name).update(begun_at=now):
                 start_job(kind)
@@ -78,9 +76,7 @@ def start_scheduled_jobs() -> None:
 def recover_lost_jobs() -> None:
     """Take jobs back from workers whose lease ran out, and give up jobs that lost too many workers."""
     now = timezone.now()
-    is_leased, running = match_future("lease_until", lease()), Job.objects.filter(state=State.RUNNING)
-    # After the clock was set back, the job that this process runs isn't lost: it gets one more lease.
-    running.filter(~is_leased, worker=worker_id(), lease_until__gt=now).update(lease_until=now + lease())
+    is_leased, running = Q(lease_until__gt=now), Job.objects.filter(state=State.RUNNING)
     for job in running.filter(~is_leased):
         kind = find_kind(job.name)
         lost = running.filter(~is_leased, pk=job.pk, attempts=job.attempts)

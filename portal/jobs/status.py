@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import cached_property
 
 from django.db.models import Count, Min, QuerySet
+from django.utils import timezone
 
 from portal.jobs.kinds import JobKind, all_kinds
 from portal.jobs.models import Job, Schedule, Worker, lease
-from portal.runtime.clocks import match_recent
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class JobsStatus:
 
 def live_workers() -> QuerySet[Worker]:
     """The workers that are alive."""
-    return Worker.objects.filter(match_recent("beat_at", lease()), stopped_at=None)
+    return Worker.objects.filter(beat_at__gte=timezone.now() - lease(), stopped_at=None)
 
 
 def jobs_status(workers: Iterable[Worker] | None = None) -> JobsStatus:

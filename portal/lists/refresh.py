@@ -25,7 +25,6 @@ from portal.live.reading import (
 )
 from portal.registry.models import Record
 from portal.registry.store import IDENTIFIER
-from portal.runtime.clocks import SKEW, is_recent
 from portal.ui.htmx import render_page
 
 PROGRESS = "refresh-progress"
@@ -108,7 +107,7 @@ def parse_moment(text: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if timezone.is_aware(moment) and moment <= timezone.now() + SKEW else None
+    return moment if timezone.is_aware(moment) and moment <= timezone.now() else None
 
 
 def _progress(list_page: ListPage, records: Sequence[Record], since: datetime) -> Progress:
@@ -121,7 +120,7 @@ def _state(record: Record, since: datetime) -> str:
         return "waiting"
     if answered and answered >= since and (not failed or failed <= answered):
         return "read"
-    has_failed = (failed and failed >= since) or not is_recent(asked, MAX_WAIT)
+    has_failed = (failed and failed >= since) or timezone.now() - asked > MAX_WAIT
     return "failed" if has_failed else "asking"
 
 

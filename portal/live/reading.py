@@ -28,8 +28,7 @@ from portal.registry.figures import copy_day, figures_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import LISTS, READS, REPAYMENTS_OF
-from portal.runtime.clocks import SKEW, is_recent, match_recent
-from portal.runtime.database import relaxed_durability, release_connection, write_if_possible
+from portal.runtime.database import release_connection
 from servicing import Application, Loan, Rejected, Repayment, ServicingError, Statement
 from servicing.figures import Figures
 
@@ -110,14 +109,14 @@ class LiveCopy:
         return (
             self.is_asked
             and bool(self.record.borrower_uuid)
-            and not is_recent(self.record.asked_at, FRESH_FOR)
+            and not (self.record.asked_at and timezone.now() - self.record.asked_at <= FRESH_FOR)
         )
 
     @property
     def is_pending(self) -> bool:
         """Whether a call for it is under way."""
         record, asked = self.record, self.record.asked_at
-        if not (asked and is_recent(asked, MAX_WAIT)):
+        if not asked or timezone.now() - asked > MAX_WAIT:
             return False
         answered = max(filter(None, (record.checked_at, record.failed_at)), default=None)
         return answered is None or answered < asked
@@ -145,9 +144,9 @@ def _list_records(wanted: Mapping[tuple[str, str], Record]) -> list[Record]:
         for (kind, uuid), of in wanted.items()
         if (kind, uuid) not in found
     }
-    if missing:  # While the database takes no writes, a page shows them unsaved, as never read.
-        write_if_possible(lambda: Record.objects.bulk_create(missing.values(), ignore_conflicts=True))
-        found = missing | _stored_lists(wanted)
+    if missing:
+        Record.objects.bulk_create(missing.values(), ignore_conflicts=True)
+        found = _stored_lists(wanted)
     return [found[key] for key in wanted]
 
 
@@ -213,10 +212,10 @@ def claim_due(records: Sequence[Record], *, force: bool = False) -> list[Record]
     now = timezone.now()
     free = Record.objects.filter(pk__in=[record.pk for record in records]).exclude(borrower_uuid="")
     if not force:
-        free = free.filter(~match_recent("asked_at", FRESH_FOR))
+        free = free.filter(~Q(asked_at__gte=now - FRESH_FOR))
     if not free.exists():  # The usual case: everything was just read, so nothing needs a lock.
         return []
-    won = write_if_possible(lambda: _mark_asked(free, now)) or set()
+    won = _mark_asked(free, now)
     mine = [record for record in records if record.pk in won]
     for record in mine:
         record.asked_at = now
@@ -240,10 +239,9 @@ def read_live(actor: Actor, record: Record) -> bool:
         words = "; ".join(error.reasons) or error.message
         words = f"{REJECTED_PREFIX}{words}" if isinstance(error, Rejected) else words
         # In one statement: a panel that waits for the answer is drawn once the record has its time.
-        with relaxed_durability():
-            Record.objects.filter(pk=record.pk).update(
-                failed_at=now, failure=words[:500], failing_since=Coalesce("failing_since", Value(now))
-            )
+        Record.objects.filter(pk=record.pk).update(
+            failed_at=now, failure=words[:500], failing_since=Coalesce("failing_since", Value(now))
+        )
         return False
 
 
@@ -283,7 +281,7 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Recor
     lists = {kind: row.parent for kind, row in LISTS.items() if row.parent and row.parent in kinds}
     for list_kind, parent in lists.items():
         _create_missing_lists(parent, list_kind)
-    is_young = Q(checked_at__gte=older_than, checked_at__lte=timezone.now() + SKEW)
+    is_young = Q(checked_at__gte=older_than)
     due = refreshable([*kinds, *lists]).filter(~is_young)
     # Without the answers, because those of a large portfolio don't fit into memory.
     needed = due.only("kind", "uuid", "borrower_uuid")

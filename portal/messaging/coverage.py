@@ -12,7 +12,6 @@ from django.utils import timezone
 from portal.messaging.models import Day, Fingerprint, Message
 from portal.messaging.store import ONE_DAY, save_messages, service_today, storage_uuid
 from portal.messaging.sync import FiltersIgnored
-from portal.runtime.clocks import match_recent
 from portal.runtime.database import fetch_rows
 from servicing import Client
 
@@ -138,7 +137,7 @@ def check_days(client: Client, start: date | None, end: date | None) -> int:
     if the service ignores the day.
     """
     days, _ = days_in_view(start, end)
-    fresh = Day.objects.filter(match_recent("checked_at", FRESH_FOR), day__in=days)
+    fresh = Day.objects.filter(checked_at__gte=timezone.now() - FRESH_FOR, day__in=days)
     stale = set(days) - set(fresh.values_list("day", flat=True))
     for day in sorted(stale, reverse=True):
         page = client.messages.list(start_date=day, end_date=day, limit=settings.SERVICING_PAGE_SIZE)

@@ -41,7 +41,7 @@ from portal.messaging.store import (
     storage_uuid,
 )
 from portal.messaging.sync import MAX_NAMED, offset_counts
-from portal.runtime.database import index_values, write_if_possible
+from portal.runtime.database import index_values
 from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.keys import row_key
@@ -344,13 +344,13 @@ def _file_line(row: LinkedMessage) -> list[Any]:
 
 
 def _save(messages: Iterable[RemoteMessage]) -> list[Message]:
-    """Save new messages from the service, and return all in its order, even if nothing can be saved."""
+    """Save new messages from the service, and return all in its order."""
     messages = list(messages)
     uuids = [storage_uuid(message.uuid) for message in messages]
     saved = Message.objects.in_bulk(uuids, field_name="uuid")
     pairs = list(zip(uuids, messages, strict=True))
     if any(uuid not in saved or saved[uuid].gone_at or differs(one, saved[uuid]) for uuid, one in pairs):
-        write_if_possible(lambda: save_messages(messages))
+        save_messages(messages)
         saved = Message.objects.in_bulk(uuids, field_name="uuid")
     return [saved.get(uuid) or message_row(one) for uuid, one in pairs]
 

@@ -10,7 +10,6 @@ from django.db import models
 from django.utils import timezone
 
 from portal.registry.models import Record
-from portal.runtime.clocks import is_recent
 from portal.ui import wording
 from portal.ui.addresses import page_url
 from servicing import Message as RemoteMessage
@@ -272,7 +271,7 @@ class Run(models.Model):
     @property
     def is_alive(self) -> bool:
         """Whether it is running. A killed run has no end either, but stops reporting."""
-        return self.ended_at is None and is_recent(self.seen_at, RUN_TIMEOUT)
+        return self.ended_at is None and timezone.now() - self.seen_at <= RUN_TIMEOUT
 
 
 class PendingRead(models.Model):

@@ -27,7 +27,6 @@ from portal.gateway import client_for
 from portal.messaging.models import WHOLE_LIST, Day, Fingerprint, Message, MessageQuerySet, Run
 from portal.messaging.store import ONE_DAY, describe_unusable, save_messages, service_today, storage_uuid
 from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, analyze
-from portal.runtime.clocks import SKEW, is_recent
 from portal.runtime.database import is_unavailable, release_connection
 from servicing import Client, Forbidden, IncompleteList, Page, ProtocolError, Rejected, Unavailable
 from servicing import Message as RemoteMessage
@@ -219,12 +218,10 @@ class Sync:
 
     def _is_read(self, known: Day, saved: Fingerprint) -> bool:
         """Whether a recent reading to the end listed exactly what is saved."""
-        if not known.read_at or (
-            self.read_before and not self.read_before <= known.read_at < timezone.now() + SKEW
-        ):
+        if not known.read_at or (self.read_before and known.read_at < self.read_before):
             return False
         period = timedelta(minutes=settings.MESSAGE_FULL_SYNC_MINUTES)
-        return known.agrees_with(saved) and (not period or is_recent(known.read_at, period))
+        return known.agrees_with(saved) and (not period or timezone.now() - known.read_at <= period)
 
     # --- One day ---
 

@@ -5,6 +5,7 @@ Hides where each thing is looked up. A check that crashes becomes a finding, and
 
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,24 +23,23 @@ from django.core.mail import get_connection
 from django.db import DatabaseError, connection
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
+from django.utils import timezone
 
 import servicing
 from portal.accounts import outbox
 from portal.accounts.encryption import CannotDecrypt, decrypt
 from portal.accounts.single_sign_on import PROVIDER_ID, discover
-from portal.audit import checkpoints, guard, writes
-from portal.audit.integrity import last_check, last_checkpoint
+from portal.audit import guard, writes
+from portal.audit.integrity import last_check
 from portal.audit.models import Actor, Entry
-from portal.audit.spool import ANSWERS, SPOOLS
+from portal.audit.unsaved import answers_file
 from portal.documents.pdf import NotRendered, render
 from portal.gateway import build_client, client_for
+from portal.jobs.models import Worker
 from portal.jobs.status import jobs_status
-from portal.operations import rights
-from portal.operations.models import Tally
 from portal.operations.readiness import pending_migrations
 from portal.registry.models import Kind, Record
 from portal.runtime import environment, tracing
-from portal.runtime.clocks import is_recent
 from portal.runtime.database import find_connection_problem, find_folder_problem
 from servicing.masking import masked_text
 
@@ -47,7 +47,7 @@ Grade = Literal["ok", "warn", "bad"]
 # The worker checks the trail once a day; one day late is no alarm.
 MAX_CHECK_AGE = timedelta(days=2)
 SECRETS = [
-    "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "EMAIL_URL", "OIDC_CLIENT_SECRET", "AUDIT_CHECKPOINT_KEY",
+    "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "EMAIL_URL", "OIDC_CLIENT_SECRET",
     "METRICS_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
 ]  # fmt: skip
 # The settings to check if the service does not accept our credentials.
@@ -60,7 +60,8 @@ IDENTITY_SETTINGS = {
     "none": "SERVICING_AUTH",
 }
 OIDC_ENDPOINTS = ["authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri"]
-GRANT = "Run docker/audit-roles.sql as the owner."
+GRANT = "Check DATABASE_URL; a role of its own needs docker/audit-roles.sql, run as the owner."
+MIN_FREE_BYTES = 500 * 2**20
 CHECK_SECONDS = 5
 MOUNTED_SECRETS = Path("/run/secrets")
 
@@ -90,7 +91,7 @@ def findings() -> Findings:
             "Keys, saved responses, service, worker, cache and audit trail were not checked. Fix the database first."
         )
         return
-    for check in (search_index, keys, answers, service, single_sign_on, mail, worker, shared_cache, trail):
+    for check in (keys, answers, disk, service, single_sign_on, mail, worker, shared_cache, trail):
         yield from run_check(check)
 
 
@@ -152,36 +153,19 @@ def database() -> Findings:
         yield bad(problem)
         return
     try:
-        unreadable = rights.unreadable_tables()
-        pending = pending_migrations() if not unreadable else 0
+        pending = pending_migrations()
     except DatabaseError as error:
-        yield bad(f"The database can’t be read. {first_line(error)}")
-        return
-    if unreadable:
-        others = f" and {len(unreadable) - 3} other tables" if len(unreadable) > 3 else ""
-        yield bad(
-            f"The database responds, but this role can’t read {', '.join(unreadable[:3])}{others}. {GRANT}"
-        )
+        yield bad(f"The database can’t be read. {GRANT} {first_line(error)}")
         return
     if pending:
         yield bad(f"The database is missing {pending} migration{pluralize(pending)}. Run manage.py upgrade.")
         return
     try:
-        Tally.objects.filter(pk=0).update(count=0)
+        Worker.objects.filter(pk="").update(stopped_at=None)
     except DatabaseError as error:  # The role lacks permission, or the server is a replica.
-        fix = GRANT if rights.is_lack_of_rights(error) else "Check DATABASE_URL."
-        yield bad(f"The database can’t be written to. {fix} {first_line(error)}")
+        yield bad(f"The database can’t be written to. {GRANT} {first_line(error)}")
         return
     yield ok("The database responds and matches this version.")
-
-
-def search_index() -> Findings:
-    """Check that PostgreSQL has the extension that search needs; SQLite needs none."""
-    if connection.vendor == "postgresql" and not rights.has_extension("pg_trgm"):
-        yield bad(
-            "Search reads every record because PostgreSQL lacks the pg_trgm extension. "
-            "Run CREATE EXTENSION pg_trgm as the owner of the database, then restore the latest backup.",
-        )
 
 
 def keys() -> Findings:
@@ -203,27 +187,21 @@ def can_decrypt(encrypted: str) -> bool:
 
 
 def answers() -> Findings:
-    """Check that answers of writes can be spooled while the database is down, and that none is still waiting."""
-    for spool in SPOOLS:
-        try:
-            spool.allocate()
-        except OSError as error:
-            yield bad(f"{spool.path} can’t be written: {spool.name} could be lost. {first_line(error)}")
-            return
-    left = writes.replay_answers()
-    if orphans := writes.answers_without_write():
-        _, first = orphans[0]
+    """Check that no answer of a write waits in the file of unsaved answers."""
+    if left := writes.unsaved_results():
+        ids = ", ".join(one.uuid or one.intent_id for one in left[:3])
+        number = len(left)
         yield bad(
-            f"{len(orphans)} saved response{pluralize(len(orphans))} to requests missing from this database, as after "
-            f"restoring an older backup. First: {first['call']['operation']}, {first['state']}, "
-            f"{first['uuid'] or 'no ID'}. "
-            f"Check it at the service, then run manage.py doctor --discard {first['intent_id']} --reason WHY.",
+            f"{number} answer{pluralize(number)} of changes {pluralize(number, 'is,are')} only in "
+            f"{answers_file()}, first {ids}. Run manage.py save_answer."
         )
-    elif left:
-        ids = ", ".join(str(entry["uuid"] or entry["intent_id"]) for _, entry in ANSWERS.entries()[:3])
-        yield bad(f"{left} response{pluralize(left)} can’t be saved (see the log), first {ids}.")
-    else:
-        yield ok("No responses are waiting to be saved.")
+
+
+def disk() -> Findings:
+    """Check that the disk of the data folder has room."""
+    usage = shutil.disk_usage(settings.DATA_DIR)
+    if usage.free < MIN_FREE_BYTES:
+        yield bad(f"The disk of {settings.DATA_DIR} is nearly full: {usage.free // 2**20:,} MB are left.")
 
 
 def service() -> Findings:
@@ -381,11 +359,10 @@ def traces() -> Findings:
 
 
 def trail() -> Findings:
-    """Check that the audit trail is protected, intact, and was recently checked and signed."""
-    yield from (bad(words) for words in guard.find_differences(connection))
-    if guard.owns_audit_table(connection):
-        yield warn(guard.OWNER_WARNING)
-    checked, signed = last_check(), last_checkpoint()
+    """Check that the audit trail is protected, intact and was recently checked."""
+    for name in guard.missing_triggers(connection):
+        yield bad(f"The audit trail isn’t protected: the trigger {name} is missing. Run manage.py upgrade.")
+    checked = last_check()
     if checked and checked.result == "broken":
         problem = checked.detail.get("problem", "")
         yield bad(
@@ -394,28 +371,9 @@ def trail() -> Findings:
         )
     elif checked is None:
         yield warn("The audit trail has never been checked. Run manage.py verify_audit.")
-    elif not is_recent(checked.at, MAX_CHECK_AGE):
+    elif timezone.now() - checked.at > MAX_CHECK_AGE:
         yield warn("The audit trail hasn’t been checked for two days. Run manage.py verify_audit.")
     else:
         last = Entry.objects.first() or checked  # Entries are numbered without gaps.
         counts = f"{checked.detail.get('entries', 0):,} entries; {last.pk:,} now"
         yield ok(f"The audit trail was intact at its last full check ({counts}).")
-    if not (signed and is_recent(signed.at, MAX_CHECK_AGE)):
-        yield warn("The worker hasn’t signed the audit trail for two days. Check CHECKPOINT_MINUTES.")
-    if settings.AUDIT_CHECKPOINT_DIR:
-        yield from checkpoint_files(signed)
-
-
-def checkpoint_files(signed: Entry | None) -> Findings:
-    """Check that the signing process can use its key and file, and that the file has the last signature."""
-    try:
-        stored = checkpoints.read_checkpoints()
-    except checkpoints.UnusableCheckpoints as problem:
-        yield bad(f"The checkpoints can’t be used: {problem}")
-        return
-    if signed and not stored.has_line_of(signed.pk, signed.detail["entry"]):
-        yield bad(f"The trail was signed, but {checkpoints.LOST_LINE}. Check AUDIT_CHECKPOINT_DIR.")
-    elif stored.by_entry and not Entry.objects.filter(pk__gte=stored.last_entry_id).exists():
-        yield bad("The trail ends before its last checkpoint. Run manage.py verify_audit.")
-    else:
-        yield ok(f"Audit trail checkpoints found: {len(stored.by_entry):,}.")

@@ -21,7 +21,6 @@ from portal.jobs.status import jobs_status
 from portal.messaging.models import Run
 from portal.operations import readiness, tallies
 from portal.operations.models import Tally
-from portal.runtime import cache
 
 Samples = list[tuple[dict[str, str], float | int]]
 # Help text, and a function that returns samples, one value, or None.
@@ -131,8 +130,6 @@ def _process_metrics(has_database: bool) -> Metrics:
 
 
 METRICS: Metrics = {
-    # Not in _process_metrics: the cache may be a table of the database.
-    "desk_cache_up": ("1 while the cache responds, otherwise 0.", lambda: int(cache.is_answering())),
     "desk_workers": ("Workers running.", lambda: len(jobs_status().workers)),
     "desk_jobs": ("Background jobs waiting or running.", _count_jobs),
     "desk_jobs_failed": ("Failed background jobs on file.", _count_failed_jobs),
@@ -161,10 +158,6 @@ METRICS: Metrics = {
     "desk_audit_check_age_seconds": (
         "Seconds since the last full audit check.",
         lambda: _age(Entry.objects.filter(action="audit.verify")),
-    ),
-    "desk_audit_checkpoint_age_seconds": (
-        "Seconds since the audit trail was last signed.",
-        lambda: _age(Entry.objects.filter(action="audit.checkpoint")),
     ),
     "desk_writes_open": ("Requests being sent, and those whose outcome is unknown.", _count_open_writes),
 }

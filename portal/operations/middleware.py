@@ -15,7 +15,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from portal.errors import database_unavailable, error_page
 from portal.operations import logs, tallies
-from portal.runtime import clocks, tracing
+from portal.runtime import tracing
 from portal.ui.uploads import is_body_too_long
 
 logger = logging.getLogger("portal.requests")
@@ -38,7 +38,6 @@ class RequestMiddleware:
     def __call__(self, request: Any) -> HttpResponse:
         request.request_id = f"r-{secrets.token_hex(6)}"
         token, began, worked = logs.current.set(request), time.monotonic(), time.thread_time()
-        clocks.clear_cache_after_set_back()
         is_check = request.path_info in CHECK_PATHS
         if is_check:
             request.META.pop("HTTP_COOKIE", None)  # A session would need the database.

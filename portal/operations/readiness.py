@@ -1,16 +1,10 @@
 """The state of this deployment: database, migrations, worker, settings."""
 
-from typing import Any
-
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from portal.jobs.status import jobs_status
-from portal.operations.models import Tally
-from portal.operations.rights import is_lack_of_rights
-from portal.runtime import cache
-from portal.runtime.database import write_if_possible
 from portal.runtime.environment import is_set
 
 CONNECT_SECONDS = 2
@@ -18,29 +12,16 @@ CONNECT_SECONDS = 2
 
 
 def readiness() -> tuple[bool, list[str]]:
-    """Whether this process may receive requests, with a line for each check.
-
-    It may without a cache and while writes are impossible, because pages that only read still work.
-    """
+    """Whether this process may receive requests, with a line for each check."""
     try:
         require_database()
         pending = pending_migrations()
         work = jobs_status() if not pending else None
-    except DatabaseError as error:
-        return False, [
-            f"database: {'this role lacks rights' if is_lack_of_rights(error) else 'not responding'}"
-        ]
+    except DatabaseError:
+        return False, ["database: not responding"]
     migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
-    cache_line = "cache: ok" if cache.is_answering() else "cache: not responding"
     worker = "worker: ok" if work and work.is_working else "worker: not running"
-    writes = "writes: ok" if pending or can_write() else "writes: not possible (locked, full or read-only)"
-    return not pending, ["database: ok", migrations, writes, cache_line, worker]
-
-
-def can_write() -> bool:
-    """Whether the database accepts a write now."""
-    tally: dict[str, Any] = {"kind": "check", "name": "readyz", "outcome": "", "span": 0}
-    return write_if_possible(lambda: Tally.objects.update_or_create(**tally)) is not None
+    return not pending, ["database: ok", migrations, worker]
 
 
 def require_database() -> None:

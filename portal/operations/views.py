@@ -16,7 +16,7 @@ from django_htmx.http import trigger_client_event
 from portal.accounts import outbox
 from portal.accounts.roles import RoleMissing, reason_not_to_cancel, requires
 from portal.audit.chain import append
-from portal.audit.integrity import last_check, last_checkpoint
+from portal.audit.integrity import last_check
 from portal.audit.models import Actor, Entry
 from portal.audit.service_health import current_outage, measure_health
 from portal.audit.view_log import log_list
@@ -25,7 +25,6 @@ from portal.jobs.models import Job
 from portal.jobs.status import jobs_status, scheduled_jobs
 from portal.operations import bundle, calls, readiness
 from portal.operations import metrics as measured
-from portal.runtime import cache
 from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.logo import icon_url, logo
@@ -40,7 +39,6 @@ def status(request: StaffRequest) -> HttpResponse:
         "groups": groups,
         "has_failures": any(group.last_failure for group in groups),
         "outage": current_outage(),
-        "remembers": cache.is_answering(),
         "mail_problems": list(outbox.problems()),
         "failures": calls.failures(),
         "calls": calls.find_calls(request.GET),
@@ -48,7 +46,7 @@ def status(request: StaffRequest) -> HttpResponse:
         "choices": {"methods": calls.METHODS, "statuses": calls.STATUSES, "outcomes": calls.OUTCOMES},
         "work": jobs_status(),
         "repeated": scheduled_jobs(),
-        "chain": {"last": Entry.objects.first(), "checked": last_check(), "signed": last_checkpoint()},
+        "chain": {"last": Entry.objects.first(), "checked": last_check()},
         # Names of settings mean something only to administrators.
         "configuration": readiness.configuration() if request.can("accounts.staff") else (),
         "may_read_audit": request.can("audit.index"),
@@ -109,8 +107,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """Report whether this process may receive requests: its database answers and is migrated. No data.
 
-    A missing worker, a silent cache and a read-only database are reported too, but don't take a web process out of
-    service: pages work without them, or say what can't be done.
+    A missing worker is reported too, but doesn't take a web process out of service.
     """
     is_ready, lines = readiness.readiness()
     return HttpResponse(join_lines(lines), status=200 if is_ready else 503, content_type="text/plain")

@@ -18,8 +18,6 @@ from django.utils import timezone
 
 from portal.registry.models import SharedCount
 from portal.registry.recalculation import AccountState
-from portal.runtime.clocks import match_recent
-from portal.runtime.database import write_if_possible
 from portal.ui import wording
 
 MAX_SHOWN = 25
@@ -32,7 +30,7 @@ COUNT_VALID_FOR = timedelta(seconds=45)
 
 def saved_count(state: AccountState, longest: timedelta = COUNT_VALID_FOR) -> int | None:
     """The number of everyone's items, if the worker counted it in this state and not too long ago; else None."""
-    found = SharedCount.objects.filter(match_recent("counted_at", longest), state=repr(state))
+    found = SharedCount.objects.filter(counted_at__gte=timezone.now() - longest, state=repr(state))
     return found.values_list("number", flat=True).first()
 
 
@@ -46,7 +44,7 @@ def save_count(state: AccountState, count: Callable[[], int]) -> None:
 
 def forget_shared_items() -> None:
     """Drop the items of everyone's list and their number, after an action or new messages."""
-    write_if_possible(lambda: SharedCount.objects.update(number=None, acts=F("acts") + 1))
+    SharedCount.objects.update(number=None, acts=F("acts") + 1)
     cache.delete_many([SHARED_ITEMS, SHARED_COUNT])
     cache.set(LAST_ACT, time.time_ns())
 

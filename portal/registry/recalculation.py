@@ -23,7 +23,7 @@ from portal.registry.models import Kind, Record
 from portal.registry.records import last_changes_of, records_by_key, update_records
 from portal.registry.rollup import roll_up
 from portal.runtime.business_date import business_date
-from portal.runtime.database import fetch_rows, write_if_possible
+from portal.runtime.database import fetch_rows
 from servicing.figures import FOREVER
 
 BATCH_SIZE = 500
@@ -94,7 +94,8 @@ def ensure_current_figures() -> AccountState:
     state, is_outdated = _read_state()
     if not is_outdated:
         return state
-    write_if_possible(lambda: [recalculate_batch() for _ in range(MAX_PER_REQUEST // BATCH_SIZE)])
+    for _ in range(MAX_PER_REQUEST // BATCH_SIZE):
+        recalculate_batch()
     return account_state()
 
 

@@ -34,7 +34,6 @@ from portal.registry.rollup import borrowers_with_totals, roll_up
 from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, Operation, operation_named
 from portal.runtime.business_date import business_date, business_date_at
-from portal.runtime.clocks import SKEW
 from portal.runtime.folding import folded_key
 from servicing import Borrower, Loan, Page, Repayment, Statement, codec
 from servicing.figures import FOREVER
@@ -402,8 +401,8 @@ def _apply_answer(
 
 
 def _has_newer_answer(record: Record, at: datetime) -> bool:
-    """Whether the saved answer is newer. A time in the future doesn't count, as the clock was set back since."""
-    return record.answer_at is not None and at < record.answer_at <= timezone.now() + SKEW
+    """Whether the saved answer is newer."""
+    return record.answer_at is not None and at < record.answer_at
 
 
 def _snapshot(record: Record, text: str, at: datetime, source: str) -> Snapshot:

@@ -35,7 +35,6 @@ def rows() -> list[Row]:
         return [
             measure_appends(name),
             *measure_verification(name),
-            measure_cross_check(name),
             *compare_views(name),
             compare_admin_list(name),
         ]
@@ -160,26 +159,6 @@ def measure_verification(name: str) -> list[Row]:
     ]
 
 
-def measure_cross_check(name: str) -> Row:
-    """Measure comparing the trail with the tables; each write has two entries and one call."""
-    from portal.audit.integrity import cross_check_tables
-    from portal.audit.models import RemoteCall, WriteIntent
-
-    for start in range(0, ENTRIES // 2, BATCH):
-        numbers = range(start, min(start + BATCH, ENTRIES // 2))
-        WriteIntent.objects.bulk_create(intent(number) for number in numbers)
-        RemoteCall.objects.bulk_create(
-            RemoteCall(operation="borrowers.update", intent_id=UUID(int=number), duration_ms=1)
-            for number in numbers
-        )
-    gather_statistics()
-    started = time.perf_counter()
-    found = list(cross_check_tables())
-    assert not found, found
-    what = f"compare {ENTRIES:,} audit entries with {ENTRIES // 2:,} writes and as many calls, {name}"
-    return at_most(what, time.perf_counter() - started, 60, unit="s")
-
-
 def insert_entries(count: int) -> None:
     """Insert a valid chain in batches, without the model."""
     from django.db import connection, transaction
@@ -219,19 +198,6 @@ def entry(number: int) -> dict[str, Any]:
         "phase": "outcome" if number % 2 else "attempt",
         **entry_content(number),
     }
-
-
-def intent(number: int) -> Any:
-    """Return the write intent of two entries."""
-    from portal.audit.models import WriteIntent
-
-    return WriteIntent(
-        pk=UUID(int=number),
-        submit_id=str(number),
-        operation="borrowers.update",
-        method="PUT",
-        state="confirmed",
-    )
 
 
 def entry_content(number: int) -> dict[str, Any]:

@@ -24,9 +24,7 @@ from requests import Session
 from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit import writes
 from portal.audit.models import Entry, RemoteCall, WriteIntent
-from portal.audit.spool import ANSWERS
 from portal.audit.writes import close_stale_writes
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -283,24 +281,6 @@ class TestPortalFailures:
         with pytest.raises(RuntimeError, match="durable"):
             servicer.post("/trial/submit-in-a-transaction/", typed)
         assert portal_service.calls == []
-
-    def test_an_outcome_that_cannot_be_recorded_is_spooled(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
-    ) -> None:
-        databases.reject_inserts("registry_record")
-        page = submit(servicer, borrower)
-        intent = WriteIntent.objects.get()
-        assert (page.status_code, intent.state, RemoteCall.objects.count()) == (503, "sending", 0)
-        [application] = portal_service.world.store.all("loan_application")
-        assert "Done at the service, not saved here yet" in page.content.decode()
-        assert application.body["uuid"] in page.content.decode()
-
-        databases.allow_inserts("registry_record")
-        assert (writes.replay_answers(), writes.replay_answers()) == (0, 0)
-        intent.refresh_from_db()
-        assert (intent.state, intent.subject_uuid) == ("confirmed", application.body["uuid"])
-        assert entries_of(intent) == [("attempt", ""), ("outcome", "confirmed")]
-        assert (RemoteCall.objects.count(), ANSWERS.entries()) == (1, [])
 
     @pytest.mark.django_db(transaction=True)
     def test_a_write_of_a_killed_process_becomes_unknown(

@@ -1,22 +1,24 @@
 """The audit trail under attack by SQL: the database refuses changes, and the check finds forced ones."""
 
+import logging
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+import time_machine
 from django.conf import settings as project
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, ProgrammingError, connection, transaction
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal.accounts.roles import Role
 from portal.audit import guard
@@ -24,6 +26,10 @@ from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, append, entry_hash
 from portal.audit.guard import GENESIS_HASH
 from portal.audit.integrity import is_intact, verify_chain
 from portal.audit.models import Actor, Entry
+from portal.jobs import queue
+from portal.jobs.kinds import find_kind
+from portal.jobs.models import Job
+from portal.jobs.queue import start_job
 from portal.operations import doctor
 from portal.registry.models import Kind, Record
 from portal.registry.search.find import filter_by_text
@@ -31,6 +37,7 @@ from portal.registry.search.texts import search_text
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.conftest import browser_of
+from tests.portal.pages import page
 
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
 COLUMNS = ", ".join(field.column for field in Entry._meta.concrete_fields if field.column != "id")
@@ -103,9 +110,9 @@ class TestRefusal:
 
     def test_migrate_restores_missing_triggers(self) -> None:
         guard.remove_triggers(connection)
-        assert len(guard.find_differences(connection)) == 3
+        assert len(guard.missing_triggers(connection)) == 3
         call_command("migrate", verbosity=0)
-        assert guard.find_differences(connection) == []
+        assert guard.missing_triggers(connection) == []
 
 
 SWAP = [f"UPDATE audit_entry SET id = {a} WHERE id = {b}" for a, b in ((99, 2), (2, 3), (3, 99))]
@@ -164,6 +171,61 @@ class TestVerify:
         verify_audit()
         entry = Entry.objects.get(action="audit.verify")
         assert (entry.result, entry.actor_role, entry.detail["entries"]) == ("unbroken", "system", 5)
+
+
+@pytest.mark.django_db
+class TestReport:
+    """A failed check shows on the home page, on the job and in the doctor."""
+
+    @pytest.mark.parametrize("attack", ["UPDATE audit_entry SET reason = 'x' WHERE id = 2", ""])
+    def test_a_failed_scheduled_check_is_reported(
+        self, portal_service: Sandbox, viewer: Browser, attack: str
+    ) -> None:
+        append_five_entries()
+        assert "audit trail" not in page(viewer, "/")
+        guard.remove_triggers(connection)
+        if attack:
+            databases.run(attack)
+            guard.install_triggers(connection)
+        assert run_scheduled_check() == Job.State.FAILED
+        assert "The audit trail failed its check" in page(viewer, "/")
+        reason = "Entry 2 was altered" if attack else "the trigger audit_entry_"
+        assert any(reason in one.words for one in doctor.trail() if one.grade == "bad")
+
+    def test_a_passed_check_clears_the_warning(self, portal_service: Sandbox, viewer: Browser) -> None:
+        guard.remove_triggers(connection)
+        assert run_scheduled_check() == Job.State.FAILED
+        guard.install_triggers(connection)
+        assert run_scheduled_check() == Job.State.DONE
+        assert "audit trail" not in page(viewer, "/")
+
+    def test_an_overdue_check_is_reported(self, portal_service: Sandbox, viewer: Browser) -> None:
+        verify_audit()
+        with time_machine.travel(timezone.now() + timedelta(days=3)):
+            assert "The audit trail was not checked" in page(browser_of(Role.VIEWER), "/")
+
+    def test_the_end_of_the_trail_is_logged_every_hour(self, caplog: pytest.LogCaptureFixture) -> None:
+        append_five_entries()
+        caplog.set_level(logging.INFO)
+        queue.start_scheduled_jobs()
+        call_command("work", batch=True)
+        last = Entry.objects.get(pk=5)
+        (line,) = (text for text in caplog.messages if "The audit trail ends with entry" in text)
+        number, _, groups = line.removesuffix(".").rpartition(", hash ")
+        found = Entry.objects.get(pk=int(number.rpartition(" ")[2]))
+        assert groups.replace(":", "") == found.hash
+        assert found.pk >= last.pk
+
+
+def run_scheduled_check() -> str:
+    """Run the scheduled check and return the state of its job."""
+    kind = find_kind("operations.verify_audit")
+    assert kind
+    start_job(kind)
+    call_command("work", batch=True)
+    job = Job.latest(kind.name)
+    assert job
+    return job.state
 
 
 def verify_audit() -> str:
@@ -316,15 +378,7 @@ class TestDatabaseRole:
 
     def test_the_portal_works_without_owning_the_trail(self, portal_service: Sandbox) -> None:
         assert browser_of(Role.AUDITOR).get("/audit/").status_code == 200
-        assert (
-            verify_chain().found,
-            guard.owns_audit_table(connection),
-            guard.find_differences(connection),
-        ) == (
-            None,
-            False,
-            [],
-        )
+        assert (verify_chain().found, guard.missing_triggers(connection)) == (None, [])
 
     def test_the_role_cannot_change_the_trail_or_its_triggers(self) -> None:
         append_five_entries()
@@ -342,65 +396,21 @@ class TestDatabaseRole:
             )
         databases.run("DROP TABLE pg_temp.audit_entry")
 
-    def test_the_doctor_names_a_table_without_a_grant(self) -> None:
-        name = f"web_{os.getpid()}"
-        databases.run("RESET ROLE", f"REVOKE SELECT ON registry_search_loan FROM {name}", f"SET ROLE {name}")
-        (found,) = doctor.database()
-        assert found.words == (
-            "The database responds, but this role can’t read registry_search_loan. "
-            "Run docker/audit-roles.sql as the owner."
-        )
-
-    def test_missing_rights_are_not_reported_as_an_outage(self, anonymous: Browser) -> None:
+    def test_the_doctor_names_what_grants_rights(self, anonymous: Browser) -> None:
         name = f"web_{os.getpid()}"
         databases.run(
             "RESET ROLE", f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {name}", f"SET ROLE {name}"
         )
         (found,) = doctor.database()
-        assert found.words.startswith("The database responds, but this role can’t read ")
-        assert found.words.endswith(" other tables. Run docker/audit-roles.sql as the owner.")
-        answer = anonymous.get("/readyz")
-        assert (answer.status_code, answer.content) == (503, b"database: this role lacks rights\n")
+        assert found.words.startswith("The database can’t be read. ")
+        assert "docker/audit-roles.sql" in found.words
+        assert anonymous.get("/readyz").status_code == 503
         databases.run(
             "RESET ROLE", f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}", f"SET ROLE {name}"
         )
         (found,) = doctor.database()
-        assert found.words.startswith(
-            "The database can’t be written to. Run docker/audit-roles.sql as the owner."
-        )
-
-    @pytest.mark.parametrize(
-        "words",
-        [["upgrade", "--verbosity", "0"], ["restore", "manage.py", "--replace"]],
-        ids=lambda words: words[0],
-    )
-    def test_upgrade_and_restore_require_the_owner(self, words: list[str], tmp_path: Path) -> None:
-        databases.run("RESET ROLE", "DELETE FROM django_migrations WHERE app = 'notes'")
-        command, address = [sys.executable, "manage.py", *words], (tmp_path / "web").read_text()
-        environment = os.environ | {"DATABASE_URL": address}
-        result = subprocess.run(
-            command, env=environment, cwd=project.BASE_DIR, capture_output=True, text=True, timeout=60
-        )
-        call_command("migrate", "notes", fake=True, verbosity=0)
-        assert (result.returncode, result.stdout) == (1, "")
-        assert result.stderr == (
-            "CommandError: This role can’t change the tables. Set DATABASE_URL to the role that owns them.\n"
-        )
-
-    def test_a_restore_keeps_the_roles_rights(self, tmp_path: Path) -> None:
-        if not shutil.which("pg_dump"):
-            pytest.skip("pg_dump is not installed")
-        name, out = f"web_{os.getpid()}", StringIO()
-        databases.run("RESET ROLE")
-        before = rights_of(name)
-        call_command("backup", tmp_path / "copy", stdout=out)
-        call_command("restore", tmp_path / "copy", replace=True, stdout=out)
-        assert rights_of(name) == before
-        assert "audit-roles" not in out.getvalue()
-        # A new database has no grants either.
-        databases.run(f"DROP OWNED BY {name}")
-        call_command("restore", tmp_path / "copy", replace=True, stdout=out)
-        assert "run docker/audit-roles.sql for that role." in out.getvalue()
+        assert found.words.startswith("The database can’t be written to. ")
+        assert "docker/audit-roles.sql" in found.words
 
     def test_search_triggers_ignore_a_temporary_table(self) -> None:
         databases.run(

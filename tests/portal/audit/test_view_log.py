@@ -141,7 +141,7 @@ UNRECORDED: dict[str, frozenset[str]] = {
     "acts that show no page of their own": frozenset(
         {
             "accounts:end_sessions", "accounts:theme", "accounts:without_scripts", "applications:follow",
-            "approvals:decide",
+            "approvals:decide", "audit:save_answer",
             "approvals:withdraw", "borrowers:discard_draft", "collections:assign", "collections:log",
             "collections:next", "collections:take", "collections:update_due_since", "home:wake",
             "lookup:refresh_portfolio",

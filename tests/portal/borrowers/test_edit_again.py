@@ -151,12 +151,9 @@ def test_a_review_is_valid_only_for_its_user_and_record(
     assert not portal_service.calls
 
 
-@pytest.mark.parametrize("later", [timedelta(minutes=15, seconds=2), -timedelta(minutes=1)])
-def test_a_review_expires_after_15_minutes_or_a_clock_set_back(
-    editor: Editor, portal_service: Sandbox, later: timedelta
-) -> None:
+def test_a_review_expires_after_15_minutes(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.review_fields(email="new@bakery.example") | {"reason": ""}
-    with time_machine.travel(timezone.now() + later):
+    with time_machine.travel(timezone.now() + timedelta(minutes=15, seconds=2)):
         page = html_of_error(editor.post(preview, "send"))
         assert "expired after 15 minutes" in page
         assert not portal_service.calls

@@ -23,7 +23,6 @@ def environment(**given: str) -> dict[str, str]:
         "ENV_FILE",
         "DATA_DIR",
         "DATABASE_URL",
-        "AUDIT_CHECKPOINT_DIR",
         "DJANGO_ALLOW_ASYNC_UNSAFE",
     )
     return {name: value for name, value in os.environ.items() if name not in removed} | given

@@ -15,14 +15,9 @@ from django.db import DatabaseError, connection
 from portal.audit.chain import append
 from portal.audit.integrity import verify_chain
 from portal.audit.models import Actor
-from portal.operations import rights
 from portal.operations.backups import BackupError, restore, scratch_database
 from portal.runtime.database import exclusive_use, find_connection_problem, find_folder_problem
 
-NEXT_STEP = (
-    "The checkpoints may be newer than this copy; every check of the audit trail fails until you confirm that this is "
-    "intended. Run where the worker runs: manage.py verify_audit --accept REASON"
-)
 IN_USE = (
     "Web or worker processes use the database. Stop them first, or add --while-in-use to replace it anyway."
 )
@@ -57,8 +52,6 @@ class Command(BaseCommand):
         if check:
             self.restore_temporarily(file)
             return
-        if not rights.may_change_tables():
-            raise CommandError(rights.NOT_THE_OWNER)
         with exclusive_use() as is_alone:
             if not (is_alone or while_in_use):
                 raise CommandError(IN_USE)
@@ -68,7 +61,6 @@ class Command(BaseCommand):
         if checked.found:
             raise CommandError(f"The backup was restored, but its audit trail is broken. {checked.found}")
         self.stdout.write(f"The audit trail is intact: {checked.entries:,} entries.")
-        self.stdout.write(NEXT_STEP)
 
     def restore_temporarily(self, file: Path) -> None:
         """Restore the backup into a temporary database, which is removed afterwards."""
@@ -93,13 +85,12 @@ class Command(BaseCommand):
 
     def replace_database(self, file: Path) -> None:
         """Replace the database with the backup, and migrate it to this version."""
-        with rights.preserved_grants() as has_grants:
-            try:
-                restore(file)
-            except BackupError as problem:
-                raise CommandError(str(problem)) from None
-            call_command("upgrade", verbosity=0)
-        if connection.vendor == "postgresql" and not has_grants:
+        try:
+            restore(file)
+        except BackupError as problem:
+            raise CommandError(str(problem)) from None
+        call_command("upgrade", verbosity=0)
+        if connection.vendor == "postgresql":
             self.stdout.write(
                 "If web and worker use a separate role, run docker/audit-roles.sql for that role."
             )
