@@ -111,15 +111,19 @@ class HmacAuth(AuthBase):
         self._clock = clock
 
     def with_choices(
-        self, *, auth_headers: Sequence[str] = (), epoch_unit: Literal["ms", "s"] | None = None
+        self,
+        *,
+        auth_headers: Sequence[str] = (),
+        epoch_unit: Literal["ms", "s"] | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> "HmacAuth":
-        """The same credentials under other header names, or with another unit of the time."""
+        """The same credentials under other header names, with another unit of the time, or by another clock."""
         return HmacAuth(
             self._client_id,
             self._secret,
             header_names=auth_headers or self.header_names,
             epoch_unit=epoch_unit or self.epoch_unit,
-            clock=self._clock,
+            clock=clock or self._clock,
         )
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
@@ -129,6 +133,18 @@ class HmacAuth(AuthBase):
         signature = sign(self._secret, request.url or "", digest, epoch)
         values = (self._client_id, signature, epoch, digest)
         request.headers.update(zip(self.header_names, values, strict=True))
+        return request
+
+
+class SeveralSignatures(AuthBase):
+    """Signatures of one request under header names of their own, to find out which one the service takes."""
+
+    def __init__(self, *schemes: HmacAuth) -> None:
+        self._schemes = schemes
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        for scheme in self._schemes:
+            scheme(request)
         return request
 
 

@@ -238,6 +238,7 @@ class Client:
             auth=self._auth_name,
             place=place,
             page_size=self._message_options["page_size"],
+            offset_counts=self._message_options["offset_counts"],
             cipher=self._cipher,
         )
 

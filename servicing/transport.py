@@ -205,6 +205,7 @@ class Transport:
         self._timeout = timeout
         self._time_limit = time_limit
         self._max_tries = max_tries
+        self._renews_tokens = True
         self._max_values = max_values
         self._max_records = max_records
         self.envelope = envelope
@@ -224,6 +225,12 @@ class Transport:
         """A copy that signs its calls with another scheme."""
         clone = copy.copy(self)
         clone.auth, clone._oauth2 = auth, None
+        return clone
+
+    def with_single_try(self) -> Self:
+        """A copy that sends each call once, and not again with a new token."""
+        clone = copy.copy(self)
+        clone._max_tries, clone._renews_tokens = 1, False
         return clone
 
     def with_time_limit(self, seconds: float) -> Self:
@@ -295,7 +302,8 @@ class Transport:
             reply = self._send_once(call, payload, progress)
             if reply.status == HTTPStatus.UNAUTHORIZED and self._oauth2 and progress.token:
                 self._oauth2.forget(progress.token)
-                if call.kind == "read" and not progress.has_new_token:  # The token may have ended early.
+                # The token may have ended early.
+                if call.kind == "read" and self._renews_tokens and not progress.has_new_token:
                     progress.has_new_token = True
                     continue
             if call.kind == "write":

@@ -29,6 +29,9 @@ from servicing.sandbox.store import Store
 from servicing.sandbox.wire import dumps
 from servicing.sandbox.world import World
 
+SCRIPT = "servicing-sandbox"
+"""The name of the installed command."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; on failure print one sentence and exit with 1."""
@@ -43,8 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     """The arguments and subcommands."""
+    is_installed = Path(sys.argv[0]).stem == SCRIPT
     root = argparse.ArgumentParser(
-        prog="python -m servicing.sandbox", description="A sandbox of the lending service."
+        prog=SCRIPT if is_installed else "python -m servicing.sandbox",
+        description="A sandbox of the lending service.",
     )
     root.set_defaults(run=serve)
     root.add_argument("--host", default="127.0.0.1")

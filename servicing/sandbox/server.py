@@ -134,9 +134,13 @@ class Handler(WSGIRequestHandler):
                 pieces.close()
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Print a line for each request if ``log`` is on."""
+        """Print a line for each request if ``log`` is on; the query only of the interface's own paths.
+
+        The query of another path may hold credentials: a client may send them to the token endpoint that way.
+        """
         if self.server.logs:
-            print(f"{self.log_date_time_string()} {self.command} {self.path} {code}", file=sys.stderr)
+            path = self.path if self.path.startswith("/v1/") else self.path.partition("?")[0]
+            print(f"{self.log_date_time_string()} {self.command} {path} {code}", file=sys.stderr)
 
     def log(self, type: str, message: str, *args: Any) -> None:
         """Print nothing else, because clients hang up all the time."""

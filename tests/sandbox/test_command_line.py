@@ -208,6 +208,34 @@ def test_requests_are_logged_only_with_the_log_option(db: Path) -> None:
             assert len(errors.splitlines()) == lines
 
 
+def test_the_log_never_holds_credentials_from_a_query(db: Path) -> None:
+    with run_service(db, "--log", "--auth", "oauth2") as (process, url):
+        requests.post(f"{url}/oauth/token?client_secret=s-1", data={"grant_type": "x"}, timeout=10)
+        requests.get(f"{url}/v1/webhooks/endpoints/messages?limit=7", timeout=10)
+        process.terminate()
+        _, errors = process.communicate(timeout=10)
+    lines = [line.split()[-3:] for line in errors.splitlines()]
+    assert lines == [
+        ["POST", "/oauth/token", "401"],
+        ["GET", "/v1/webhooks/endpoints/messages?limit=7", "401"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("started_as", "name"),
+    [
+        ("/opt/bin/servicing-sandbox", "servicing-sandbox"),
+        ("C:/bin/servicing-sandbox.exe", "servicing-sandbox"),
+        ("/src/servicing/sandbox/__main__.py", "python -m servicing.sandbox"),
+    ],
+)
+def test_the_help_names_the_command_as_it_was_started(
+    monkeypatch: pytest.MonkeyPatch, started_as: str, name: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", [started_as])
+    assert build_parser().format_usage().startswith(f"usage: {name} [-h]")
+
+
 def test_a_port_in_use_is_reported_in_one_sentence(db: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

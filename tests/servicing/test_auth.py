@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from servicing import ConfigurationError
-from servicing.auth import BearerAuth, HmacAuth, NoAuth, body_digest
+from servicing.auth import BearerAuth, HmacAuth, NoAuth, SeveralSignatures, body_digest
 
 pytestmark = pytest.mark.core
 
@@ -114,3 +114,20 @@ def test_no_auth_adds_no_headers() -> None:
 def test_an_invalid_setting_raises_a_clear_error(make: Callable[[], object], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         make()
+
+
+def test_several_signatures_have_header_names_of_their_own() -> None:
+    scheme = hmac_auth()
+    other = scheme.with_choices(auth_headers=("Client", "Signature", "Seconds", "Digest"), epoch_unit="s")
+
+    request = prepared_get(SeveralSignatures(scheme, other))
+
+    assert (request.headers["Epoch"], request.headers["Seconds"]) == ("1767225600000", "1767225600")
+    assert request.headers == {**prepared_get(scheme).headers, **prepared_get(other).headers}
+
+
+def test_other_choices_keep_the_clock_unless_it_is_given() -> None:
+    later = hmac_auth().with_choices(clock=lambda: 1767225601.0)
+
+    assert prepared_get(later).headers["Epoch"] == "1767225601000"
+    assert prepared_get(later.with_choices(epoch_unit="s")).headers["Epoch"] == "1767225601"

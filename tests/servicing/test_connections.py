@@ -383,7 +383,7 @@ def test_an_interrupted_write_has_an_outcome(wire: Wire) -> None:
     watcher = RecordingWatcher()
     with Client(wire.url, auth="none") as client:
         watched = client.with_watcher(watcher)
-        watched._transport._auth = InterruptedAuth()  # type: ignore[assignment]
+        watched._transport.auth = InterruptedAuth()  # type: ignore[assignment]
         with pytest.raises(KeyboardInterrupt):
             write(watched)
 
@@ -411,7 +411,7 @@ def test_a_bug_before_sending_raises_not_sent(wire: Wire) -> None:
         raise RuntimeError("a mistake of ours")
 
     with Client(wire.url, auth="none") as client:
-        client._transport._auth = raise_bug  # type: ignore[assignment]
+        client._transport.auth = raise_bug  # type: ignore[assignment]
         assert isinstance(catch_error(write, client), NotSent)
     assert wire.requests == []
 

@@ -1,19 +1,42 @@
-"""`Client.check`, run against sandboxes that differ where the interface is ambiguous."""
+"""`Client.first_day` over real HTTP, against services that differ where the interface is ambiguous."""
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
-from servicing import Client, Finding
+from servicing import Client, FirstDay
+from servicing.__main__ import CHOICES, RECORD_KINDS, SECRETS, TEXTS, build_client, build_parser
 from servicing.sandbox import Sandbox
+from servicing.sandbox.endpoints import OPERATIONS
 from tests.servicing.wire import Wire, response
 
 OpenSandbox = Callable[..., Sandbox]
+
+MAX_REFUSED = 3
+UNDERSCORES = ("X_Client_Id", "X_Signature", "Epoch", "Content_MD5")
+OTHER_SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+# Values of records, none of which a report may contain.
+BORROWER = {
+    "first_name": "Quillback Orchards LLC",
+    "email": "office@quillback.example",
+    "phone": "5415550187",
+    "EIN": "930184475",
+    "key_people": [
+        {"first_name": "Wilhelmina", "last_name": "Ashdown", "email": "w.ashdown@quillback.example"}
+    ],
+}
+VALUES = ("Quillback", "Wilhelmina", "Ashdown", "5415550187", "930184475", "31415.92", "27182.81", "1618.03")
+
+PAYLOAD = {"uuid": "p-1", "amount": "1618.03"}
 
 
 @pytest.fixture
@@ -21,12 +44,12 @@ def open_sandbox(tmp_path: Path) -> Iterator[OpenSandbox]:
     """Return a function that starts a sandbox with some messages."""
     running: list[Sandbox] = []
 
-    def start(messages: int = 3, **choices: Any) -> Sandbox:
+    def start(messages: int = 3, payload: Any = PAYLOAD, **choices: Any) -> Sandbox:
         service = Sandbox(tmp_path / f"{len(running)}.db", **choices).start()
         running.append(service)
         with service.world.store.write_transaction():
             for _ in range(messages):
-                service.world.message("payment.succeeded", {})
+                service.world.message("payment.succeeded", payload)
         return service
 
     yield start
@@ -34,180 +57,735 @@ def open_sandbox(tmp_path: Path) -> Iterator[OpenSandbox]:
         service.close()
 
 
-def run_findings(service: Sandbox, *, known: dict[str, str] | None = None, **settings: Any) -> list[Finding]:
-    with Client(service.url, client_id=service.client_id, secret=service.secret, **settings) as client:
-        return list(client.check(**(known or {})))
-
-
-def merge_settings(found: list[Finding]) -> dict[str, Any]:
-    return {name: value for finding in found for name, value in finding.settings.items()}
-
-
-def bad_sentences(found: list[Finding]) -> list[str]:
-    return [finding.words for finding in found if finding.grade != "ok"]
-
-
-def all_sentences(found: list[Finding]) -> str:
-    return "\n".join(finding.words for finding in found)
-
-
-def test_the_check_only_reads_and_finds_every_setting(open_sandbox: OpenSandbox) -> None:
-    service = open_sandbox()
-    found = run_findings(service)
-    assert bad_sentences(found) == []
-    assert {call.method for call in service.calls} == {"GET"}
-    assert merge_settings(found) == {"message_filters": "query", "offset_counts": "pages0"}
-    assert "A page has up to 1,000 messages; a larger limit is rejected." in all_sentences(found)
-
-
-@pytest.mark.parametrize("ours", ["query", "body"])
-@pytest.mark.parametrize("filters", ["query", "body", "both"])
-def test_the_filter_location_is_detected_under_any_setting(
-    open_sandbox: OpenSandbox, filters: str, ours: str
-) -> None:
-    found = merge_settings(run_findings(open_sandbox(filters=filters), message_filters=ours))
-    assert found["message_filters"] == (ours if filters == "both" else filters)
-    assert "message_content_type" not in found
-
-
-@pytest.mark.parametrize(
-    ("offset", "counts"), [("rows", "rows"), ("pages", "pages0"), ("pages-from-1", "pages1")]
-)
-@pytest.mark.parametrize("filters", ["query", "body"])
-@pytest.mark.parametrize("messages", [3, 4, 60])
-def test_the_offset_unit_is_detected(
-    open_sandbox: OpenSandbox, offset: str, counts: str, filters: str, messages: int
-) -> None:
-    found = run_findings(open_sandbox(messages, offset=offset, filters=filters))
-    assert merge_settings(found)["offset_counts"] == counts
-
-
-@pytest.mark.parametrize("messages", [0, 1])
-def test_the_offset_unit_is_unknown_with_too_few_messages(open_sandbox: OpenSandbox, messages: int) -> None:
-    found = run_findings(open_sandbox(messages, offset="rows"))
-    assert merge_settings(found) == {"message_filters": "query"}
-    assert "What offset counts isn’t known" in all_sentences(found)
-    assert bad_sentences(found) == []
-
-
-def test_an_ignored_offset_is_reported(open_sandbox: OpenSandbox) -> None:
-    service = open_sandbox(5)
-    service.fail_next("messages.list", times=None, ignored_parameters=("offset",))
-    found = run_findings(service)
-    (problem,) = bad_sentences(found)
-    assert problem.startswith("Offset is ignored")
-    assert "offset_counts" not in merge_settings(found)
-
-
-@pytest.mark.parametrize(
-    ("cap", "is_refused", "sentence", "grade"),
-    [
-        (1000, True, "up to 1,000 messages; a larger limit is rejected.", "ok"),
-        (137, True, "up to 137 messages; a larger limit is rejected.", "ok"),
-        (40, True, "up to 40 messages; a larger limit is rejected. `messages.iterate` asks for 100", "bad"),
-        (40, False, "up to 40 messages; a larger limit is lowered.", "ok"),
-        (20_000, True, "10,000 messages or more.", "ok"),
-    ],
-)
-def test_the_page_cap_is_detected(
-    open_sandbox: OpenSandbox, cap: int, is_refused: bool, sentence: str, grade: str
-) -> None:
-    (found,) = (
-        finding
-        for finding in run_findings(open_sandbox(page_cap=cap, refuses_larger_pages=is_refused))
-        if finding.words.startswith("A page")
-    )
-    assert sentence in found.words
-    assert found.grade == grade
-
-
-def test_ignored_filters_are_reported(open_sandbox: OpenSandbox) -> None:
-    service = open_sandbox()
-    service.fail_next("messages.list", times=None, ignored_parameters=("start_date", "end_date", "event"))
-    found = run_findings(service)
-    (problem,) = bad_sentences(found)
-    assert "query (limit, no dates), body (limit, no dates)" in problem
-    assert merge_settings(found) == {"offset_counts": "pages0"}
-    service.heal()
-    service.fail_next("messages.list", times=None, ignored_parameters=("end_date", "limit", "offset"))
-    assert bad_sentences(run_findings(service)) == [
-        "The service reads message filters in neither the query nor the body."
-    ]
-
-
-@pytest.mark.parametrize(("skew", "grade"), [(2, "ok"), (-20, "warn"), (20, "warn"), (45, "bad")])
-def test_clock_skew_is_graded(open_sandbox: OpenSandbox, skew: float, grade: str) -> None:
-    (clock,) = (
-        finding for finding in run_findings(open_sandbox(clock_skew=skew)) if "clock" in finding.words
-    )
-    assert clock.grade == grade
-    if grade != "ok":
-        assert ("behind" if skew > 0 else "ahead of") in clock.words
-
-
-def test_a_rejected_signature_stops_the_check_after_the_clock(open_sandbox: OpenSandbox) -> None:
-    found = run_findings(open_sandbox(clock_skew=300))
-    assert [finding.grade for finding in found] == ["bad", "bad"]
-    assert "rejects these credentials" in found[0].words
-    assert "300 seconds behind" in found[1].words or "299 seconds behind" in found[1].words
-    found = run_findings(open_sandbox(secret="3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"), auth="none")
-    assert [finding.grade for finding in found] == ["bad", "ok"]
-
-
-@pytest.mark.parametrize("status", [401, 403, 200])
-def test_an_unusual_status_for_an_unknown_path_is_reported(open_sandbox: OpenSandbox, status: int) -> None:
-    (problem,) = bad_sentences(run_findings(open_sandbox(unknown_path_status=status)))
-    assert f"returns {status}, not 404" in problem
-
-
-def test_the_json_type_check_needs_existing_records(open_sandbox: OpenSandbox) -> None:
-    service = open_sandbox(json_type_breaks_reads=False)
+def seed_records(service: Sandbox) -> dict[str, str]:
+    """Add a borrower with every kind of record; return the IDs as arguments of `first_day`."""
     world = service.world
-    borrower = world.borrower()["uuid"]
+    borrower = world.borrower(**BORROWER)["uuid"]
     known = {
         "borrower_id": borrower,
-        "loan_id": world.loan(borrower)["uuid"],
-        "line_id": world.line(borrower)["uuid"],
+        "loan_id": world.loan(borrower, amount="31415.92", paid=2)["uuid"],
+        "line_id": world.line(borrower, limit="27182.81", drawn="100")["uuid"],
         "application_id": world.line_application(borrower)["uuid"],
     }
-    assert "breaks none of the four reads" in all_sentences(run_findings(service, known=known))
-    del known["loan_id"]
-    assert "breaks loans.get isn’t known" in all_sentences(run_findings(service, known=known))
-    assert "loans.get, credit_lines.statement, repayments.of_line isn’t known" in all_sentences(
-        run_findings(service)
-    )
+    for account in (known["loan_id"], known["line_id"]):
+        world.repayment(account, amount="1618.03")
+    world.statement(known["line_id"], "2026-01-15")
+    return known
 
 
-def test_an_unreachable_service_stops_the_check(open_sandbox: OpenSandbox) -> None:
+def first_day(service: Sandbox, known: Mapping[str, str] | None = None, **settings: Any) -> FirstDay:
+    """Run it, and check what holds in any case: what it sends, how often it is refused, and what it never says."""
+    before = len(service.calls)
+    arguments = {"client_id": service.client_id, "secret": service.secret, **settings}
+    with Client(service.url, **arguments) as client:
+        report = client.first_day(**(known or {}))
+    calls = service.calls[before:]
+    token_path = arguments.get("token_url", "").removeprefix(service.url)
+    assert {(call.method, call.path) for call in calls if call.method != "GET"} <= {("POST", token_path)}
+    assert sum(call.status in range(400, 500) for call in calls) <= MAX_REFUSED
+    text = report.text()
+    kept_out = {service.secret, service.token, *VALUES, *(known or {}).values()}
+    assert [value for value in kept_out if value in text] == []
+    assert "@" not in text
+    assert [read.name for read in report.reads] == [
+        "messages",
+        "application",
+        "loan",
+        "loan repayments",
+        "statement",
+        "line repayments",
+    ]
+    return report
+
+
+def problems(report: FirstDay) -> list[str]:
+    return [found.words for found in report.findings if found.grade != "ok"]
+
+
+def read_of(report: FirstDay, name: str) -> Any:
+    (read,) = (read for read in report.reads if read.name == name)
+    return read
+
+
+def test_a_service_as_documented_is_ready(open_sandbox: OpenSandbox) -> None:
     service = open_sandbox()
-    found = []
-    with Client(service.url, client_id=service.client_id, secret=service.secret, max_tries=1) as client:
-        for finding in client.check():
-            found.append(finding)
-            service.stop()
-    assert found[-1].grade == "bad"
-    assert found[-1].words.startswith("The check stopped: ")
+    known = seed_records(service)
+    report = first_day(service, known)
+    assert (problems(report), report.verdict, report.is_usable) == ([], "Ready.", True)
+    assert report.settings == {"offset_counts": "pages0"}
+    assert report.setting_lines == ["SERVICING_OFFSET_COUNTS=pages0"]
+    assert {call.method for call in service.calls} == {"GET"}
+    assert {call.operation for call in service.calls} == {
+        name for name, operation in OPERATIONS.items() if operation.method == "GET"
+    } - {"documents.fetch"}
+    assert [(read.problem, read.remarks) for read in report.reads] == [("", [])] * 6
+    text = report.text()
+    assert "  amount                      number, 2 decimals\n" in text
+    assert "  created_at      time, zone US/Pacific\n" in text
+    assert "  opening_date               date, YYYY-MM-DD\n" in text
+    assert "  status.decision                      APPROVED\n" in text
+    assert text.endswith("\n\nReady.\n")
 
 
-def test_unexpected_responses_become_findings(wire: Wire) -> None:
-    for body, status in (
-        ("<html>", 200),
-        ("[]", 200),
-        ('{"data": 7}', 200),
-        ("{}", 404),
-        ("", 302),
-        ("", 500),
-    ):
-        wire.answer(response(body, status))
-        with Client(wire.url, auth="none", max_tries=1, sleep=lambda seconds: None) as client:
-            found = list(client.check())
-        assert found[0].words
-        assert any(finding.grade != "ok" for finding in found)
-        assert not [finding for finding in found if finding.words.startswith("The check stopped")]
+def test_the_settings_of_a_ready_report_are_only_those_found_out(open_sandbox: OpenSandbox) -> None:
+    for messages in (0, 1):
+        report = first_day(open_sandbox(messages, offset="rows"))
+        assert report.settings == {}
+        assert "What offset counts isn’t known until there are more messages." in report.text()
+    assert "look   The list of messages is empty" in first_day(open_sandbox(0)).text()
 
 
-def run_check(service: Sandbox, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "servicing", "check", "--base-url", service.url]
+@pytest.mark.core
+class TestCredentials:
+    @pytest.mark.parametrize(
+        ("auth", "advice"),
+        [
+            (
+                "bearer",
+                "SERVICING_AUTH=bearer with SERVICING_TOKEN, or a token from OAuth 2: SERVICING_AUTH=oauth2",
+            ),
+            (
+                "oauth2",
+                "SERVICING_AUTH=bearer with SERVICING_TOKEN, or a token from OAuth 2: SERVICING_AUTH=oauth2",
+            ),
+            ("basic", "SERVICING_AUTH=basic with SERVICING_CLIENT_ID and SERVICING_SECRET."),
+            ("header", "SERVICING_AUTH=header with SERVICING_TOKEN and SERVICING_AUTH_HEADERS."),
+        ],
+    )
+    def test_the_scheme_that_the_service_asks_for_is_named(
+        self, open_sandbox: OpenSandbox, auth: str, advice: str
+    ) -> None:
+        service = open_sandbox(auth=auth)
+        report = first_day(service, seed_records(service))
+        (problem,) = problems(report)
+        assert advice in problem
+        assert ("SERVICING_AUTH_HEADERS=X-Api-Key." in problem) == (auth == "header")
+        assert len(service.calls) == 1  # Another signature would not help.
+        assert {read.problem for read in report.reads} == {
+            "Not tried. The service rejects these credentials."
+        }
+        arguments: dict[str, Any] = {
+            "bearer": {"token": service.token},
+            "header": {"token": service.token, "auth_headers": ["X-Api-Key"]},
+            "oauth2": {"token_url": service.token_url},
+        }.get(auth, {})
+        assert first_day(service, seed_records(service), auth=auth, **arguments).verdict == "Ready."
+
+    def test_a_service_without_credentials_accepts_any(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(auth="none")
+        assert first_day(service, seed_records(service)).verdict == "Ready."
+
+    @pytest.mark.parametrize("configured", ["ms", "s"])
+    def test_the_unit_of_the_epoch_is_found(self, open_sandbox: OpenSandbox, configured: str) -> None:
+        other = "s" if configured == "ms" else "ms"
+        report = first_day(open_sandbox(epoch_unit=other), epoch_unit=configured)
+        assert problems(report) == [f"The service takes another signature: set SERVICING_EPOCH_UNIT={other}."]
+
+    def test_header_names_with_underscores_are_found(self, open_sandbox: OpenSandbox) -> None:
+        report = first_day(open_sandbox(auth_headers=UNDERSCORES))
+        names = "X_Client_Id,X_Signature,Epoch,Content_MD5"
+        assert problems(report) == [
+            f"The service takes another signature: set SERVICING_AUTH_HEADERS={names}."
+        ]
+
+    def test_both_are_found_in_one_run(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(auth_headers=UNDERSCORES, epoch_unit="s", page_cap=40)
+        known = seed_records(service)
+        report = first_day(service, known)
+        assert report.settings == {"epoch_unit": "s", "auth_headers": UNDERSCORES}
+        # The three calls that may be refused are used up.
+        assert report.untried == ["message filters", "page size"]
+        again = "3 calls were refused already. Set what is named here, and run this again."
+        assert f"Where message filters are read isn’t known: {again}" in problems(report)
+        assert read_of(report, "loan").problem == f"Not tried. {again}"
+        report = first_day(service, known, **report.settings)
+        assert report.settings == {"page_size": 25, "offset_counts": "pages0"}
+
+    def test_a_wrong_secret_leads_to_the_settings_of_the_scheme(self, open_sandbox: OpenSandbox) -> None:
+        (problem,) = problems(first_day(open_sandbox(), secret=OTHER_SECRET))
+        assert problem.startswith("The service rejects these credentials: The signature is not valid. Check ")
+        settings = "SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_AUTH_HEADERS and SERVICING_EPOCH_UNIT."
+        assert f"Check {settings} Or the lender wants something else: a bearer token: " in problem
+
+    def test_no_answer_to_another_signature_settles_nothing(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        service.fail_next("messages.list", status=403)
+        service.fail_next("messages.list", status=503, times=2)
+        report = first_day(service)
+        assert report.settings.keys() <= {"offset_counts"}
+
+    def test_a_wrong_token_leads_to_it(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(auth="bearer")
+        (problem,) = problems(first_day(service, auth="bearer", token="another"))
+        assert "The token is not valid. Check SERVICING_TOKEN. Or " in problem
+
+    @pytest.mark.parametrize(
+        ("challenge", "words"),
+        [
+            (
+                "Digest realm=lender, nonce=1",
+                "It asks for “digest”, which needs a session of your own: SERVICING_S",
+            ),
+            ("<Digest>", "Check SERVICING_CLIENT_ID"),
+        ],
+    )
+    def test_another_challenge_needs_a_session(
+        self, open_sandbox: OpenSandbox, challenge: str, words: str
+    ) -> None:
+        service = open_sandbox()
+        service.fail_next("*", status=401, headers={"WWW-Authenticate": challenge}, times=None)
+        assert words in first_day(service).verdict
+
+    def test_a_token_that_ended_early_is_renewed(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(auth="oauth2")
+        with Client(
+            service.url,
+            client_id=service.client_id,
+            secret=service.secret,
+            auth="oauth2",
+            token_url=service.token_url,
+        ) as client:
+            assert client.first_day().is_usable
+            service.expire_tokens()
+            assert client.first_day().is_usable
+
+    @pytest.mark.parametrize("path", ["", "/elsewhere"])
+    def test_a_token_that_is_not_given_leads_to_its_settings(
+        self, open_sandbox: OpenSandbox, path: str
+    ) -> None:
+        service = open_sandbox(auth="oauth2", scope="loans")
+        report = first_day(
+            service, auth="oauth2", token_url=(service.url + path if path else service.token_url)
+        )
+        (problem,) = problems(report)
+        assert "The token service rejected these credentials: " in problem
+        assert (
+            "Check SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_TOKEN_URL and SERVICING_SCOPE." in problem
+        )
+
+    def test_an_unreachable_token_service_is_named(self, open_sandbox: OpenSandbox) -> None:
+        report = first_day(open_sandbox(), auth="oauth2", token_url="http://127.0.0.1:9/token")
+        assert "The token service didn’t respond: the connection was refused. Check " in report.verdict
+        assert "SERVICING_TOKEN_URL" in report.verdict
+
+    @pytest.mark.parametrize(("skew", "grade"), [(2, "ok"), (-20, "warn"), (20, "warn"), (45, "bad")])
+    def test_clock_skew_is_graded(self, open_sandbox: OpenSandbox, skew: float, grade: str) -> None:
+        report = first_day(open_sandbox(clock_skew=skew))
+        (clock,) = (found for found in report.findings if "clock" in found.words)
+        assert clock.grade == grade
+        if grade != "ok":
+            assert ("behind" if skew > 0 else "ahead of") in clock.words
+
+    def test_a_wrong_clock_comes_before_the_credentials(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(clock_skew=300)
+        clock, credentials = problems(first_day(service))
+        assert re.match(r"This machine's clock is (299|300) seconds behind the service's\.", clock)
+        assert credentials.endswith(" Correct the clock first.")
+        assert len(service.calls) == 1
+
+    def test_without_signatures_the_clock_is_only_mentioned(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(clock_skew=300, auth="basic")
+        report = first_day(service, auth="basic")
+        assert report.is_usable
+        assert "look   This machine's clock is " in report.text()
+
+
+class TestPages:
+    @pytest.mark.parametrize(("cap", "size"), [(70, 50), (40, 25), (20, 20), (7, 7)])
+    @pytest.mark.parametrize("errors", ["message", "oauth", "list", "ok"])
+    @pytest.mark.parametrize("wrap_errors", ["", "problem"])
+    def test_a_smaller_page_is_found(
+        self, open_sandbox: OpenSandbox, cap: int, size: int, errors: str, wrap_errors: str
+    ) -> None:
+        report = first_day(open_sandbox(120, page_cap=cap, errors=errors, wrap_errors=wrap_errors))
+        (problem,) = problems(report)
+        assert problem == (
+            f"The service refuses pages of 100 messages, but not of {size}: set SERVICING_PAGE_SIZE={size}."
+        )
+        assert report.settings == {"page_size": size, "offset_counts": "pages0"}
+
+    @pytest.mark.parametrize(("cap", "messages", "size"), [(40, 2, 25), (7, 2, 2), (40, 0, 25), (7, 0, None)])
+    def test_few_messages_in_a_bare_list_leave_the_size_to_a_try(
+        self, open_sandbox: OpenSandbox, cap: int, messages: int, size: int | None
+    ) -> None:
+        report = first_day(open_sandbox(messages, page_cap=cap, message_total="bare"))
+        assert report.settings.get("page_size") == size
+        assert ("ask the lender for SERVICING_PAGE_SIZE." in report.text()) == (size is None)
+        assert "A page can have 100 messages." not in report.text()
+
+    @pytest.mark.parametrize("total", ["pagination", "beside", "meta"])
+    @pytest.mark.parametrize("cap", [70, 40])
+    def test_a_lowered_limit_is_fine(self, open_sandbox: OpenSandbox, cap: int, total: str) -> None:
+        report = first_day(open_sandbox(120, page_cap=cap, refuses_larger_pages=False, message_total=total))
+        assert problems(report) == []
+        assert f"ok     A page has up to {cap} messages; a larger limit is lowered.\n" in report.text()
+
+    @pytest.mark.parametrize("total", ["pagination", "beside", "meta", "bare"])
+    @pytest.mark.parametrize("messages", [4, 120])
+    def test_a_total_is_read_wherever_it_is(
+        self, open_sandbox: OpenSandbox, total: str, messages: int
+    ) -> None:
+        report = first_day(open_sandbox(messages, message_total=total))
+        assert problems(report) == []
+        assert report.settings == {"offset_counts": "pages0"}
+        assert ("The message list says no total" in report.text()) == (total == "bare")
+        assert "A page can have 100 messages." in report.text()
+
+
+class TestFilters:
+    @pytest.mark.parametrize("ours", ["query", "body"])
+    @pytest.mark.parametrize("filters", ["query", "body", "both"])
+    def test_their_place_is_found(self, open_sandbox: OpenSandbox, filters: str, ours: str) -> None:
+        report = first_day(open_sandbox(filters=filters), message_filters=ours)
+        if filters in (ours, "both"):
+            assert problems(report) == []
+            assert f"Message filters are read in the {ours}.\n" in report.text()
+        else:
+            setting = f"set SERVICING_MESSAGE_FILTERS={filters}."
+            assert problems(report) == [f"Message filters are read in the {filters}: {setting}"]
+            assert report.settings == {"message_filters": filters, "offset_counts": "pages0"}
+
+    @pytest.mark.parametrize("ours", ["query", "body"])
+    def test_a_body_may_have_to_be_untyped(
+        self, open_sandbox: OpenSandbox, monkeypatch: pytest.MonkeyPatch, ours: str
+    ) -> None:
+        operation = replace(OPERATIONS["messages.list"], refuses_json_type=True)
+        monkeypatch.setitem(OPERATIONS, "messages.list", operation)
+        service = open_sandbox(filters="body")
+        report = first_day(service, message_filters=ours)
+        if ours == "query":
+            assert report.setting_lines[:2] == [
+                "SERVICING_MESSAGE_FILTERS=body",
+                "SERVICING_MESSAGE_CONTENT_TYPE=off",
+            ]
+            assert first_day(service, **report.settings).is_usable
+        else:
+            assert (
+                "The message list can’t be read: The lending service returned status 500." in report.verdict
+            )
+
+    def test_a_typed_body_is_preferred_to_an_untyped_one(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(filters="body")
+        assert problems(first_day(service, message_filters="body", message_content_type=False)) == []
+        service = open_sandbox(filters="query")
+        report = first_day(service, message_filters="body", message_content_type=False)
+        settings = "SERVICING_MESSAGE_FILTERS=query and SERVICING_MESSAGE_CONTENT_TYPE=on"
+        assert problems(report) == [f"Message filters are read in the query: set {settings}."]
+
+    def test_a_size_is_found_where_the_limit_is_read(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(120, filters="body", page_cap=40, message_total="meta")
+        assert first_day(service).settings == {
+            "message_filters": "body",
+            "offset_counts": "pages0",
+            "page_size": 25,
+        }
+
+    def test_ignored_dates_are_reported_and_no_obstacle(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        service.fail_next("messages.list", times=None, ignored_parameters=("start_date", "end_date", "event"))
+        report = first_day(service)
+        (problem,) = problems(report)
+        assert "query (limit, no dates), body (limit, no dates)" in problem
+        assert (report.is_usable, report.settings) == (True, {"offset_counts": "pages0"})
+
+    def test_filters_ignored_everywhere_are_a_question_for_the_lender(
+        self, open_sandbox: OpenSandbox
+    ) -> None:
+        service = open_sandbox()
+        service.fail_next("messages.list", times=None, ignored_parameters=("end_date", "limit", "offset"))
+        neither, offset = problems(first_day(service))
+        assert neither == (
+            "The service reads message filters in neither the query nor the body. "
+            "Ask the lender where limit, offset, start_date and end_date go."
+        )
+        assert offset.startswith("Offset is ignored")
+
+    def test_refused_filters_are_quoted(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(filters="query")
+        service.fail_next("messages.list", times=None, status=400, message="limit isn’t wanted here")
+        assert "The message list can’t be read: limit isn’t wanted here." in first_day(service).verdict
+
+
+class TestOffset:
+    @pytest.mark.parametrize(
+        ("offset", "counts"), [("rows", "rows"), ("pages", "pages0"), ("pages-from-1", "pages1")]
+    )
+    @pytest.mark.parametrize("filters", ["query", "body"])
+    @pytest.mark.parametrize("messages", [2, 3, 60])
+    @pytest.mark.parametrize("total", ["pagination", "bare"])
+    def test_its_unit_is_found(
+        self, open_sandbox: OpenSandbox, offset: str, counts: str, filters: str, messages: int, total: str
+    ) -> None:
+        report = first_day(
+            open_sandbox(messages, offset=offset, filters=filters, message_total=total),
+            message_filters=filters,
+        )
+        assert report.settings == {"offset_counts": counts}
+        assert report.is_usable
+        needs_setting = total == "bare" and counts == "rows"
+        assert (
+            any("set SERVICING_OFFSET_COUNTS=rows." in words for words in problems(report)) == needs_setting
+        )
+
+    def test_another_unit_than_the_configured_one_is_wrong(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(offset="rows")
+        report = first_day(service, offset_counts="pages0")
+        assert problems(report) == ["Offset counts messages: set SERVICING_OFFSET_COUNTS=rows."]
+        assert not report.is_usable
+        assert first_day(service, offset_counts="rows").verdict != report.verdict
+
+    @pytest.mark.parametrize("total", ["pagination", "bare"])
+    def test_an_ignored_offset_is_reported(self, open_sandbox: OpenSandbox, total: str) -> None:
+        service = open_sandbox(5, message_total=total)
+        service.fail_next("messages.list", times=None, ignored_parameters=("offset",))
+        report = first_day(service)
+        (problem,) = problems(report)
+        assert problem.startswith("Offset is ignored, so only the first page can be read.")
+        assert "offset_counts" not in report.settings
+
+    def test_a_new_message_in_between_leaves_it_open(
+        self, open_sandbox: OpenSandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        operation = OPERATIONS["messages.list"]
+
+        def list_messages(request: Any) -> Any:
+            answer = operation.handler(request)
+            if request.query.get("offset") == "2":
+                service.world.message("payment.succeeded", {})
+            return answer
+
+        monkeypatch.setitem(OPERATIONS, "messages.list", replace(operation, handler=list_messages))
+        service = open_sandbox(5)
+        (problem,) = problems(first_day(service))
+        assert problem.endswith("because messages arrived in between. Run this again.")
+
+    def test_a_refused_offset_is_quoted(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        for _ in range(4):
+            service.fail_next("messages.list", delay=0)
+        service.fail_next("messages.list", status=400, message="offset is too large")
+        report = first_day(service)
+        assert "What offset counts isn’t known: offset is too large." in problems(report)
+
+
+class TestEnvelopes:
+    @pytest.mark.parametrize("name", ["data", "result"])
+    def test_a_wrapped_object_is_opened(self, open_sandbox: OpenSandbox, name: str) -> None:
+        service = open_sandbox(wrap=name)
+        known = seed_records(service)
+        report = first_day(service, known)
+        assert problems(report) == [f"Objects are wrapped in “{name}”: set SERVICING_ENVELOPE={name}."]
+        assert read_of(report, "loan").fields
+
+    @pytest.mark.parametrize("name", ["data", "items", "payments"])
+    def test_a_wrapped_list_is_opened(self, open_sandbox: OpenSandbox, name: str) -> None:
+        service = open_sandbox(wrap_lists=name)
+        report = first_day(service, seed_records(service))
+        if name == "payments":
+            setting = "set SERVICING_LIST_ENVELOPE=payments."
+            assert problems(report) == [f"Lists of repayments are wrapped in “payments”: {setting}"]
+        else:
+            assert problems(report) == []
+
+    def test_several_envelopes_of_objects_cannot_be_set(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        for operation, name in (("loans.get", "loan"), ("credit_lines.statement", "line")):
+            kind, record = name, known[f"{name}_id"]
+            body = service.world.store.require(kind, record).body
+            service.fail_next(operation, times=None, body={name: body | {"statements": []}})
+        report = first_day(service, known)
+        (problem,) = problems(report)
+        assert "different members: the loan in “loan”, the statement in “line”." in problem
+        assert "envelope" not in report.settings
+
+    @pytest.mark.parametrize("errors", ["message", "oauth", "list", "ok"])
+    @pytest.mark.parametrize("wrap_errors", ["", "data", "problem"])
+    def test_the_words_of_an_error_are_found_in_any_form(
+        self, open_sandbox: OpenSandbox, errors: str, wrap_errors: str
+    ) -> None:
+        service = open_sandbox(errors=errors, wrap_errors=wrap_errors)
+        known = seed_records(service)
+        service.fail_next("loans.get", status=409, message="The loan is being moved", times=None)
+        report = first_day(service, known)
+        (problem,) = problems(report)
+        assert "The loan can’t be read: " in problem
+        assert "The loan is being moved." in problem
+
+
+class TestAnswers:
+    def test_differences_of_fields_are_listed(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        changes = {
+            "hue": "Wilhelmina",
+            "amount": "Ashdown",
+            "opening_date": "Quillback",
+            "status": "IN_LIMBO",
+            "product": "Wilhelmina’s orchard",
+            "servicing_committed_at": "2026-01-01 10:00:00 IST",
+            "external_id": "2026-01-01 10:00:00 by Ashdown",
+        }
+        service.fail_next("loans.get", changes=changes, times=None)
+        service.fail_next(
+            "repayments.of_loan", changes={"payment_type": "CRYPTO", "amount": "1618.03"}, times=None
+        )
+        report = first_day(service, known)
+        assert problems(report) == [
+            "The loan has fields of another type: amount is not an exact number; opening_date is not a date.",
+            "The zone of external_id, servicing_committed_at in the loan isn’t certain. "
+            "Such times are shown as they were sent.",
+        ]
+        loan = read_of(report, "loan")
+        assert loan.unknown == ["hue"]
+        assert loan.unreadable == ["amount is not an exact number", "opening_date is not a date"]
+        assert loan.new_values == ["status: IN_LIMBO"]
+        assert read_of(report, "loan repayments").new_values == ["payment_type: CRYPTO"]
+        text = report.text()
+        assert "  Unknown: hue\n" in text
+        assert "  Values not in the interface: status: IN_LIMBO\n" in text
+        assert "time in an uncertain zone (IST)\n" in text
+        assert "time in an uncertain zone (other text)\n" in text
+        assert "  amount                      number, 2 decimals, as text\n" in text
+
+    def test_inner_records_are_compared_too(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        offers = [{"uuid": "o-1", "amount": 1, "hue": 2}, {"uuid": "o-2", "term": "long"}]
+        service.fail_next("applications.get_for_line", changes={"offers": offers}, times=None)
+        application = read_of(first_day(service, known), "application")
+        assert application.unknown == ["offers.hue"]
+        assert len(application.unreadable) == 1
+        assert "term" in application.unreadable[0]
+
+    def test_absent_fields_are_missing_in_every_record(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        rows = [
+            {"uuid": "p-1", "amount": 1, "status": "SUCCEEDED"},
+            {"uuid": "p-2", "amount": "2.500", "fees": 1},
+        ]
+        service.fail_next("repayments.of_loan", body=rows, times=None)
+        report = first_day(service, known)
+        read = read_of(report, "loan repayments")
+        assert (read.count, read.problem) == (2, "")
+        assert not {"amount", "status", "fees", "uuid"} & set(read.absent)
+        assert {"effective_date", "payment_type"} <= set(read.absent)
+        assert "  amount  whole number or number, 3 decimals, as text\n" in report.text()
+
+    def test_an_empty_list_and_messages_without_an_id_are_named(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        service.fail_next("repayments.of_line", body=[], times=None)
+        service.world.replace_message(service.world.messages()[0]["uuid"], {"event": "payment.succeeded"})
+        report = first_day(service, known)
+        assert problems(report) == [
+            "1 of 3 messages have no usable ID.",
+            "The list of line repayments is empty, so its records couldn’t be compared.",
+        ]
+
+    def test_reads_without_ids_are_left_out(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        report = first_day(service)
+        assert report.verdict == (
+            "Ready, as far as it was tried. Left: application, loan, loan repayments, statement, line repayments."
+        )
+        assert read_of(report, "statement").problem == "Not tried. No borrower and no line was given."
+        del known["line_id"]
+        left = first_day(service, known).verdict.partition("Left: ")[2]
+        assert left == "statement, line repayments."
+
+    def test_records_that_do_not_exist_are_to_be_checked(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        report = first_day(service, known | {"loan_id": known["line_id"]})
+        for name, words in zip(("loan", "loan repayments"), problems(report), strict=True):
+            assert words.startswith(f"The {name} can’t be read: ")
+            assert words.endswith(" Check its IDs.")
+        assert report.verdict == "Ready, as far as it was tried. Left: loan, loan repayments."
+        report = first_day(service, known | {"borrower_id": known["line_id"]})
+        assert report.is_usable
+        assert report.verdict.startswith("Ready, as far as it was tried. Left: application, loan, ")
+        again = "3 calls were refused already. Set what is named here, and run this again."
+        assert read_of(report, "line repayments").problem == f"Not tried. {again}"
+
+    def test_another_record_than_the_requested_one_is_no_answer(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        other = "11111111-2222-3333-4444-555555555555"
+        service.fail_next("loans.get", changes={"uuid": other}, times=None)
+        report = first_day(service, known)
+        assert "The response has the Loan '[hidden]', not the one requested." in report.verdict
+        assert other not in report.text()
+        assert read_of(report, "loan").fields  # What came instead, without its values.
+
+    def test_forbidden_reads_are_a_question_for_the_lender(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        service.fail_next("loans.get", status=403, message="Not for w.ashdown@quillback.example, $31,415.92")
+        assert problems(first_day(service, known)) == [
+            "The loan can’t be read: Not for [hidden], [hidden]. Ask the lender to let this client read it."
+        ]
+
+    @pytest.mark.parametrize("body", [{"error": "Out of order"}, {"message": "Out of order", "status": 200}])
+    @pytest.mark.parametrize("operation", ["loans.get", "repayments.of_loan", "messages.list"])
+    def test_a_success_with_an_error_inside_is_a_problem(
+        self, open_sandbox: OpenSandbox, operation: str, body: dict[str, Any]
+    ) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        service.fail_next(operation, body=body, times=None)
+        report = first_day(service, known)
+        assert "Out of order." in report.verdict
+        assert not report.is_usable
+
+    @pytest.mark.parametrize(
+        ("fault", "words"),
+        [
+            ({"html": True}, "Unreadable response: The response isn’t JSON. Check SERVICING_URL."),
+            ({"html": True, "status": 404}, "We are working on it. Check SERVICING_URL."),
+            ({"status": 404}, "Simulated error 404. Check SERVICING_URL."),
+            (
+                {"status": 302, "headers": {"Location": "https://www.lender.example/maya"}},
+                "returned status 302. It redirects to https://www.lender.example. Check SERVICING_URL.",
+            ),
+            ({"status": 302}, "The lending service returned status 302. Check SERVICING_URL."),
+            ({"status": 500}, "The lending service returned status 500."),
+            ({"status": 503}, "The lending service returned status 503."),
+            ({"status": 429}, "The lending service returned status 429."),
+            ({"status": 400}, "Simulated error 400."),
+            (
+                {"cut_before": True},
+                "the connection was cut. Check SERVICING_URL, SERVICING_PROXY and SERVICING_CA",
+            ),
+            ({"body": "[]1"}, "Unreadable response: "),
+            ({"body": {"data": 7}}, "neither a list nor an envelope around one."),
+        ],
+    )
+    def test_any_other_answer_is_a_finding(
+        self, open_sandbox: OpenSandbox, fault: dict[str, Any], words: str
+    ) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        for operation in ("messages.list", "*"):
+            service.fail_next(operation, times=None, **fault)
+            report = first_day(service, known)
+            assert f"The message list can’t be read: {words}" in report.verdict or words in report.verdict
+            assert not report.is_usable
+            service.heal()
+
+    def test_a_list_without_messages_does_not_stop_the_other_reads(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        service.fail_next("messages.list", status=404, times=None)
+        report = first_day(service, known)
+        assert [read.name for read in report.reads if read.problem] == ["messages"]
+
+    def test_an_unreachable_service_is_called_once(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        service.stop()
+        report = first_day(service, {"borrower_id": "b-1", "loan_id": "l-1"})
+        assert "didn’t respond: the connection was refused. Check SERVICING_URL" in report.verdict
+        assert read_of(report, "loan").problem == "Not tried. The service didn’t respond."
+
+    def test_a_service_without_a_date_leaves_the_clock_open(self, wire: Wire) -> None:
+        wire.answer(response('{"data": []}'))
+        with Client(wire.url, auth="none") as client:
+            words = client.first_day().text()
+        assert "look   The service’s responses have no date, so its clock can’t be compared.\n" in words
+
+
+class TestEncryption:
+    def test_the_test_value_is_that_of_openssl(self, open_sandbox: OpenSandbox) -> None:
+        # The vectors of test_crypto.py.
+        iv = "000102030405060708090a0b0c0d0e0f"
+        report = first_day(open_sandbox(), field_key=OTHER_SECRET)
+        assert (
+            report.test_value == f"123456789 with the IV {iv} is AAECAwQFBgcICQoLDA0OD54itJvO43QyLoOxzfk09yI="
+        )
+        report = first_day(
+            open_sandbox(),
+            field_key=OTHER_SECRET,
+            value_encoding="hex",
+            value_iv=":",
+            value_key="sha256",
+        )
+        assert report.test_value.endswith(f" is {iv}:50c7402d71ad823a98993bc711921fb7")
+        assert f"Is an EIN encrypted like this? {report.test_value} (if not: " in report.text()
+        assert OTHER_SECRET not in report.text()
+
+    def test_without_a_key_the_question_remains(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(auth="bearer")
+        report = first_day(service, auth="bearer", token=service.token, client_id="", secret="")
+        assert report.test_value == ""
+        assert "Which key encrypts EIN and SSN? SERVICING_FIELD_KEY is not set." in report.questions
+
+    def test_a_cipher_of_ones_own_is_tried(self, open_sandbox: OpenSandbox) -> None:
+        class Reversing:
+            def __init__(self, key: bytes) -> None:
+                self.key = key
+
+            def encrypt(self, text: str) -> str:
+                return text[::-1]
+
+        class Failing(Reversing):
+            def encrypt(self, text: str) -> str:
+                raise RuntimeError(self.key)
+
+        assert first_day(open_sandbox(), cipher=Reversing).test_value == "123456789 is 987654321"
+        report = first_day(open_sandbox(), cipher=Failing)
+        assert problems(report) == ["SERVICING_CIPHER fails to encrypt a test value."]
+
+
+DIFFERENCES: dict[str, list[Any]] = {
+    "epoch_unit": ["both", "ms", "s"],
+    "auth_headers": [(), UNDERSCORES],
+    "wrap": ["", "data", "result"],
+    "wrap_lists": ["", "data", "payments"],
+    "wrap_errors": ["", "problem"],
+    "errors": ["message", "oauth", "list", "ok"],
+    "message_total": ["pagination", "beside", "meta", "bare"],
+    "page_cap": [1000, 70, 40, 7],
+    "refuses_larger_pages": [True, False],
+    "offset": ["pages", "pages-from-1", "rows"],
+    "filters": ["both", "query", "body"],
+}
+CONFIGURED: dict[str, list[Any]] = {
+    "message_filters": ["query", "body"],
+    "message_content_type": [True, False],
+    "offset_counts": [None, "rows", "pages0", "pages1"],
+    "epoch_unit": ["ms", "s"],
+}
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_settings_of_the_report_lead_to_a_ready_service(open_sandbox: OpenSandbox, seed: int) -> None:
+    """Any mixture of differences and settings: apply what the report names, and run it again."""
+    random = Random(seed)
+    service = open_sandbox(
+        number := random.choice([3, 30, 120]),
+        **{name: random.choice(choices) for name, choices in DIFFERENCES.items()},
+    )
+    known = seed_records(service)
+    settings = {name: random.choice(choices) for name, choices in CONFIGURED.items()}
+    for _ in range(4):
+        report = first_day(service, known, **settings)
+        settings |= report.settings
+        if report.verdict == "Ready.":
+            break
+    assert report.verdict == "Ready."
+    with Client(service.url, client_id=service.client_id, secret=service.secret, **settings) as client:
+        assert len(list(client.messages.iterate())) == number
+        assert client.loans.get(known["borrower_id"], known["loan_id"]).amount is not None
+        assert len(client.repayments.of_line(known["borrower_id"], known["line_id"])) == 1
+
+
+# The command line
+
+
+def run_command(service: Sandbox, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "servicing", "first-day", "--base-url", service.url]
     return subprocess.run(
         [*command, "--client-id", service.client_id, *options],
         env=os.environ | {"SERVICING_SECRET": service.secret} | environment,
@@ -216,32 +794,65 @@ def run_check(service: Sandbox, *options: str, **environment: str) -> subprocess
     )
 
 
-def test_the_command_line_prints_the_settings_to_use(open_sandbox: OpenSandbox) -> None:
-    result = run_check(open_sandbox(offset="rows", filters="body"))
-    assert (result.returncode, result.stderr) == (0, "")
-    assert "ok     Offset counts messages." in result.stdout
-    assert "  message_filters='body'    SERVICING_MESSAGE_FILTERS=body\n" in result.stdout
-    assert "  offset_counts='rows'      SERVICING_OFFSET_COUNTS=rows\n" in result.stdout
+class TestCommandLine:
+    def test_it_prints_the_report(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox(offset="rows", filters="body")
+        known = seed_records(service)
+        ids = [f"--{name.removesuffix('_id')}={value}" for name, value in known.items()]
+        result = run_command(service, *ids, "--message-filters", "body")
+        assert (result.returncode, result.stderr) == (0, "")
+        assert "ok     Offset counts messages.\n" in result.stdout
+        assert "\n  SERVICING_OFFSET_COUNTS=rows\n" in result.stdout
+        assert result.stdout.endswith("\n\nReady.\n")
+
+    def test_it_exits_with_1_if_something_is_left(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        result = run_command(service, SERVICING_SECRET="0123456789abcdef")
+        assert result.returncode == 1
+        assert "WRONG  The service rejects these credentials: The signature is not valid." in result.stdout
+        result = run_command(service, SERVICING_SECRET="")
+        assert (result.returncode, result.stderr) == (
+            1,
+            "The secret is missing; requests cannot be signed without it.\n",
+        )
+
+    def test_certificates_and_a_proxy_are_used(self, open_sandbox: OpenSandbox, tmp_path: Path) -> None:
+        service = open_sandbox()
+        for option in ("--verify", "--cert"):
+            result = run_command(service, option, str(tmp_path / "missing.pem"))
+            assert (result.returncode, result.stdout) == (1, "")
+            assert "cannot be read." in result.stderr
+        run_command(service, "--base-url", "http://lender.invalid", "--proxy", service.url)
+        assert {call.headers["Host"] for call in service.calls} == {"lender.invalid"}
+
+    def test_every_option_becomes_an_argument(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for variable in SECRETS.values():
+            monkeypatch.setenv(variable, "0123456789abcdef")
+        values = {name: f"v-{name}" for name in TEXTS} | {
+            name: choices[-1] for name, choices in CHOICES.items()
+        }
+        values |= {"auth": "hmac", "token_url": "", "scope": "", "value_iv": "after", "page_size": "7"}
+        words = [word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", value)]
+        names = "A,B, C,D"
+        options = build_parser().parse_args(
+            ["first-day", "--base-url", "https://lender.example", *words, "--auth-headers", names]
+        )
+        with given_to_client(monkeypatch) as given:
+            build_client(options)
+        arguments = {**values, "page_size": 7, "auth_headers": ["A", "B", "C", "D"]}
+        arguments |= dict.fromkeys(SECRETS, "0123456789abcdef")
+        assert given == arguments
+
+    def test_secrets_come_from_the_environment_only(self) -> None:
+        flags = build_parser().parse_args(["first-day", "--base-url", "https://lender.example"])
+        assert not vars(flags).keys() & SECRETS.keys()
+        assert set(RECORD_KINDS) <= vars(flags).keys()
 
 
-def test_the_command_line_exits_with_1_on_a_problem(open_sandbox: OpenSandbox) -> None:
-    service = open_sandbox()
-    result = run_check(service, SERVICING_SECRET="0123456789abcdef")
-    assert result.returncode == 1
-    assert "WRONG  The service rejects these credentials: The signature is not valid.\n" in result.stdout
-    assert service.secret not in result.stdout + result.stderr
-    result = run_check(service, SERVICING_SECRET="")
-    assert (result.returncode, result.stderr) == (
-        1,
-        "The secret is missing; requests cannot be signed without it.\n",
-    )
-
-
-def test_the_command_line_accepts_certificates_and_a_proxy(open_sandbox: OpenSandbox, tmp_path: Path) -> None:
-    service = open_sandbox()
-    for option in ("--verify", "--cert"):
-        result = run_check(service, option, str(tmp_path / "missing.pem"))
-        assert (result.returncode, result.stdout) == (1, "")
-        assert "cannot be read." in result.stderr
-    run_check(service, "--base-url", "http://lender.invalid", "--proxy", service.url)
-    assert {call.headers["Host"] for call in service.calls} == {"lender.invalid"}
+@contextmanager
+def given_to_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """The arguments that a client is built with."""
+    given: dict[str, Any] = {}
+    with monkeypatch.context() as patch:
+        patch.setattr("servicing.__main__.Client", lambda base_url, **arguments: given.update(arguments))
+        yield given

@@ -16,9 +16,10 @@ from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests.servicing.test_first_day import OpenSandbox, open_sandbox
 from tests.servicing.test_readme import (
-    CHECK_COMMAND,
-    CHECK_OUTPUT,
     FIRST_OUTPUT,
+    REPORT_COMMAND,
+    REPORT_PATTERN,
+    REPORTED,
     TESTING,
     TEXT,
     first_example,
@@ -148,12 +149,13 @@ def test_the_first_example_runs(complete: Path, sandbox: Sandbox, tmp_path: Path
     assert sandbox.calls[-1].operation == "applications.submit"
 
 
-def test_the_check_prints_the_documented_output(
+def test_the_first_day_prints_the_documented_report(
     complete: Path, open_sandbox: OpenSandbox, tmp_path: Path
 ) -> None:
-    service = open_sandbox(offset="rows", filters="body", client_id="desk")
-    command = shlex.split(CHECK_COMMAND.replace("https://lender.example", service.url))
-    assert output(complete, *command, cwd=tmp_path, SERVICING_SECRET=service.secret) == CHECK_OUTPUT
+    service = open_sandbox(**REPORTED, client_id="desk")
+    command = shlex.split(REPORT_COMMAND.replace("https://lender.example", service.url))
+    done = run(complete, *command, cwd=tmp_path, SERVICING_SECRET=service.secret)
+    assert REPORT_PATTERN.fullmatch(done.stdout), done.stdout + done.stderr
 
 
 def test_the_example_test_passes(complete: Path, tmp_path: Path) -> None:
@@ -163,5 +165,6 @@ def test_the_example_test_passes(complete: Path, tmp_path: Path) -> None:
 
 def test_the_sandbox_has_a_command(complete: Path, tmp_path: Path) -> None:
     shown = output(complete, "servicing-sandbox", "--help", cwd=tmp_path)
+    assert shown.startswith("usage: servicing-sandbox ")
     assert "A sandbox of the lending service." in shown
     assert all(option in shown for option in ("--seed", "--control"))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,21 @@ import pytest
 import servicing
 from servicing import ServicingError
 from servicing.sandbox import Sandbox
-from tests.servicing.test_first_day import OpenSandbox, open_sandbox, run_check
+from tests.servicing.test_first_day import OpenSandbox, open_sandbox, run_command
 
 __all__ = ["open_sandbox"]  # pytest finds the fixture by this import.
 TEXT = (Path(servicing.__file__).parent / "README.md").read_text()
 FIRST, TESTING = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-CHECK_COMMAND, CHECK_OUTPUT = re.findall(r"^\$ SERVICING_SECRET=… (.*?)\n(.*?)```", TEXT, re.DOTALL | re.M)[0]
-
-
+REPORT_COMMAND, REPORT = re.findall(r"^\$ SERVICING_SECRET=… (.*?)\n(.*?)```", TEXT, re.DOTALL | re.M)[0]
+# Lines that the README leaves out.
+REPORT_PATTERN = re.compile(re.escape(REPORT).replace(re.escape("\n…\n"), "\n.*\n"), re.DOTALL)
+# The service of which the README shows the report.
+REPORTED: dict[str, Any] = {
+    "messages": 60,
+    "page_cap": 70,
+    "offset": "rows",
+    "payload": {"amount": Decimal("310.25")},
+}
 FIRST_OUTPUT = "18000.00 ACTIVE [Decimal('310.25')]\n"
 
 
@@ -58,5 +66,8 @@ def test_the_error_table_lists_every_error() -> None:
     assert {*re.findall(r"`(\w+)`", table)} & kinds == kinds - {"ServicingError", "Unreadable"}
 
 
-def test_the_check_prints_the_documented_output(open_sandbox: OpenSandbox) -> None:
-    assert run_check(open_sandbox(offset="rows", filters="body")).stdout == CHECK_OUTPUT
+def test_the_report_is_the_documented_one(open_sandbox: OpenSandbox) -> None:
+    done = run_command(open_sandbox(**REPORTED))
+    assert REPORT_PATTERN.fullmatch(done.stdout), done.stdout
+    assert REPORT.count("\n…\n") == 2
+    assert done.returncode == 1
