@@ -4,7 +4,7 @@ BIN = .venv/bin
 # Python keeps what it compiled, also where an image says otherwise: a command starts in less than half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup setup-test setup-test-fast run test coverage test-fast test-postgres check bench bench-quick faults holes trial image-check
+.PHONY: setup setup-test setup-test-fast run test coverage test-fast test-live test-postgres check bench bench-quick faults holes trial image-check
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -37,6 +37,12 @@ coverage: setup-test
 # No browser, no other server, no coverage, no Hypothesis.
 test-fast: setup-test-fast
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow and not hypothesis" tests
+
+# Only reads, from the real service at SERVICING_LIVE_URL; tests/servicing/test_live.py names the other variables.
+# Without the other tests' conftest.py, which removes the settings.
+test-live: setup-test-fast
+	@[ -n "$$SERVICING_LIVE_URL" ] || { echo "Set SERVICING_LIVE_URL to the address of the service, and the SERVICING_ settings that it needs."; exit 1; }
+	$(BIN)/pytest -q -rs --tb=short --noconftest -p no:django -p no:randomly -p no:cacheprovider tests/servicing/test_live.py
 
 # What is the same on each database ran on SQLite (tests/selection.py). Nothing is kept, so nothing waits for a disk.
 # Four at a time, because each waits for the server now and then.
