@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from servicing import ConfigurationError
-from servicing.auth import BearerAuth, HmacAuth, NoAuth, SeveralSignatures, body_digest
+from servicing.auth import BasicAuth, BearerAuth, HmacAuth, NoAuth, SeveralSignatures, body_digest
 
 pytestmark = pytest.mark.core
 
@@ -131,3 +131,16 @@ def test_other_choices_keep_the_clock_unless_it_is_given() -> None:
 
     assert prepared_get(later).headers["Epoch"] == "1767225601000"
     assert prepared_get(later.with_choices(epoch_unit="s")).headers["Epoch"] == "1767225601"
+
+
+@pytest.mark.parametrize(
+    ("client_id", "secret", "words"),
+    [
+        ("", SECRET, "The client id is missing."),
+        ("de:sk", SECRET, "can’t contain “:” with auth=basic."),
+        ("desk", "", "The secret is missing; auth=basic needs it."),
+    ],
+)
+def test_a_user_and_password_are_checked(client_id: str, secret: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        BasicAuth(client_id, secret)

@@ -15,6 +15,8 @@ import pytest
 from servicing import Client, ConfigurationError, NotSent, Unauthenticated, Unavailable
 from tests.servicing.wire import Reply, Wire, cut, response
 
+pytestmark = pytest.mark.core
+
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 LOAN_ID = "11111111-2222-4333-8444-555555555555"
 LOAN = json.dumps({"uuid": LOAN_ID, "amount": 10, "status": "ACTIVE"})
