@@ -33,8 +33,7 @@ mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev"
 mount -t tmpfs tmpfs "$1/tmp" && mount -t tmpfs tmpfs "$1/run"
 mkdir "$1/run/secrets" && mount --bind "$2/secrets" "$1/run/secrets"
 mount --bind "$2/data" "$1/data" && mount --bind "$3" "$1/backups"
-mkdir -p "$1/data/spool" && mount --bind "$4" "$1/data/spool"
-root="$1"; user="$5"; shift 5
+root="$1"; user="$4"; shift 4
 exec chroot --userspec="$user" "$root" /usr/bin/env --chdir=/app --ignore-environment "$@"
 """
 
@@ -52,15 +51,13 @@ class Containers:
         self.images, self.folder, self.secrets, self.settings = images, folder, secrets, settings
         self.services: dict[str, Any] = yaml.safe_load(compose(*PROFILES, "config"))["services"]
         self.backups = folder / "backups"
-        self.spool = folder / "spool"
         make_data_folder(self.backups)
-        make_data_folder(self.spool)
 
     def command(self, service: str, *words: str) -> list[str]:
         """Return the command that starts a container, running these words or else its own."""
         image, root = self.image_of(service)
         settings = settings_of(image["Env"]) | self.services[service]["environment"] | self.settings
-        folders = [root, self.service_folder(service), self.backups, self.spool]
+        folders = [root, self.service_folder(service), self.backups]
         options = [*map(str, folders), image["User"]]
         enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", *options]
         return [
