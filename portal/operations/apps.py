@@ -1,4 +1,4 @@
-"""Counts every call to the lending service in each process, and names what a request failed with."""
+"""Names what a request failed with, for the log."""
 
 import sys
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.signals import got_request_exception
-from django.db.models.signals import post_save
 
 from portal.operations.logs import log_uncaught
 from portal.runtime.database import is_unavailable
@@ -18,18 +17,10 @@ class OperationsConfig(AppConfig):
     name = "portal.operations"
 
     def ready(self) -> None:
-        """Listen for recorded calls and for uncaught exceptions."""
+        """Listen for uncaught exceptions."""
         if settings.LOG_FORMAT == "json":
             log_uncaught()
-        post_save.connect(_count_call, sender="audit.RemoteCall")
         got_request_exception.connect(_name_failure)
-
-
-def _count_call(*, instance: Any, created: bool, **_: Any) -> None:
-    from portal.operations import tallies
-
-    if created:
-        tallies.count(tallies.CALL, instance.operation, instance.outcome, instance.duration_ms)
 
 
 def _name_failure(*, request: Any, **_: Any) -> None:

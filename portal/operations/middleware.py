@@ -1,4 +1,4 @@
-"""Middleware for every request: reference, log line, counts, trace, compression, upload limit."""
+"""Middleware for every request: reference, log line, trace, compression, upload limit."""
 
 import logging
 import secrets
@@ -14,7 +14,7 @@ from django.middleware.gzip import GZipMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
 from portal.errors import database_unavailable, error_page
-from portal.operations import logs, tallies
+from portal.operations import logs
 from portal.runtime import tracing
 from portal.ui.uploads import is_body_too_long
 
@@ -27,7 +27,7 @@ PARTS_OF_PAGES = ("text/css", "text/javascript", "font/")
 
 
 class RequestMiddleware:
-    """Outermost middleware: gives each request its reference, a log line, a count and a span, without personal data.
+    """Outermost middleware: gives each request its reference, a log line and a span, without personal data.
 
     The reference is set first, so that a failure before the view can be found by its reference.
     """
@@ -56,7 +56,6 @@ class RequestMiddleware:
                 view = request.resolver_match.view_name if request.resolver_match else "none"
                 milliseconds = round((time.monotonic() - began) * 1000)
                 if not is_check:
-                    tallies.count(tallies.REQUEST, view, str(response.status_code), milliseconds)
                     # A client can send any word as its method.
                     method = request.method if request.method in HTTPMethod.__members__ else "_OTHER"
                     fields = {"view": view, "method": method, "status": response.status_code}

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from portal.accounts import outbox
 from portal.accounts.roles import RoleMissing, reason_not_to_cancel, requires
@@ -24,7 +25,7 @@ from portal.gateway import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.status import jobs_status, scheduled_jobs
 from portal.operations import bundle, calls, readiness
-from portal.operations import metrics as measured
+from portal.operations.metrics import registry
 from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.logo import icon_url, logo
@@ -122,7 +123,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}"):
         words, headers = "Send METRICS_TOKEN as a bearer token.\n", {"WWW-Authenticate": "Bearer"}
         return HttpResponse(words, status=401, content_type="text/plain", headers=headers)
-    return HttpResponse(join_lines(measured.lines()), content_type="text/plain; version=0.0.4; charset=utf-8")
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
 @login_not_required

@@ -122,4 +122,4 @@ def test_an_answer_resets_the_failure_count(viewer: Browser, loan: Record) -> No
 def test_metrics_report_the_pause(calls_before_pause: int, viewer: Browser, settings: LazySettings) -> None:
     settings.METRICS_TOKEN = "m" * 32
     metrics = viewer.get("/metrics", headers={"Authorization": f"Bearer {'m' * 32}"}).content.decode()
-    assert "desk_remote_left_alone 1\n" in metrics
+    assert "desk_remote_left_alone 1.0\n" in metrics

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from portal.audit.chain import append
-from portal.audit.models import Actor
+from portal.audit.models import Actor, Entry
 from portal.operations.backups import BackupError, back_up, delete_oldest
 
 
@@ -36,9 +36,10 @@ class Command(BaseCommand):
                 f"The folder {file.parent} doesn’t exist. "
                 f"Type: sudo install --directory --mode 700 --owner $(id --user) {file.parent}"
             )
-        append(Actor.system("backup"), "operations.backup", subject_label=file.name[:300])
+        Entry.objects.exists()  # Raises if the database is away or has no tables.
         try:
             back_up(file)
+            append(Actor.system("backup"), "operations.backup", subject_label=file.name[:300])
             deleted = delete_oldest(file, keep) if keep else []
         except BackupError as problem:
             raise CommandError(str(problem)) from None
