@@ -23,11 +23,10 @@ from portal.accounts.models import User
 from portal.accounts.roles import can
 from portal.audit import writes
 from portal.audit.models import Actor, RemoteCall, WriteIntent
-from portal.audit.service_health import FAILED_OUTCOMES, CircuitBreaker
+from portal.audit.service_health import CircuitBreaker
 from portal.audit.writes import SavedTo, Write, WriteResult, json_text
 from portal.registry import store
 from portal.registry.models import Source
-from portal.runtime import tracing
 from servicing import AnswerNotSaved, Call, Client, Outcome
 from servicing.masking import masked_text
 from servicing.transport import Gate
@@ -157,11 +156,9 @@ class Watcher:
             self.result = self._result(self.intent, call, outcome, row, items)
             self.intent.state = self.result.state
             self.saved_to = writes.save_result(self.result, items)
-            _trace(row)
             if self.saved_to != SavedTo.DATABASE:
                 raise AnswerNotSaved(f"{row.request_id}: the answer is in the {self.saved_to.value} alone")
             return
-        _trace(row)
         row.answer_body = json_text(outcome.body)
         with transaction.atomic():
             row.save(force_insert=True)
@@ -209,20 +206,6 @@ class Watcher:
             error=masked_text(outcome.error.message) if outcome.error else "",
             request_body=json_text(call.body),
         )
-
-
-def _trace(row: RemoteCall) -> None:
-    attributes: tracing.Attributes = {
-        "http.request.method": row.method,
-        "http.response.status_code": row.status,
-        "desk.request_id": row.request_id,
-        "desk.outcome": row.outcome,
-        "desk.tries": row.tries,
-    }
-    span = tracing.Span(row.operation, attributes)
-    if row.outcome in FAILED_OUTCOMES:
-        span.fail(row.outcome)
-    tracing.record_past_span(span, row.duration_ms, kind="client")
 
 
 def call_outcome(error: servicing.ServicingError | None) -> str:

@@ -24,7 +24,6 @@ from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 from portal.operations.logs import JsonFormatter
-from portal.runtime import tracing
 from portal.runtime.redaction import LogFilter
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
@@ -130,8 +129,7 @@ def post_fork(server: Any, worker: worker_class) -> None:
 
 
 def post_worker_init(worker: worker_class) -> None:
-    """Load the tracing SDK in the forked process, then stop the process that it replaces."""
-    tracing.load_sdk()
+    """Freeze what is loaded, then stop the process that this one replaces."""
     gc.freeze()
     if worker.replaces:
         with suppress(ProcessLookupError):

@@ -711,8 +711,7 @@ PERMISSIONS_POLICY = ", ".join(
 )
 #: Trust `X-Forwarded-Proto` from a TLS proxy in front.
 BEHIND_TLS_PROXY = flag("BEHIND_TLS_PROXY", False)
-#: Number of proxies in front whose `X-Forwarded-For` is trusted. From 1 on, their `traceparent` is followed too.
-#: Default: `1` with `BEHIND_TLS_PROXY`, otherwise `0`.
+#: Number of proxies in front whose `X-Forwarded-For` is trusted. Default: `1` with `BEHIND_TLS_PROXY`, otherwise `0`.
 TRUSTED_PROXIES = at_least("TRUSTED_PROXIES", 0, 1 if BEHIND_TLS_PROXY else 0)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS_PROXY else None
 #: Redirect plain HTTP to HTTPS. Default: `on`.
@@ -727,52 +726,13 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
 DEFAULT_EXCEPTION_REPORTER = "portal.runtime.redaction.Reporter"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.runtime.redaction.ReporterFilter"
 
-# --- Logs, metrics, traces ---
+# --- Logs, metrics ---
 
 #: Token that monitoring sends as `Authorization: Bearer …` to read `/metrics`; at least 16 characters. Without
 #: it there are no metrics.
 METRICS_TOKEN = pattern_text(
     "METRICS_TOKEN", "", ".{16,}", "must have at least 16 random characters: it protects the metrics."
 )
-#: OTLP/HTTP collector for traces, such as `http://collector:4318`; `/v1/traces` is added. Without it there are
-#: no traces.
-OTEL_EXPORTER_OTLP_ENDPOINT = pattern_text(
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "",
-    rf"https?://{HOST}(/[^\s?#]*)?",
-    "must look like http://collector.example:4318, without user or query.",
-).rstrip("/")
-#: Headers for the collector: `name=value`, separated by commas.
-OTEL_EXPORTER_OTLP_HEADERS = pattern_text(
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    "",
-    r"([\w.-]+=[^,\s]+(,\s*|$))*",
-    "must be name=value, separated by commas, with spaces as %20.",
-)
-#: Service name in traces.
-OTEL_SERVICE_NAME = pattern_text("OTEL_SERVICE_NAME", "servicing-desk", ".+", EMPTY)
-#: Which traces are sent. The `traceidratio` ones send the share in `OTEL_TRACES_SAMPLER_ARG`.
-OTEL_TRACES_SAMPLER = one_of(
-    "OTEL_TRACES_SAMPLER",
-    ["always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off",
-     "parentbased_traceidratio"],
-    "parentbased_always_on",
-)  # fmt: skip
-#: Share of traces that is sent, from 0 to 1.
-OTEL_TRACES_SAMPLER_ARG = pattern_text(
-    "OTEL_TRACES_SAMPLER_ARG", "1", r"0?\.\d+|[01](\.0*)?", "must be a number from 0 to 1, such as 0.1."
-)
-# The SDK reads these itself. With an invalid one, every page would fail or lose its traces.
-pattern_text("OTEL_BSP_SCHEDULE_DELAY", "", r"[1-9]\d{0,8}", "must be a whole number, 1 or more.")
-for name in (
-    "ATTRIBUTE_COUNT", "ATTRIBUTE_VALUE_LENGTH", "EVENT_ATTRIBUTE_COUNT", "LINK_ATTRIBUTE_COUNT",
-    "SPAN_ATTRIBUTE_COUNT", "SPAN_ATTRIBUTE_VALUE_LENGTH", "SPAN_EVENT_COUNT", "SPAN_LINK_COUNT",
-):  # fmt: skip
-    pattern_text(f"OTEL_{name}_LIMIT", "", r"\d{1,9}", "must be a whole number.")
-for name in ("OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"):
-    one_of(f"{name}COMPRESSION", ["", "none", "gzip", "deflate"], "")
-    for kind in ("CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"):
-        readable_file(name + kind)
 #: Lowest level that is logged. `INFO` logs each request.
 LOG_LEVEL = one_of("LOG_LEVEL", ["DEBUG", "INFO", "WARNING", "ERROR"], "WARNING")
 #: `json` writes one object per line with the request's reference and without personal data.
@@ -793,8 +753,6 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL},
         "django.server": {"handlers": []},
-        # It would log every few seconds that the collector is down; portal.runtime.tracing logs it once.
-        "opentelemetry.exporter": {"level": "CRITICAL"},
     },
 }
 

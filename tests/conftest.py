@@ -17,7 +17,7 @@ import pytest
 from _pytest import runner
 
 # Tests must not depend on the environment or the .env file, which Django reads in django.setup().
-for name in [name for name in os.environ if name.startswith(("SERVICING_", "OTEL_"))]:
+for name in [name for name in os.environ if name.startswith("SERVICING_")]:
     if name != "SERVICING_LIVE_URL":
         del os.environ[name]
 os.environ |= {

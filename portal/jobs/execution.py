@@ -22,7 +22,6 @@ from django.utils import timezone
 
 from portal.jobs.kinds import JobKind, find_kind
 from portal.jobs.models import Job, lease
-from portal.runtime import tracing
 from portal.runtime.stack import with_large_frame
 from servicing import ServicingError
 
@@ -151,8 +150,7 @@ def claim(job_id: str) -> Job | None:
 
 def _attempt(kind: JobKind, job: Job, progress: Progress) -> None:
     try:
-        with tracing.span(job.name, {"desk.job": str(job.pk), "desk.tries": job.attempts}, kind="consumer"):
-            result = kind.work(progress, **job.arguments)
+        result = kind.work(progress, **job.arguments)
     except Canceled:
         progress.finish(State.CANCELLED, words="")
     except Lost:

@@ -186,7 +186,7 @@ def start_reads(actor: Actor, records: Sequence[Record], *, force: bool = False)
     """Start one call for each due record, in parallel, and return without waiting."""
     if connection.in_atomic_block:  # Other threads can't see this transaction or write beside it.
         return set()
-    # The request's context is copied, so that logs and traces of the call have its reference.
+    # The request's context is copied, so that logs of the call have its reference.
     started = {
         _pool.submit(copy_context().run, _read_in_thread, actor, record)
         for record in claim_due(records, force=force)

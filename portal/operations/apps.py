@@ -1,4 +1,4 @@
-"""Names what a request failed with, for the log."""
+"""Maintains this deployment, and knows when a request failed because the database is away."""
 
 import sys
 from typing import Any
@@ -20,16 +20,14 @@ class OperationsConfig(AppConfig):
         """Listen for uncaught exceptions."""
         if settings.LOG_FORMAT == "json":
             log_uncaught()
-        got_request_exception.connect(_name_failure)
+        got_request_exception.connect(_mark_database_away)
 
 
-def _name_failure(*, request: Any, **_: Any) -> None:
-    """Save the exception's type for the log, not its text, which may be about a person."""
+def _mark_database_away(*, request: Any, **_: Any) -> None:
+    """Mark a request that failed because the database is away."""
     from django.contrib.auth.models import AnonymousUser  # This module needs loaded apps.
 
-    error = sys.exception()
-    request.failed_with = type(error).__qualname__
-    if is_unavailable(error):
+    if is_unavailable(sys.exception()):
         request.is_database_away = True
         # Django's debug page would load the user again, and wait again.
         request.user = AnonymousUser()

@@ -39,7 +39,7 @@ from portal.jobs.models import Worker
 from portal.jobs.status import jobs_status
 from portal.operations.readiness import pending_migrations
 from portal.registry.models import Kind, Record
-from portal.runtime import environment, tracing
+from portal.runtime import environment
 from portal.runtime.database import find_connection_problem, find_folder_problem
 from servicing.masking import masked_text
 
@@ -48,7 +48,7 @@ Grade = Literal["ok", "warn", "bad"]
 MAX_CHECK_AGE = timedelta(days=2)
 SECRETS = [
     "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "EMAIL_URL", "OIDC_CLIENT_SECRET",
-    "METRICS_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
+    "METRICS_TOKEN", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
 ]  # fmt: skip
 # The settings to check if the service does not accept our credentials.
 IDENTITY_SETTINGS = {
@@ -82,7 +82,7 @@ ok, warn, bad = partial(Finding, "ok"), partial(Finding, "warn"), partial(Findin
 
 def findings() -> Findings:
     """Run all checks in the order in which to fix problems; some run only if the database is in order."""
-    for check in (configuration, setting_names, files, static_files, documents, metrics, traces):
+    for check in (configuration, setting_names, files, static_files, documents, metrics):
         yield from run_check(check)
     found = list(run_check(database))
     yield from found
@@ -343,19 +343,6 @@ def metrics() -> Findings:
     """Check whether metrics are on."""
     is_on = bool(settings.METRICS_TOKEN)
     yield ok(f"Metrics are {'available with METRICS_TOKEN' if is_on else 'off: METRICS_TOKEN is not set'}.")
-
-
-def traces() -> Findings:
-    """Check that the collector accepts traces, if one is configured."""
-    if not tracing.is_enabled():
-        yield ok("Traces are off: OTEL_EXPORTER_OTLP_ENDPOINT is not set.")
-    elif tracing.load_sdk().is_collector_reachable():
-        yield ok("The trace collector accepts traces.")
-    else:
-        yield bad(
-            f"The collector at {settings.OTEL_EXPORTER_OTLP_ENDPOINT} doesn’t accept traces. "
-            "Check OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS.",
-        )
 
 
 def trail() -> Findings:

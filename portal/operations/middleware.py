@@ -1,4 +1,4 @@
-"""Middleware for every request: reference, log line, trace, compression, upload limit."""
+"""Middleware for every request: reference, log line, compression, upload limit."""
 
 import logging
 import secrets
@@ -15,7 +15,6 @@ from django.utils.deprecation import MiddlewareMixin
 
 from portal.errors import database_unavailable, error_page
 from portal.operations import logs
-from portal.runtime import tracing
 from portal.ui.uploads import is_body_too_long
 
 logger = logging.getLogger("portal.requests")
@@ -27,7 +26,7 @@ PARTS_OF_PAGES = ("text/css", "text/javascript", "font/")
 
 
 class RequestMiddleware:
-    """Outermost middleware: gives each request its reference, a log line and a span, without personal data.
+    """Outermost middleware: gives each request its reference and a log line, without personal data.
 
     The reference is set first, so that a failure before the view can be found by its reference.
     """
@@ -42,26 +41,22 @@ class RequestMiddleware:
         if is_check:
             request.META.pop("HTTP_COOKIE", None)  # A session would need the database.
         try:
-            # A browser's header is ignored.
-            parent = request.headers.get("traceparent", "") if settings.TRUSTED_PROXIES else ""
-            with tracing.span(kind="server", parent=parent) as span:
-                response = self.get_response(request)
-                if getattr(request, "is_database_away", False):
-                    response = database_unavailable(request)
-                response["X-Request-ID"] = request.request_id
-                if request.method == "HEAD" and not response.streaming:
-                    response.content = b""  # The server warns about a body that it drops.
-                if not _is_part_of_page(request, response):
-                    response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
+            response = self.get_response(request)
+            if getattr(request, "is_database_away", False):
+                response = database_unavailable(request)
+            response["X-Request-ID"] = request.request_id
+            if request.method == "HEAD" and not response.streaming:
+                response.content = b""  # The server warns about a body that it drops.
+            if not _is_part_of_page(request, response):
+                response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
+            if not is_check:
                 view = request.resolver_match.view_name if request.resolver_match else "none"
                 milliseconds = round((time.monotonic() - began) * 1000)
-                if not is_check:
-                    # A client can send any word as its method.
-                    method = request.method if request.method in HTTPMethod.__members__ else "_OTHER"
-                    fields = {"view": view, "method": method, "status": response.status_code}
-                    took = {"ms": milliseconds, "cpu_ms": round((time.thread_time() - worked) * 1000)}
-                    logger.info("%s %s", method, view, extra=fields | took)
-                    _describe(span, method, request, response)
+                # A client can send any word as its method.
+                method = request.method if request.method in HTTPMethod.__members__ else "_OTHER"
+                fields = {"view": view, "method": method, "status": response.status_code}
+                took = {"ms": milliseconds, "cpu_ms": round((time.thread_time() - worked) * 1000)}
+                logger.info("%s %s", method, view, extra=fields | took)
             return response
         finally:
             logs.current.reset(token)
@@ -70,22 +65,6 @@ class RequestMiddleware:
 def _is_part_of_page(request: HttpRequest, response: HttpResponse) -> bool:
     """Whether a page loads this response, so that the page's permissions policy applies."""
     return "HX-Request" in request.headers or response.get("Content-Type", "").startswith(PARTS_OF_PAGES)
-
-
-def _describe(span: tracing.Span, method: str, request: Any, response: HttpResponse) -> None:
-    """Name the span by the URL pattern: the address may hold IDs and search words."""
-    route = f"/{request.resolver_match.route}" if request.resolver_match else None
-    span.name = f"{method} {route or ''}".strip()
-    span.attributes |= {
-        "http.request.method": method,
-        "http.route": route,
-        "http.response.status_code": response.status_code,
-        "desk.request_id": request.request_id,
-        # Only a user that is already loaded, since the database may be the failure.
-        "desk.role": getattr(getattr(request, "_cached_user", None), "role", None),
-    }
-    if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        span.fail(getattr(request, "failed_with", str(response.status_code)))
 
 
 class CompressionMiddleware(GZipMiddleware):

@@ -1,1 +1,1 @@
-"""What every process needs before any area loads: settings, cache, database connections, clocks, traces."""
+"""What every process needs before any area loads: settings, cache, database connections, clocks."""

@@ -25,7 +25,7 @@ HOST = (
 )
 """The pattern of a host in an address, with its port if there is one."""
 _FLAGS = dict.fromkeys(("on", "yes", "true", "1"), True) | dict.fromkeys(("off", "no", "false", "0"), False)
-# Read directly by the tracing SDK, "manage.py demo" and Python's libraries.
+# Read directly by OpenTelemetry, "manage.py demo" and Python's libraries.
 _READ_BY_OTHERS = ("OTEL_", "PORT", "SANDBOX_", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 _environment = FileAwareMapping()
 # What is wrong with each rejected setting, by name.

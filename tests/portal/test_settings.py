@@ -137,11 +137,6 @@ def test_missing_and_wrong_settings_are_reported_together(tmp_path: Path) -> Non
         "CACHE_URL": "memcached",
         "SECURE_SSL_REDIRECT": "yse",
         "LOG_FORMAT": "xml",
-        "OTEL_TRACES_SAMPLER_ARG": "abc",
-        "OTEL_BSP_SCHEDULE_DELAY": "0",
-        "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "abc",
-        "OTEL_EXPORTER_OTLP_COMPRESSION": "bzip2",
-        "OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere.pem",
     }
     given = {"ALLOWED_HOSTS": "desk.example", "SERVICING_CLIENT_ID": "desk"} | wrong
     database = tmp_path / "portal.sqlite3"
@@ -169,7 +164,6 @@ def test_bad_urls_and_empty_values_are_reported_together() -> None:
         "OIDC_NAME": "",
         "OIDC_URL": "https://id.example:port/realms/staff",
         "OIDC_ORIGINS": "https://login.example:port",
-        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:otlp",
     }
     errors = settings_errors(**NEEDED | wrong)
     assert sorted(error.split()[0] for error in errors) == sorted(wrong)
@@ -250,16 +244,12 @@ WRONG_VALUES = [
     ("TASK_BACKEND", "nowhere.Backend"),
     ("TASK_BACKEND", "django_tasks_db.Nothing"),
     ("TASK_BACKEND", "os.path"),
-    ("OTEL_TRACES_SAMPLER", "sometimes"),
     ("OIDC_MATCH", "name"),
     ("OIDC_ROLES", "Loan Servicing"),
     ("OIDC_ROLES", "Loan Servicing=owner"),
     ("OIDC_CREATE", "on"),
     ("OIDC_SCOPES", "profile,email"),
     ("OIDC_ORIGINS", "https://login.example/oauth2"),
-    ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"),
-    ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:{}@collector.example"),
-    ("OTEL_EXPORTER_OTLP_HEADERS", "Bearer {}"),
 ]
 # These are read before the others, or only if others are right.
 SEPARATE = {"DEBUG", "OIDC_CREATE", "TASK_BACKEND", "UTILIZATION_BAD"}
@@ -387,15 +377,6 @@ class TestFiles:
         }
         given = others | {"SERVICING_SECRET_FILE": str(tmp_path / "secret")}
         assert setting_value("SERVICING_SECRET", **given) == SECRET
-
-    def test_the_trace_sampler_can_be_read_from_a_file(self, tmp_path: Path) -> None:
-        (tmp_path / "sampler").write_text("parentbased_traceidratio\n")
-        given = {"OTEL_TRACES_SAMPLER_FILE": str(tmp_path / "sampler"), "OTEL_TRACES_SAMPLER_ARG": "0.25"}
-        script = (
-            "from portal.runtime.opentelemetry_sdk import tracer; print(tracer().sampler.get_description())"
-        )
-        process = start(sys.executable, "-c", script, **NEEDED, **given)
-        assert "root:TraceIdRatioBased{0.25}" in process.stdout, process.stderr
 
     def test_old_names_of_renamed_settings_still_work(self) -> None:
         given = NEEDED | {"ORGANISATION": "Acme Lending", "UTILISATION_WARN": "60"}
