@@ -8,9 +8,8 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from django.template.defaultfilters import linebreaksbr
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-
-from portal.ui.markup import format_html, format_html_join
 
 MAX_LINES: Final = 40
 MAX_DEPTH: Final = 3

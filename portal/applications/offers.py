@@ -13,12 +13,12 @@ from typing import Any, Final, Literal, NamedTuple, Self
 
 from django.conf import settings
 from django.http import QueryDict
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import get_text_list
 
 from portal.applications.details import as_text
 from portal.ui import wording
-from portal.ui.markup import format_html, format_html_join
 from portal.ui.templatetags.ui import icon, or_dash
 from servicing import Application, Offer
 from servicing.values import calendar_day, decimal_or_none

@@ -5,12 +5,12 @@ from urllib.parse import quote
 
 from django import template
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.audit.models import Entry
 from portal.audit.reading import EntryLine
 from portal.registry.changes import FieldChange
-from portal.ui.markup import format_html, format_html_join
 from portal.ui.templatetags.ui import badge, clock, status_badge
 
 register = template.Library()

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from django.db.models import Q
 from django.http import QueryDict
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from portal.accounts.models import User
@@ -33,7 +34,6 @@ from portal.ui import wording
 from portal.ui.addresses import page_url
 from portal.ui.exports import amount
 from portal.ui.keys import row_key
-from portal.ui.markup import format_html
 from portal.ui.templatetags import ui
 
 CURED, NEW = "cured", "new"

@@ -1,6 +1,7 @@
 """The list of lines of credit."""
 
 from django.db.models import Q
+from django.utils.html import format_html
 
 from portal.lists import cells
 from portal.lists.columns import CHECKED, account_columns, money_column, past_due_columns
@@ -9,7 +10,6 @@ from portal.lists.pages import Action, Column, ListPage, Row
 from portal.registry.models import Kind
 from portal.ui import wording
 from portal.ui.exports import amount
-from portal.ui.markup import format_html
 from portal.ui.templatetags import ui
 from servicing.figures import percent_of_limit
 

@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from portal.registry.models import Record
 from portal.runtime.business_date import business_date_at
 from portal.ui.charts import polyline, x_position
-from portal.ui.markup import format_html_join
 from portal.ui.templatetags.ui import moment, money
 from servicing import Statement, codec
 

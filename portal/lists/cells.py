@@ -5,13 +5,13 @@ from decimal import Decimal
 from typing import Any
 
 from django.template.defaultfilters import truncatechars
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.registry.figures import copy_day, days_of, due_since_of
 from portal.registry.models import Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from portal.ui.markup import escape_value, format_html, format_html_join
 from portal.ui.templatetags import ui
 from servicing.figures import DueSince, NotKnown
 
@@ -202,7 +202,7 @@ def no_wrap(words: Any) -> SafeString:
 
 def with_note(value: Any, note: str) -> SafeString:
     """A value with a smaller line below it, if there is one."""
-    return format_html("{}<small>{}</small>", value, note) if note else SafeString(escape_value(value))
+    return format_html("{}<small>{}</small>", value, note) if note else conditional_escape(value)
 
 
 def stack(value: Any, note: Any) -> SafeString:

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import QueryDict
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from portal.registry.figures import aging_of_kinds
@@ -18,7 +19,6 @@ from portal.registry.query import NotUnderstood, calendar_day, midnight, parse_q
 from portal.registry.records import distinct_values
 from portal.ui import wording
 from portal.ui.forms import MoneyField
-from portal.ui.markup import format_html_join
 from servicing.figures import AGING_DAYS, Aging
 from servicing.rules import known_spelling
 

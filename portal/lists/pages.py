@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from django.core.paginator import Page
 from django.db.models import Expression, F, OrderBy, Q, QuerySet
 from django.http import HttpResponse, QueryDict, StreamingHttpResponse
-from django.utils.html import strip_tags
+from django.utils.html import conditional_escape, strip_tags
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django_htmx.http import push_url
@@ -31,7 +31,6 @@ from portal.registry.search.find import filter_records, owned_by_borrowers
 from portal.ui.addresses import page_url
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, requested_partial
-from portal.ui.markup import escape_value
 from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
 from portal.ui.templatetags.ui import explain_missing
 
@@ -467,7 +466,7 @@ def _same_words(columns: Sequence[Column], rows: Sequence[Row], sort: str) -> di
 
 def render_cells(columns: Sequence[Column], row: Row) -> SafeString:
     """The cells of a row, with a header cell first; missing values say why."""
-    shown = [(column.css, escape_value(column.cell(row))) for column in columns if column.cell]
+    shown = [(column.css, conditional_escape(column.cell(row))) for column in columns if column.cell]
     (_, first), *others = shown
     head = f'<th scope="row">{first}{cells.changed_badge(row.has_changed)}</th>'
     rest = "".join(f'<td class="{css}">{cell}</td>' for css, cell in others)

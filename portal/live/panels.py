@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from portal.audit.models import Actor
@@ -24,7 +25,6 @@ from portal.live.reading import NO_SCRIPT_WAIT_SECONDS, LiveCopy, ask_and_wait, 
 from portal.registry.models import Record, Source
 from portal.registry.recalculation import account_state
 from portal.ui.htmx import render_page, requested_partial
-from portal.ui.markup import format_html
 
 PAGE_WAIT_SECONDS = 0.04
 LOADER = "panels"

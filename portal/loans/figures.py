@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
+from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from portal.live.reading import LiveCopy
 from portal.registry.models import Record
 from portal.ui import wording
-from portal.ui.markup import format_html
 from portal.ui.templatetags.ui import NOT_PROVIDED, UNSOURCED, day, money, or_dash, rate, term
 from servicing import Loan, Repayment
 from servicing.figures import Figures, NotKnown, is_partly_paid

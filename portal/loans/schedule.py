@@ -10,11 +10,11 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
 from portal.loans.figures import installment_count, state_words
 from portal.ui import wording
-from portal.ui.markup import escape_value, format_html
 from portal.ui.templatetags.ui import badge, day, money, or_dash, status_badge, status_word
 from servicing import codec
 from servicing.schedules import Column, Installment, Schedule, State, total
@@ -229,7 +229,7 @@ class _Rows:
         return classes if self.is_paper else classes | {one: f"{classes[one]} sd-wide" for one in minor}
 
     def _cell(self, markup: str, column: Column, value: str) -> str:
-        return markup.format(self._css[column], escape_value(value))
+        return markup.format(self._css[column], conditional_escape(value))
 
     def _value(self, row: Installment, state: State, column: Column) -> str:
         if column is STATE:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.gateway import StaffRequest
@@ -18,7 +19,6 @@ from portal.messaging.panel import Panel
 from portal.messaging.store import ONE_DAY
 from portal.ui import wording
 from portal.ui.addresses import page_url
-from portal.ui.markup import format_html, format_html_join
 from portal.ui.query_strings import query_string
 from portal.ui.templatetags.ui import badge, event_words, explain_missing, human, icon, money, status_badge
 

@@ -4,7 +4,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from django import template
-from django.utils.html import strip_tags
+from django.utils.html import format_html, format_html_join, strip_tags
 from django.utils.safestring import SafeString
 
 from portal.gateway import StaffRequest
@@ -14,7 +14,6 @@ from portal.messaging.payment_events import messages_of_repayment
 from portal.registry.models import Kind, Record
 from portal.repayments.history import payment_history
 from portal.repayments.table import PART_COLUMNS, PARTS, RepaymentRow, RepaymentTable
-from portal.ui.markup import format_html, format_html_join
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
 from servicing import Repayment
 

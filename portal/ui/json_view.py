@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-
-from portal.ui.markup import format_html, format_html_join
 
 INDENT: Final = "  "
 MAX_INDENT_LEVELS: Final = 24

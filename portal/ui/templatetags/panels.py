@@ -1,9 +1,8 @@
 """The HTML attributes of panels, which load after the page (available in every template)."""
 
 from django import template
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
-
-from portal.ui.markup import format_html
 
 register = template.Library()
 

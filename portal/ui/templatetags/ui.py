@@ -17,13 +17,13 @@ from django.contrib.messages.storage.base import Message
 from django.core.paginator import Page
 from django.template.loader import render_to_string
 from django.templatetags.static import static
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.ui import json_view as json_lines
 from portal.ui import wording
 from portal.ui.icons import ICONS
 from portal.ui.logo import icon_url, logo
-from portal.ui.markup import format_html, format_html_join
 from servicing.figures import DueSince, PastDue, percent_of_limit
 from servicing.rules import COUNTRIES
 from servicing.values import decimal_or_none
