@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.urls import reverse
+
 from portal.audit.models import WriteIntent
 from portal.borrowers.duplicates import CREATION
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
-from portal.ui.addresses import page_url
 from servicing import Application
 
 # The list's filter by open checklists covers this many of the latest onboardings.
@@ -136,7 +137,9 @@ def applied_at(record: Record) -> datetime:
 def _report_task(record: Record, writes: Writes) -> Task:
     if write := _latest_with(writes, record, "asset_report_json_gzip"):
         return Task("Asset report sent", write.finished_at, write.actor_name)
-    return Task("No asset report sent from here", url=page_url("borrowers:edit", record.uuid), verb="Send")
+    return Task(
+        "No asset report sent from here", url=reverse("borrowers:edit", args=[record.uuid]), verb="Send"
+    )
 
 
 def _secret_task(record: Record, person: Record, writes: Writes) -> Task:
@@ -145,8 +148,8 @@ def _secret_task(record: Record, person: Record, writes: Writes) -> Task:
     if missing := [words for field, words in PERSON_SECRETS.items() if not found[field]]:
         title = f"No {' or '.join(missing)} of {person} sent from here"
         if person.kind == Kind.BORROWER:
-            return Task(title, url=page_url("borrowers:edit", person.uuid), verb="Send")
-        return Task(title, url=page_url("borrowers:edit_person", record.uuid, person.uuid), verb="Send")
+            return Task(title, url=reverse("borrowers:edit", args=[person.uuid]), verb="Send")
+        return Task(title, url=reverse("borrowers:edit_person", args=[record.uuid, person.uuid]), verb="Send")
     last = next(write for write in writes if write in found.values())
     title = f"{' and '.join(PERSON_SECRETS.values())} of {person} sent"
     return Task(title, last.finished_at, last.actor_name)
@@ -154,7 +157,9 @@ def _secret_task(record: Record, person: Record, writes: Writes) -> Task:
 
 def _application_tasks(record: Record, applications: Sequence[Record]) -> list[Task]:
     if not applications:
-        return [Task("No application yet", url=page_url("applications:submit", record.uuid), verb="Start")]
+        return [
+            Task("No application yet", url=reverse("applications:submit", args=[record.uuid]), verb="Start")
+        ]
     first = min(applications, key=applied_at)
     submitted = Task("First application sent", applied_at(first), first.created_by)
     latest = max(applications, key=applied_at)
@@ -163,5 +168,5 @@ def _application_tasks(record: Record, applications: Sequence[Record]) -> list[T
         return [submitted]
     if answer.credit_score_consent:
         return [submitted, Task("Credit-check consent given", latest.answer_at)]
-    url = page_url("applications:detail", record.uuid, latest.uuid)
+    url = reverse("applications:detail", args=[record.uuid, latest.uuid])
     return [submitted, Task("No credit-check consent", url=url, verb="Open")]

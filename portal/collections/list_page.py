@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from django.db.models import Q
 from django.http import QueryDict
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -31,7 +32,6 @@ from portal.registry.query import NotUnderstood
 from portal.repayments.attention import not_known_accounts
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from portal.ui.addresses import page_url
 from portal.ui.exports import amount
 from portal.ui.keys import row_key
 from portal.ui.templatetags import ui
@@ -175,7 +175,7 @@ def _account(row: WorklistRow) -> SafeString:
         NOUNS[Kind(record.kind)],
         record.uuid[:8],
         mark,
-        page_url("collections:contacts", record.kind, record.uuid),
+        reverse("collections:contacts", args=[record.kind, record.uuid]),
         ui.icon("phone"),
         promise,
         record.uuid,

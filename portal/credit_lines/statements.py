@@ -11,12 +11,12 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from portal.audit.models import Actor, RecordView
 from portal.credit_lines.models import Fingerprint
 from portal.registry.models import Record
 from portal.ui import wording
-from portal.ui.addresses import page_url
 from portal.ui.query_strings import query_before
 from servicing import Statement
 from servicing.consistency import statement_gaps
@@ -143,7 +143,7 @@ def statement_list(
         StatementEntry(
             key,
             f"{wording.day(key.day)}, document {key.position}" if number[key.day] > 1 else key.words,
-            page_url("credit_lines:pdf", record.borrower_uuid, line_uuid, str(key)),
+            reverse("credit_lines:pdf", args=[record.borrower_uuid, line_uuid, str(key)]),
             f"{query}statement={key}",
             fingerprints.get(key, ()),
             is_new=key == keys[-1] and key not in viewed,

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from django.core.paginator import Page
 from django.db.models import Expression, F, OrderBy, Q, QuerySet
 from django.http import HttpResponse, QueryDict, StreamingHttpResponse
+from django.urls import reverse
 from django.utils.html import conditional_escape, strip_tags
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
@@ -28,7 +29,6 @@ from portal.registry.models import Kind, Record
 from portal.registry.query import parse_query
 from portal.registry.records import active_records, read_records, with_borrowers
 from portal.registry.search.find import filter_records, owned_by_borrowers
-from portal.ui.addresses import page_url
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, requested_partial
 from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
@@ -99,7 +99,7 @@ class Action:
 
     @property
     def url(self) -> str:
-        return f"{page_url(self.url_name)}{self.query}"
+        return f"{reverse(self.url_name)}{self.query}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,15 +149,15 @@ class ListPage:
 
     @property
     def url(self) -> str:
-        return page_url(f"{self.area}:index")
+        return reverse(f"{self.area}:index")
 
     @property
     def export_url(self) -> str:
-        return page_url(f"{self.area}:export")
+        return reverse(f"{self.area}:export")
 
     @property
     def refresh_url(self) -> str:
-        return page_url(f"{self.area}:refresh")
+        return reverse(f"{self.area}:refresh")
 
     @property
     def optional_columns(self) -> list[Column]:

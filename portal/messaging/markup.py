@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -18,7 +19,6 @@ from portal.messaging.models import DELIVERED
 from portal.messaging.panel import Panel
 from portal.messaging.store import ONE_DAY
 from portal.ui import wording
-from portal.ui.addresses import page_url
 from portal.ui.query_strings import query_string
 from portal.ui.templatetags.ui import badge, event_words, explain_missing, human, icon, money, status_badge
 
@@ -93,7 +93,7 @@ class MessageRows:
             uuid=one.uuid,
             css=SafeString(' class="sd-selected"' if is_open else ""),
             key=one.pk,
-            url=f"{page_url('messaging:detail', one.uuid)}{self._state}",
+            url=f"{reverse('messaging:detail', args=[one.uuid])}{self._state}",
             beside=f"?{self._beside}{'&' if self._beside else ''}{urlencode({'message': one.uuid})}",
             mark=SafeString(' aria-current="true"' if is_open else ""),
             exact=timed.exact,
@@ -110,7 +110,9 @@ class MessageRows:
     def _unlinked(self, row: LinkedMessage) -> str:
         if not (row.can_be_linked and self._may_link):
             return "Unlinked"
-        return format_html('Unlinked <a href="{}">Link</a>', page_url("messaging:link", row.message.uuid))
+        return format_html(
+            'Unlinked <a href="{}">Link</a>', reverse("messaging:link", args=[row.message.uuid])
+        )
 
 
 def _with_times(rows: Iterable[LinkedMessage]) -> Iterator[Timed]:

@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple, Self
 
 import msgspec
 from django.db import models
+from django.urls import reverse
 from django.utils import timezone
 
 from portal.registry.models import Record
 from portal.ui import wording
-from portal.ui.addresses import page_url
 from servicing import Message as RemoteMessage
 from servicing import RemoteTime, Repayment, ServicingError, codec
 from servicing.values import calendar_day
@@ -135,7 +135,7 @@ class Message(models.Model):
         return f"{self.event} {self.uuid[:8]}"
 
     def get_absolute_url(self) -> str:
-        return page_url("messaging:detail", self.uuid)
+        return reverse("messaging:detail", args=[self.uuid])
 
     @property
     def label(self) -> str:

@@ -2,11 +2,11 @@
 
 from django.db import models
 from django.db.models.functions import Lower
+from django.urls import reverse
 
 from portal.registry.sources import Kind as Kind
 from portal.registry.sources import operations_in_words
 from portal.ui import wording
-from portal.ui.addresses import page_url
 
 # The kinds that a lender's own records identify, and that people search for.
 NAMED_KINDS = [Kind.BORROWER, Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind.LINE]
@@ -288,19 +288,19 @@ class Record(models.Model):
         """The record's own page, or its borrower's where it has none."""
         match self.kind:
             case Kind.BORROWER:
-                return page_url("borrowers:detail", self.uuid)
+                return reverse("borrowers:detail", args=[self.uuid])
             case Kind.KEY_PERSON:
-                return page_url("borrowers:detail", self.borrower_uuid) + "?tab=people"
+                return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
             case Kind.APPLICATION if self.borrower_uuid:
-                return page_url("applications:detail", self.borrower_uuid, self.uuid)
+                return reverse("applications:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LOAN if self.borrower_uuid:
-                return page_url("loans:detail", self.borrower_uuid, self.uuid)
+                return reverse("loans:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LINE if self.borrower_uuid:
-                return page_url("credit_lines:detail", self.borrower_uuid, self.uuid)
+                return reverse("credit_lines:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.REPAYMENT:
-                return page_url("repayments:detail", self.uuid)
+                return reverse("repayments:detail", args=[self.uuid])
             case _:
-                return page_url("lookup:record", self.kind, self.uuid)
+                return reverse("lookup:record", args=[self.kind, self.uuid])
 
     @property
     def why_null(self) -> str:

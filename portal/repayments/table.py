@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest
+from django.urls import reverse
 
 from portal.live.reading import LiveCopy
 from portal.messaging.payment_events import messages_of_repayment
@@ -22,7 +23,6 @@ from portal.registry.models import Kind, Record
 from portal.repayments.history import HistoryEntry, payment_history
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from portal.ui.addresses import page_url
 from portal.ui.query_strings import query_before
 from servicing import Repayment, codec, consistency
 from servicing.schedules import total
@@ -101,7 +101,7 @@ class RepaymentRow:
 
     @property
     def url(self) -> str:
-        return page_url("repayments:detail", self.repayment.uuid)
+        return reverse("repayments:detail", args=[self.repayment.uuid])
 
     @cached_property
     def status(self) -> str:

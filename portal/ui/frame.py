@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
 from portal.runtime.business_date import business_date
-from portal.ui.addresses import page_url
 from portal.ui.help import NEWS_COOKIE, VERSION
 
 
@@ -184,7 +184,7 @@ def _render_nav(allowed: tuple[Area, ...], namespace: str, numbers: tuple[int, .
 
 def _link(area: Area, namespace: str, waiting: int) -> Link:
     is_current = area.url_name.partition(":")[0] == namespace
-    return Link(area.label, area.icon, page_url(area.url_name), area.key, is_current, waiting)
+    return Link(area.label, area.icon, reverse(area.url_name), area.key, is_current, waiting)
 
 
 def frame(request: HttpRequest) -> dict[str, Frame]:
