@@ -339,8 +339,6 @@ INSTALLED_APPS = [
     "allauth.usersessions",
     "csp",
     "django_htmx",
-    "django_tasks",
-    "django_tasks_db",
     "template_partials",
 ]
 
@@ -470,8 +468,6 @@ if not re.fullmatch(rf"rediss?://([^/\s?#]*@)?{HOST}(/\d*)?(\?\S*)?|(?!redis).*"
 
 # --- Background work ---
 
-#: Engine for background jobs; see "Scaling".
-TASKS = {"default": {"BACKEND": text("TASK_BACKEND", "django_tasks_db.DatabaseBackend")}}
 #: Seconds a worker may be silent before another one takes over its job.
 JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
 #: Seconds a stopping worker has to finish its current step.

@@ -33,7 +33,7 @@ def decrypt(encrypted: str) -> str:
         raise CannotDecrypt("Can't be decrypted with the current SECRET_KEY.") from error
 
 
-class EncryptedField(models.TextField[Any, Any]):
+class EncryptedField(models.TextField):  # type: ignore[type-arg]  # Django's own cannot be subscripted
     """A JSON value, stored encrypted. Read as None if it can't be decrypted."""
 
     _pyi_private_set_type: Any

@@ -81,7 +81,7 @@ class UserQuerySet(models.QuerySet["User"]):
     delete.queryset_only = True  # type: ignore[attr-defined]
 
 
-class UserManager(DjangoUserManager["User"].from_queryset(UserQuerySet)):  # type: ignore[misc]
+class UserManager(DjangoUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
     """Creates accounts; a superuser is an administrator."""
 
     def create_superuser(

@@ -35,7 +35,7 @@ def create_long_document(progress: Progress, *, document: str) -> None:
     progress.step()
 
 
-@job("summaries.batch", label="Print borrower summaries", attempts=20, gives_way=True)
+@job("summaries.batch", label="Print borrower summaries", attempts=20, yields_to_others=True)
 def create_batch(progress: Progress, *, batch: str) -> dict[str, int]:
     """Print the waiting items of a batch; a second attempt skips finished ones."""
     found = Batch.objects.get(pk=batch)

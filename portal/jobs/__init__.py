@@ -20,8 +20,9 @@ Rules for tasks:
 
 - Arguments and results are JSON with IDs: never a secret, never personal data.
 - A task may start again after its worker died, so doing it twice must have the same effect as doing it once.
-- ``progress.step()`` is where a job can be canceled, or given back because its worker stops: call it after every item,
-  outside a transaction. It raises :class:`portal.jobs.execution.Stopped`, which a task lets through.
+- ``progress.step()`` is where a job can be canceled, or put back in line because its worker stops: call it after every
+  item. It raises :class:`portal.jobs.execution.Stopped`, which a task lets through. In the transaction of the item's
+  effect it also undoes that effect if another worker has the job by now.
 - Other exceptions are logged, and the job is tried again a little later, up to ``attempts`` times.
 
 A page shows a job with ``{% include "ui/panels.html#job" %}`` and ``job`` in its context: the fragment refreshes, shows
@@ -29,7 +30,6 @@ the progress, and offers to cancel. ``Job.latest("messaging.sync")`` is the newe
 
 Tests run waiting jobs in their own process with ``call_command("work", batch=True)``.
 
-Jobs are delivered through Django's task interface (only ``engine`` imports it), so ``TASK_BACKEND`` may name another
-engine than the database. The ``Job`` row holds everything, and the engine only carries its id: it may lose or repeat a
-delivery without harm. ``manage.py work`` runs jobs, renews leases and keeps the schedule.
+A worker takes the job that has been due longest by one conditional update, so several workers on one or more machines
+share the rows. Killing a worker loses nothing: its lease ends, and another one takes the job.
 """

@@ -1,11 +1,10 @@
-"""One attempt at a job: claimed by one worker, leased while it lives, and ended exactly once.
+"""One attempt at a job: leased while its worker lives, and ended exactly once.
 
-The worker that claims a job holds a lease, which a thread renews. A worker that lost its lease (it was frozen, or cut
-off from the database) finds at its next step that the job belongs to another worker, and stops changing anything.
+A thread renews the lease. A worker that lost it (it was frozen, or cut off from the database) finds at its next step
+that the job belongs to another worker, and stops changing anything.
 """
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,16 +12,13 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 from django.db import DatabaseError, connection
-from django.db.models import F, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from portal.jobs.kinds import JobKind, find_kind
 from portal.jobs.models import Job, lease
-from portal.runtime.stack import with_large_frame
 from servicing import ServicingError
 
 State = Job.State
@@ -38,13 +34,6 @@ MIN_SLICE = timedelta(seconds=5)
 RETRY_PAUSE = timedelta(seconds=10)
 MAX_RETRY_PAUSE = timedelta(minutes=2)
 
-_token = uuid4().hex
-
-
-def worker_id() -> str:
-    """Identify this process in its claims; the process number differs where an engine forks."""
-    return f"{_token}-{os.getpid()}"
-
 
 class Stopped(BaseException):
     """The job must stop now. ``except Exception`` does not catch it."""
@@ -54,20 +43,20 @@ class Canceled(Stopped):
     """Somebody canceled the job."""
 
 
-class GivenBack(Stopped):
+class Requeued(Stopped):
     """The worker stops or another job goes first; the job continues later, perhaps elsewhere."""
 
 
-class Lost(Stopped):
+class LeaseLost(Stopped):
     """The lease ran out, and another worker has the job."""
 
 
 class Progress:
     """What a task reports while it works. Every call may raise :class:`Stopped`."""
 
-    def __init__(self, job: Job, *, gives_way: bool = False) -> None:
+    def __init__(self, job: Job, *, yields_to_others: bool = False) -> None:
         self.job = job
-        self._gives_way = gives_way
+        self._yields_to_others = yields_to_others
         self._started = time.monotonic()
         own = Job.objects.filter(pk=job.pk, attempts=job.attempts, worker=job.worker)
         self.claim = own.filter(state=State.RUNNING)
@@ -97,11 +86,11 @@ class Progress:
         self.job.words = words[:300]
         self._written = time.monotonic()
         if not self.claim.update(**self._counts(), words=self.job.words):
-            raise Lost
+            raise LeaseLost
         if self.is_canceled:
             raise Canceled
-        if stopping.is_set() or self._should_give_way():
-            raise GivenBack
+        if stopping.is_set() or self._should_yield():
+            raise Requeued
 
     def _counts(self) -> dict[str, Any]:
         return {"done": self.job.done, "total": self.job.total, "failed": self.job.failed}
@@ -111,25 +100,21 @@ class Progress:
         """Whether somebody canceled the job since it was claimed."""
         return self.claim.filter(cancel_asked_at__isnull=False).exists()
 
-    def _should_give_way(self) -> bool:
-        if not self._gives_way or time.monotonic() - self._started < MIN_SLICE.total_seconds():
+    def _should_yield(self) -> bool:
+        if not self._yields_to_others or time.monotonic() - self._started < MIN_SLICE.total_seconds():
             return False
-        return Job.objects.filter(state=State.WAITING).exists()
+        return Job.objects.filter(state=State.WAITING, due_at__lte=timezone.now()).exists()
 
     def finish(self, state: str, **fields: Any) -> None:
         """Save the end of the job or its next attempt, if it still belongs to this worker."""
         finished = {} if state in Job.OPEN else {"finished_at": timezone.now()}
-        self.claim.update(**self._counts() | finished | {"state": state, "lease_until": None} | fields)
+        self.claim.update(**self._counts() | finished | {"state": state} | fields)
 
 
-@with_large_frame
-def run_job(job_id: str) -> None:
-    """Run a job if it is still waiting; a second or late delivery does nothing."""
-    job = claim(job_id)
-    if job is None:
-        return
+def run_job(job: Job) -> None:
+    """Run a job that this worker took."""
     kind = find_kind(job.name)
-    progress = Progress(job, gives_way=bool(kind and kind.gives_way))
+    progress = Progress(job, yields_to_others=bool(kind and kind.yields_to_others))
     if kind is None:
         progress.finish(State.FAILED, words="The worker doesn’t support this kind of job.")
         return
@@ -138,25 +123,15 @@ def run_job(job_id: str) -> None:
         _attempt(kind, job, progress)
 
 
-def claim(job_id: str) -> Job | None:
-    """Claim a waiting job for this worker; of several that try, one succeeds."""
-    now = timezone.now()
-    claimed = {"state": State.RUNNING, "attempts": F("attempts") + 1, "worker": worker_id()}
-    waiting = Job.objects.filter(pk=job_id, state=State.WAITING)
-    if not waiting.update(**claimed, lease_until=now + lease(), started_at=Coalesce("started_at", now)):
-        return None
-    return Job.objects.get(pk=job_id)
-
-
 def _attempt(kind: JobKind, job: Job, progress: Progress) -> None:
     try:
         result = kind.work(progress, **job.arguments)
     except Canceled:
         progress.finish(State.CANCELLED, words="")
-    except Lost:
+    except LeaseLost:
         logger.warning("Job %s (%s) was taken over by another worker.", job.pk, job.name)
-    except GivenBack:
-        _give_back(job, progress)
+    except Requeued:
+        _requeue(job, progress)
     except ServicingError as error:  # While the service is away, every run fails with the same sentence.
         logger.warning("Job %s (%s) failed at attempt %s: %s", job.pk, job.name, job.attempts, error)
         _retry_later(job, progress, kind, type(error).__name__)
@@ -164,13 +139,13 @@ def _attempt(kind: JobKind, job: Job, progress: Progress) -> None:
         logger.exception("Job %s (%s) failed at attempt %s.", job.pk, job.name, job.attempts)
         _retry_later(job, progress, kind, type(error).__name__)
     except BaseException:  # The process is being ended.
-        _give_back(job, progress)
+        _requeue(job, progress)
         raise
     else:
         progress.finish(State.DONE, result=result, words="")
 
 
-def _give_back(job: Job, progress: Progress) -> None:
+def _requeue(job: Job, progress: Progress) -> None:
     """Put the job back in line; an attempt interrupted on purpose does not count."""
     progress.finish(State.WAITING, due_at=timezone.now(), attempts=job.attempts - 1, worker="")
 
@@ -188,7 +163,7 @@ def _retry_later(job: Job, progress: Progress, kind: JobKind, error: str) -> Non
 
 def _renew_lease(claim: "QuerySet[Job]") -> None:
     try:
-        claim.update(lease_until=timezone.now() + lease())
+        claim.update(due_at=timezone.now() + lease())
     except DatabaseError:
         logger.warning("A job lease couldn’t be renewed.", exc_info=True)
 

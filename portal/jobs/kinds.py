@@ -27,7 +27,7 @@ class JobKind:
     """How often it is tried if it raises or its worker dies."""
     every: str | int = ""
     """The minutes between two runs, or the setting that has them; 0 means never."""
-    gives_way: bool = False
+    yields_to_others: bool = False
     """Whether it lets a waiting job go first: it takes long and resumes where it was."""
 
     @property

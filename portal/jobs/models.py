@@ -10,9 +10,6 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-# A job that has waited this long is sent again unless the engine still has it.
-RESEND_AFTER = timedelta(seconds=15)
-
 
 def lease() -> timedelta:
     """How long a worker may be silent before its job goes to another worker."""
@@ -50,14 +47,13 @@ class Job(models.Model):
     finished_at = models.DateTimeField(null=True)
     cancel_asked_at = models.DateTimeField(null=True)
     due_at = models.DateTimeField(
-        default=timezone.now, help_text="When the engine is given it, or asked for it."
+        default=timezone.now, help_text="When it may start; while it runs, when its worker counts as lost."
     )
-    lease_until = models.DateTimeField(null=True)
     worker = models.CharField(max_length=64, blank=True)
-    task_id = models.CharField(max_length=64, blank=True, help_text="Under which id the engine has it.")
 
     class Meta:
         ordering = ["-created_at"]
+        indexes = [models.Index(fields=["state", "due_at"], name="due_jobs")]
         constraints = [
             models.UniqueConstraint(
                 fields=["key"],

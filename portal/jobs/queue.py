@@ -1,21 +1,26 @@
-"""Sends jobs to the engine, and again when they were lost or are due.
+"""Starts jobs, and lets workers take them: several workers may try, and one conditional update wins.
 
-Each step is one conditional update, so that only one of several workers takes it.
+``Job.due_at`` is when a waiting job may start, and when the lease of a running one ends. So a job that is due is either
+waiting or lost by its worker.
 """
 
 from datetime import timedelta
 from typing import Any, Protocol
+from uuid import uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from portal.jobs import engine
 from portal.jobs.kinds import JobKind, all_kinds, find_kind
-from portal.jobs.models import RESEND_AFTER, Job, Schedule, Worker
+from portal.jobs.models import Job, Schedule, Worker, lease
 
 State = Job.State
+WORKER_ID = uuid4().hex
+"""This process in the claims of jobs."""
+MAX_CANDIDATES = 20
 
 
 class Starter(Protocol):
@@ -40,24 +45,50 @@ def start_job(kind: JobKind, *, by: Starter | None = None, **arguments: Any) -> 
         if joined is None:
             raise
         return joined
-    transaction.on_commit(lambda: send_job(job))
     return job
 
 
-def send_job(job: Job) -> None:
-    """Give a job to the engine; it is sent again later in case the engine loses it."""
-    task_id = engine.deliver(job)
-    Job.objects.filter(pk=job.pk).update(task_id=task_id, due_at=timezone.now() + RESEND_AFTER)
-
-
-def send_due_jobs() -> None:
-    """Send jobs that are due for another attempt or that the engine lost; one that fails stays due."""
+def take_job() -> Job | None:
+    """Take the job that has been due longest; None if none is due."""
     now = timezone.now()
-    for job in Job.objects.filter(~Q(due_at__gt=now), state=State.WAITING):
-        unchanged = Job.objects.filter(pk=job.pk, state=State.WAITING, due_at=job.due_at)
-        with transaction.atomic():
-            if unchanged.update(due_at=now + RESEND_AFTER) and not engine.has_undelivered(job):
-                send_job(job)
+    due = Job.objects.filter(state__in=Job.OPEN, due_at__lte=now).order_by("due_at", "created_at")
+    return next(filter(None, map(take, due[:MAX_CANDIDATES])), None)
+
+
+def take(job: Job) -> Job | None:
+    """Take a job as it was read; None if another worker was faster, or if it ends because its worker was lost."""
+    now, words = timezone.now(), job.words
+    if job.state == State.RUNNING:
+        if _ends_without_its_worker(job):
+            return None
+        words = f"The worker was lost at attempt {job.attempts}. Resuming."
+    taken = _unchanged(job).update(
+        state=State.RUNNING,
+        attempts=job.attempts + 1,
+        worker=WORKER_ID,
+        due_at=now + lease(),
+        started_at=Coalesce("started_at", now),
+        words=words,
+    )
+    return Job.objects.get(pk=job.pk) if taken else None
+
+
+def _unchanged(job: Job) -> "QuerySet[Job]":
+    """The row, as long as nobody changed it since it was read."""
+    return Job.objects.filter(pk=job.pk, state=job.state, attempts=job.attempts, due_at=job.due_at)
+
+
+def _ends_without_its_worker(job: Job) -> bool:
+    """End a job whose worker was lost, if it was canceled or lost too many workers."""
+    now, kind = timezone.now(), find_kind(job.name)
+    if job.cancel_asked_at:
+        _unchanged(job).update(state=State.CANCELLED, finished_at=now)
+    elif kind is None or job.attempts >= kind.attempts:
+        words = f"Stopped: the worker was lost {job.attempts} times."
+        _unchanged(job).update(state=State.FAILED, finished_at=now, words=words)
+    else:
+        return False
+    return True
 
 
 def start_scheduled_jobs() -> None:
@@ -73,26 +104,8 @@ def start_scheduled_jobs() -> None:
                 start_job(kind)
 
 
-def recover_lost_jobs() -> None:
-    """Take jobs back from workers whose lease ran out, and give up jobs that lost too many workers."""
-    now = timezone.now()
-    is_leased, running = Q(lease_until__gt=now), Job.objects.filter(state=State.RUNNING)
-    for job in running.filter(~is_leased):
-        kind = find_kind(job.name)
-        lost = running.filter(~is_leased, pk=job.pk, attempts=job.attempts)
-        if job.cancel_asked_at:
-            lost.update(state=State.CANCELLED, finished_at=now, lease_until=None)
-        elif kind and job.attempts < kind.attempts:
-            words = f"The worker was lost at attempt {job.attempts}. Resuming."
-            lost.update(state=State.WAITING, due_at=now, lease_until=None, worker="", words=words)
-        else:
-            words = f"Stopped: the worker was lost {job.attempts} times."
-            lost.update(state=State.FAILED, finished_at=now, lease_until=None, words=words)
-
-
 def forget_old_jobs() -> int:
-    """Delete jobs, workers and deliveries that ended long ago; return the number of jobs."""
+    """Delete jobs and workers that ended long ago; return the number of jobs."""
     limit = timezone.now() - timedelta(days=settings.JOB_DAYS)
     Worker.objects.filter(beat_at__lt=limit).delete()
-    engine.forget_deliveries(limit)
     return Job.objects.exclude(state__in=Job.OPEN).filter(created_at__lt=limit).delete()[0]

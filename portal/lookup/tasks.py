@@ -30,7 +30,7 @@ MAX_REFUSED_STORED = 10_000
     label="Refresh all accounts",
     single=True,
     every="REFRESH_MINUTES",
-    gives_way=True,
+    yields_to_others=True,
 )
 def refresh_portfolio(
     progress: Progress, *, kind: str = "", older_than: float = 24, rate: float | None = None

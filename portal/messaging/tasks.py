@@ -22,7 +22,9 @@ MAX_PAUSE: Final = timedelta(hours=1)
 """The longest time before an account that couldn't be read is tried again."""
 
 
-@job("messaging.sync", label="Sync messages", single=True, every="MESSAGE_SYNC_MINUTES", gives_way=True)
+@job(
+    "messaging.sync", label="Sync messages", single=True, every="MESSAGE_SYNC_MINUTES", yields_to_others=True
+)
 def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
     """Read all missing messages; a second attempt resumes.
 
@@ -45,7 +47,7 @@ def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
     return {"new": new, "already here": run.claimed - new, "total": run.claimed, "gone": gone}
 
 
-@job("messaging.read_news", label="Read accounts with news", single=True, gives_way=True)
+@job("messaging.read_news", label="Read accounts with news", single=True, yields_to_others=True)
 def read_news(progress: Progress) -> dict[str, int]:
     """Read every account with news, newest first, until none is due or the service is out."""
     actor, done = Actor.system("news"), 0

@@ -29,7 +29,7 @@ SHOWN_FIELDS = {
     "uuid", "user_uuid", "borrower_uuid", "loan_uuid", "status", "state", "decision", "product", "type", "event",
     "user_type", "entity", "created_at", "updated_at", "page", "limit", "offset", "total", "count", "code",
 }  # fmt: skip
-PACKAGES = ["Django", "requests", "urllib3", "msgspec", "cryptography", "django-tasks", "gunicorn"]
+PACKAGES = ["Django", "requests", "urllib3", "msgspec", "cryptography", "gunicorn"]
 
 
 def lines() -> Iterator[str]:

@@ -27,7 +27,6 @@ from portal.documents import borrower_summary
 from portal.documents.document import Stamp
 from portal.documents.options import Options
 from portal.documents.pdf import render
-from portal.jobs.execution import run_job
 from portal.jobs.queue import start_job
 from portal.lists.pages import ListPage
 from portal.live.reading import LiveCopy
@@ -43,6 +42,7 @@ from servicing.figures import Aging
 from servicing.sandbox import Sandbox
 from tests import owed
 from tests.conftest import SECRET, browser_of
+from tests.portal.jobs.scripted import run_taken
 from tests.portal.pages import visible_text
 from tests.portal.spreadsheets import cells_of
 
@@ -181,7 +181,7 @@ def run_background_work() -> None:
     """Recalculate figures as the worker does after midnight."""
     recalculate_after_midnight()
     job = start_job(recalculate_figures)
-    run_job(str(job.pk))
+    run_taken(job)
 
 
 def test_records_of_an_earlier_version_are_recalculated(cached_portal: Sandbox, viewer: Browser) -> None:
@@ -281,7 +281,7 @@ def test_figures_from_earlier_rules_wait_for_the_job(cached_portal: Sandbox, vie
     found = {f"loan-{number}" for number in range(3)}
     assert find_accounts(viewer, "/loans/?check=yes") == found
     recalculate_after_midnight()
-    run_job(str(start_job(recalculate_figures).pk))
+    run_taken(start_job(recalculate_figures))
     assert find_accounts(viewer, "/loans/?check=yes") == set()
     assert not outdated_keys(1, or_earlier_rules=True)
 

@@ -241,9 +241,6 @@ WRONG_VALUES = [
     ("CSRF_TRUSTED_ORIGINS", "desk.example"),
     ("UTILIZATION_BAD", "900"),
     ("UTILIZATION_WARN", "101"),
-    ("TASK_BACKEND", "nowhere.Backend"),
-    ("TASK_BACKEND", "django_tasks_db.Nothing"),
-    ("TASK_BACKEND", "os.path"),
     ("OIDC_MATCH", "name"),
     ("OIDC_ROLES", "Loan Servicing"),
     ("OIDC_ROLES", "Loan Servicing=owner"),
@@ -252,7 +249,7 @@ WRONG_VALUES = [
     ("OIDC_ORIGINS", "https://login.example/oauth2"),
 ]
 # These are read before the others, or only if others are right.
-SEPARATE = {"DEBUG", "OIDC_CREATE", "TASK_BACKEND", "UTILIZATION_BAD"}
+SEPARATE = {"DEBUG", "OIDC_CREATE", "UTILIZATION_BAD"}
 
 
 def wrong_value_groups() -> list[dict[str, str]]:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
-from portal.jobs.execution import Progress
+from portal.jobs.execution import Progress, run_job
 from portal.jobs.kinds import job
+from portal.jobs.models import Job
+from portal.jobs.queue import take
 
 SCRIPTS: dict[str, Callable[[Progress], object]] = {}
 
@@ -13,6 +15,13 @@ def scripted(progress: Progress, *, script: str) -> object:
     return SCRIPTS[script](progress)
 
 
-@job("tests.patient", label="Something patient", gives_way=True)
+@job("tests.patient", label="Something patient", yields_to_others=True)
 def patient(progress: Progress, *, script: str) -> object:
     return SCRIPTS[script](progress)
+
+
+def run_taken(job: Job) -> None:
+    """Take a job as a worker does, and run it."""
+    taken = take(job)
+    assert taken
+    run_job(taken)

@@ -8,15 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from django.utils import timezone
-from django_tasks_db.models import DBTaskResult
 
 from portal.audit.models import Entry
 from portal.jobs.models import Job, Worker
@@ -127,7 +124,7 @@ def test_a_stuck_step_is_interrupted_after_the_grace_period(portal_service: Sand
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="a table away is an operational error there alone")
 def test_a_worker_survives_an_operational_error(portal_service: Sandbox, job: Job) -> None:
-    table = DBTaskResult._meta.db_table
+    table = Job._meta.db_table
     databases.run(f"ALTER TABLE {table} RENAME TO away")
     with worker(portal_service) as process:
         wait_until(Worker.objects.exists)
@@ -140,7 +137,7 @@ def test_a_worker_survives_an_operational_error(portal_service: Sandbox, job: Jo
 def test_a_worker_survives_and_logs_database_errors(
     portal_service: Sandbox, job: Job, tmp_path: Path
 ) -> None:
-    tables = [DBTaskResult._meta.db_table, Worker._meta.db_table, Job._meta.db_table]
+    tables = [Worker._meta.db_table, Job._meta.db_table]
     databases.run(*(f"ALTER TABLE {table} RENAME TO away_{table}" for table in tables))
     log = tmp_path / "log"
     with log.open("wb") as stderr, worker(portal_service, stderr, LOG_FORMAT="json") as process:
@@ -160,13 +157,3 @@ def test_two_workers_start_each_due_job_once(portal_service: Sandbox) -> None:
         wait_until(lambda: Job.objects.filter(name=refresh_portfolio.name, state="done").exists())
     names = list(Job.objects.values_list("name", flat=True))
     assert len(names) == len(set(names))
-
-
-def test_a_lost_job_resumes_on_another_task_backend(portal_service: Sandbox, job: Job) -> None:
-    long_ago = timezone.now() - timedelta(minutes=1)
-    Job.objects.filter(pk=job.pk).update(state="running", worker="gone", attempts=1, lease_until=long_ago)
-    DBTaskResult.objects.all().delete()
-    with worker(portal_service, TASK_BACKEND="django_tasks.backends.immediate.ImmediateBackend"):
-        wait_until(lambda: not reload_job(job).is_open)
-    assert (reload_job(job).state, reload_job(job).done, reload_job(job).attempts) == ("done", ACCOUNTS, 2)
-    assert not DBTaskResult.objects.exists()

@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from portal.audit.models import Actor, Outage
 from portal.gateway import client_for
-from portal.jobs.execution import run_job
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.live import reading
@@ -22,6 +21,7 @@ from portal.messaging.tasks import read_news, start_reading_news
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.portal.jobs.scripted import run_taken
 
 pytestmark = pytest.mark.django_db
 ACTOR = Actor(name="Maya Chen")
@@ -61,7 +61,7 @@ def operations_of_run(sandbox: Sandbox) -> list[str]:
     before = len(sandbox.calls)
     start_reading_news()
     for job in Job.objects.filter(name=read_news.name, state=Job.State.WAITING):
-        run_job(str(job.pk))
+        run_taken(job)
     return [call.operation for call in sandbox.calls[before:]]
 
 
@@ -132,7 +132,7 @@ def test_an_unknown_payment_reads_nothing_until_its_account_is_known(sandbox: Sa
     sandbox.world.message("payment.failed", payment, at=late)
     read_front(client_for(ACTOR))
     assert operations_of_run(sandbox) == []
-    run_job(str(job.pk))
+    run_taken(job)
     assert operations_of_run(sandbox) == READS
 
 

@@ -138,7 +138,7 @@ def test_an_uncaught_exception_is_one_line(code: str) -> None:
 
 def test_ids_are_logged_and_numbers_are_masked(log: io.StringIO) -> None:
     task, worker = "2d3c30e5-91f6-4238-8123-456789012349", "8a1be0c47f1234567890123456789047-26362"
-    logging.getLogger("django_tasks").warning(
+    logging.getLogger("portal.jobs").warning(
         "Task id=%s worker_id=%s, %s, %s", task, worker, "541-555-0142", SSN
     )
     digits = ("12345678-1234-1234-1234-123456789012", "4" * 32, f"{worker}{SSN}"[-20:])

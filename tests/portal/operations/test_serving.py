@@ -17,9 +17,6 @@ import pytest
 import requests
 from django.test import Client as Browser
 
-from portal.documents.pdf import render_here
-from portal.jobs.execution import run_job
-from portal.runtime.stack import FRAME_SLOTS
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import given
@@ -62,13 +59,6 @@ def serving(
     finally:
         process.terminate()
         process.wait(40)
-
-
-def test_pages_jobs_and_documents_run_in_a_large_frame() -> None:
-    from portal.wsgi import application
-
-    for entry in (application, run_job, render_here):
-        assert getattr(entry, "__code__").co_stacksize == FRAME_SLOTS  # noqa: B009 - types know no code of a callable
 
 
 def test_a_running_request_finishes_before_the_server_stops(viewer: Browser, portal_service: Sandbox) -> None:
