@@ -14,7 +14,6 @@ from typing import Any
 import django
 import hypothesis
 import pytest
-from _pytest import runner
 
 # Tests must not depend on the environment or the .env file, which Django reads in django.setup().
 for name in [name for name in os.environ if name.startswith("SERVICING_")]:
@@ -44,7 +43,6 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.unsaved import answers_file
 from portal.live import reading
-from portal.runtime.stack import with_large_frame
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import databases
@@ -77,12 +75,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection_finish() -> None:
     """Freeze loaded objects, as the deployed portal does."""
     gc.freeze()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Run each test in a large frame, as the deployed portal runs each request; it takes a fifth less CPU."""
-    return with_large_frame(runner.pytest_runtest_protocol)(item, nextitem)
 
 
 class FailureNames:

@@ -23,8 +23,6 @@ from typing import cast
 
 from django.conf import settings
 
-from portal.runtime.stack import with_large_frame
-
 PageListener = Callable[[int], None]
 """Called with the number of pages laid out so far; an exception from it stops the rendering."""
 
@@ -199,13 +197,11 @@ def warm_up() -> None:
     gc.set_threshold(GC_THRESHOLD)
 
 
-@with_large_frame
 def render_here(html: str, on_page: PageListener = lambda pages: None) -> bytes:
     """Render one document in this process."""
     return cast(bytes, _engine().convert(html, on_page))
 
 
-@with_large_frame
 def find_missing_here(text: str) -> str:
     """The characters that no font has, looked up in this process."""
     return cast(str, _engine().find_missing(text))

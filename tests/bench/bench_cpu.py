@@ -2,8 +2,8 @@
 
 Both are signed in, compressed and behind the same middleware, with deployed static files. They run in turns, and the
 CPU time of the answering thread is measured, so the ratios hold on a busy machine too. Lists, messages and search are
-also compared with Django's admin, plain and tuned. Each page is also measured with empty caches, pages with panels
-until the last panel is filled, and one page at a hundred depths of the call stack.
+also compared with Django's admin, plain and tuned. Each page is also measured with empty caches, and pages with panels
+until the last panel is filled.
 
 The pages run with 300 borrowers and with a million (on PostgreSQL 20,000). BENCH_BORROWERS leaves out the million;
 with BENCH_KEPT they are generated once.
@@ -16,7 +16,6 @@ import json
 import multiprocessing
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,10 +30,9 @@ from typing import Any, NamedTuple
 
 from tests.bench.deployment import DEPLOYED, ROOT, SANDBOX, environment, free_port, prepare, process
 from tests.bench.plain import WAYS, add_references, admin_address
-from tests.bench.table import Row, at_most, compared, timed
+from tests.bench.table import Row, compared, timed
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "15"))
-DEPTHS = range(0, 200, 2)
 COLD_TIMES, COMPLETE_TIMES = 2, 40  # 120 ms, where a bare view takes 3 ms.
 ADMIN_TIMES, COUNTING_ADMIN_TIMES = 0.8, 0.1
 """The limits beside an admin, and beside one that counts or reads a million rows."""
@@ -101,22 +99,19 @@ def measure_size(size: Size) -> list[Row]:
         import django
 
         django.setup()
-        from portal.runtime.stack import with_large_frame
-
         gc.freeze()
-        return with_large_frame(partial(measure_pages, size))()
+        return measure_pages(size)
 
 
 def measure_pages(size: Size) -> list[Row]:
     add_promises()
     add_references()
     browser, pages = signed_in_browser(), PAGES | accounts()
-    found = [
+    return [
         *(row for name, page in pages.items() for row in compare_with_references(browser, name, page, size)),
         *(compare_cold(browser, name, page, size) for name, page in pages.items()),
         *(compare_complete(browser, name, page, size) for name, page in pages.items() if page.has_panels),
     ]
-    return [*found, *([compare_depths(browser)] if size.is_small else [])]
 
 
 # --- Pages ---
@@ -405,26 +400,3 @@ def compare_complete(browser: Any, name: str, page: Page, size: Size) -> Row:
     ours, least = timed(load, bare, rounds=max(ROUNDS // 2, 3), clock=time.process_time, before=forget)
     name = f"{name}, {size}, complete with its panels, times a bare view"
     return compared(name, ours, least, COMPLETE_TIMES, why=page.why)
-
-
-def compare_depths(browser: Any) -> Row:
-    """Compare a page at a hundred depths of the call stack: the slowest tenth with the median."""
-    from portal.runtime.stack import with_large_frame
-
-    page = PAGES["borrowers"]
-    mark_refreshed(page)
-    work = with_large_frame(partial(get, browser, page))
-
-    def call_at_depth(depth: int) -> None:
-        call_at_depth(depth - 1) if depth else work()
-
-    times = [
-        min(timed(partial(call_at_depth, depth), rounds=3, clock=time.thread_time)[0]) for depth in DEPTHS
-    ]
-    slowest = statistics.quantiles(times, n=10, method="inclusive")[-1]
-    return at_most(
-        "borrowers at 100 depths of the stack, slowest tenth beside the median",
-        slowest / statistics.median(times),
-        1.25,
-        unit="×",
-    )
