@@ -486,6 +486,8 @@ FORGET_MINUTES = at_least("FORGET_MINUTES", 0, 24 * 60)
 JOB_DAYS = at_least("JOB_DAYS", 1, 30)
 #: Days recorded calls to the service are kept.
 CALL_DAYS = at_least("CALL_DAYS", 1, 90)
+#: Days page views are kept.
+PAGE_VIEW_DAYS = at_least("PAGE_VIEW_DAYS", 1, 730)
 #: How often the worker checks the whole audit trail. 0 turns it off.
 VERIFY_MINUTES = at_least("VERIFY_MINUTES", 0, 24 * 60)
 

@@ -20,7 +20,15 @@ from portal.ui import wording
 from portal.ui.keys import row_key
 from portal.ui.query_strings import Chip, query_string
 
-VIEWS = Q(recordview__isnull=False)
+# Until 2.0 a page view was an entry with one of these actions.
+VIEWS = Q(action__in=[
+    "applications.detail", "applications.index", "applications.view", "approvals.detail", "approvals.index",
+    "audit.index", "audit.view", "borrowers.detail", "borrowers.edit", "borrowers.index", "collections.index",
+    "collections.view", "credit_lines.detail", "credit_lines.index", "credit_lines.pdf", "home.index", "home.view",
+    "loans.detail", "loans.index", "lookup.index", "lookup.record", "lookup.suggest", "lookup.view",
+    "messaging.detail", "messaging.index", "messaging.view", "notes.view", "operations.index", "repayments.detail",
+    "repayments.index", "summaries.index", "summaries.preview", "summaries.view",
+])  # fmt: skip
 GROUPS = {
     "writes": ("Changes at the service", ~Q(phase=Entry.Phase.EVENT) | Q(action__in=(RESOLVE, CORRECT))),
     "views": ("Page views", VIEWS),

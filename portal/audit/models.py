@@ -157,21 +157,32 @@ class Entry(models.Model):
         raise TypeError("Audit entries are append-only.")
 
 
-class RecordView(models.Model):
-    """How often somebody viewed something within ten minutes of the first view, which has an entry."""
+class PageView(models.Model):
+    """How often a person opened a page about one thing within ten minutes; kept for ``PAGE_VIEW_DAYS``."""
 
-    entry = models.OneToOneField(Entry, on_delete=models.PROTECT)
     actor_id = models.BigIntegerField()
     actor_name = models.CharField(max_length=300)
-    subject_uuid = models.CharField(max_length=64, db_index=True)
+    actor_role = models.CharField(max_length=20, choices=[*Role.choices, ("system", "System")], blank=True)
+    request_id = models.CharField(max_length=60, blank=True, help_text="Of the first view.")
+    page = models.CharField(max_length=60)
+    subject_kind = models.CharField(max_length=20, blank=True)
+    subject_uuid = models.CharField(max_length=64)
+    subject_label = models.CharField(max_length=300, blank=True)
+    borrower_uuid = models.CharField(max_length=64, blank=True)
+    detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
     count = models.PositiveIntegerField(default=1)
     shown = models.CharField(max_length=64, blank=True, help_text="The digest of the answer they saw last.")
 
     class Meta:
-        db_table = "audit_sighting"
-        ordering = ["-last_at"]
+        ordering = ["-last_at", "-id"]
+        indexes = [
+            models.Index(fields=["subject_uuid", "actor_id", "first_at"], name="views_of_a_subject"),
+            models.Index(fields=["borrower_uuid", "last_at"], name="views_of_a_borrower"),
+            models.Index(fields=["actor_id", "last_at"], name="views_by_a_person"),
+            models.Index(fields=["last_at"], name="latest_views"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.actor_name}, {self.count} times"

@@ -14,7 +14,7 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 
 from portal.accounts.roles import ACTS
-from portal.audit.models import Entry, RecordView
+from portal.audit.models import Entry
 from portal.registry.changes import FieldChange
 from portal.registry.models import Kind, Record
 from portal.registry.records import records_by_uuid
@@ -31,8 +31,6 @@ class EntryLine:
     entry: Entry
     sentence: str
     changes: Sequence[FieldChange]
-    view_count: int
-    """The number of views within ten minutes, if the entry is a view."""
     borrower: Record | None
     """The borrower it is about, if on file."""
 
@@ -54,19 +52,16 @@ class EntryPages(Paginator):  # type: ignore[type-arg]  # Django's own cannot be
 
 
 def entry_lines(entries: Iterable[Entry]) -> list[EntryLine]:
-    """These entries as lines, with three queries for all of them."""
+    """These entries as lines, with two queries for all of them."""
     rows = list(entries)
     outcomes = [entry.intent_id for entry in rows if entry.phase == Entry.Phase.OUTCOME]
     attempts = Entry.objects.filter(intent_id__in=outcomes, phase=Entry.Phase.ATTEMPT).order_by()
     attempted = dict(attempts.values_list("intent_id", "changes"))
-    views = RecordView.objects.filter(entry__in=[entry.pk for entry in rows])
-    counts = dict(views.values_list("entry_id", "count"))
     borrowers = records_by_uuid([Kind.BORROWER], (entry.borrower_uuid for entry in rows))
     return [
         EntryLine(
             entry,
             *_words(entry, entry.changes or attempted.get(entry.intent_id, {})),
-            counts.get(entry.pk, 0),
             borrowers.get(entry.borrower_uuid),
         )
         for entry in rows

@@ -16,7 +16,7 @@ from portal.ui.templatetags.ui import badge, clock, status_badge
 register = template.Library()
 ROW = """<tr data-row>
 <td class="sd-nowrap">{}</td>
-<td>{}{}{}<small class="sd-folded">{}</small><span class="sd-narrow">{}</span></td>
+<td>{}{}<small class="sd-folded">{}</small><span class="sd-narrow">{}</span></td>
 {}</tr>
 """
 COLUMNS = (
@@ -31,7 +31,7 @@ FOLDED_COLUMNS = 2
 TABLE = """<thead><tr><th scope="col">When</th><th scope="col">Who and what</th>{}</tr></thead>
 <tbody>{}</tbody>"""
 HEAD, CELL = '<th scope="col" class="{1}">{0}</th>', '<td class="{1}">{0}</td>'
-LINK, COUNT = '<a class="sd-said" href="{}">{}</a>', ' <span class="sd-meta">{} times</span>'
+LINK = '<a class="sd-said" href="{}">{}</a>'
 REMOVED = '<del class="sd-removed"><span class="visually-hidden">was: </span>{}</del>'
 ADDED = '<ins class="sd-added"><span class="visually-hidden">is: </span>{}</ins>'
 SHOWN_CHANGES, SHOWN_CHARACTERS = 4, 80
@@ -79,11 +79,10 @@ def _beside(line: EntryLine, trail: str) -> tuple[SafeString | str, ...]:
 
 def _cells(line: EntryLine, page: str, folded: Sequence[SafeString | str]) -> Iterator[str]:
     """The cells of the time and the sentence; below it what has no column of its own on a narrow screen."""
-    entry, none = line.entry, SafeString("")
+    entry = line.entry
     said = format_html('<b class="sd-strong">{}</b> {}', entry.actor_name, line.sentence)
     yield clock(entry.at, "seconds")
     yield format_html(LINK, page.replace("/0/", f"/{entry.pk}/"), said) if page else said
-    yield format_html(COUNT, line.view_count) if line.view_count > 1 else none
     yield _changes(line.changes)
     yield format_html_join(" · ", "{}", ((words,) for words in folded if words))
     yield _result(entry)

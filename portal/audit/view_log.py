@@ -1,26 +1,26 @@
-"""Records who viewed a borrower or a key person, and on which page.
+"""Records who viewed what, and on which page: one row for a person, page, subject and ten minutes.
 
-The first view appends an entry; more views of the same thing within ten minutes are only counted. A page whose view
-can't be recorded is not shown. A test opens every address of the portal and looks for its entry.
+A page whose view can't be recorded is not shown. A test opens every address of the portal and looks for its row.
 """
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from portal.accounts.sessions import BACKGROUND_HEADER
-from portal.audit.chain import append, same_subject
-from portal.audit.models import Actor, Entry, RecordView, WriteIntent
+from portal.audit.chain import same_subject
+from portal.audit.models import Actor, Entry, PageView, WriteIntent
+from servicing.masking import masked
 
 REPEAT_WINDOW = timedelta(minutes=10)
+SESSION = timedelta(days=7)
+"""Longer than any session."""
 MAX_NAMES = 30
 """The most parameters of a query string in an entry."""
 LISTS = {
@@ -105,15 +105,15 @@ def _storable(text: str) -> str:
 
 
 def count_suggestions(request: HttpRequest) -> None:
-    """Record that the search box or a form suggested records, once per session."""
+    """Record that the search box or a form suggested records, in one row per session."""
     actor, session = Actor.of(request), hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
     words = "search suggestions"
-    log_view(actor, "lookup.suggest", subject_uuid=session, subject_label=words, repeats_within=None)
+    log_view(actor, "lookup.suggest", subject_uuid=session, subject_label=words, repeats_within=SESSION)
 
 
 def log_view(
     actor: Actor,
-    action: str,
+    page: str,
     *,
     subject_kind: str = "",
     subject_uuid: str,
@@ -122,56 +122,33 @@ def log_view(
     shown: str = "",
     detail: Mapping[str, Any] | None = None,
     is_repeat: bool = False,
-    repeats_within: timedelta | None = REPEAT_WINDOW,
+    repeats_within: timedelta = REPEAT_WINDOW,
 ) -> None:
     """Record that ``actor`` views something now; ``shown`` is the digest of the answer on screen.
 
     What a page loads by itself is a repeat: it is recorded only if the page was not, and never counted.
     """
-    actor = replace(actor, save_id="")  # A form that is shown again with an error is still unsaved.
     now, uuid = timezone.now(), subject_uuid[:64]
-    if is_repeat and _recent_views(actor, uuid, repeats_within).exists():
+    recent = _views(actor, uuid).filter(first_at__gte=now - repeats_within)
+    if is_repeat and recent.exists():
         return
-    if _count_again(actor, action, uuid, shown, repeats_within):
+    if recent.filter(page=page).update(count=F("count") + 1, last_at=now, shown=shown):
         return
-    subject = {
-        "subject_kind": subject_kind[:20],
-        "subject_uuid": uuid,
-        "subject_label": subject_label[:300],
-        "borrower_uuid": borrower_uuid[:64],
-        "detail": dict(detail or {}),
-    }
-    with transaction.atomic():
-        entry = append(actor, action, **subject)
-        RecordView.objects.create(
-            entry=entry,
-            actor_id=actor.id or 0,
-            actor_name=actor.name,
-            subject_uuid=uuid,
-            first_at=now,
-            last_at=now,
-            shown=shown,
-        )
-
-
-def _count_again(actor: Actor, action: str, uuid: str, shown: str, within: timedelta | None) -> int:
-    """Count another view in the row of a recent one; return the number of such rows.
-
-    Django would take longer to build this statement than the database takes to run it.
-    """
-    now, adapted = timezone.now(), connection.ops.adapt_datetimefield_value
-    statement = (
-        "UPDATE audit_sighting SET count = count + 1, last_at = %s, shown = %s"
-        " WHERE actor_id = %s AND subject_uuid = %s"
-        " AND EXISTS (SELECT 1 FROM audit_entry WHERE id = entry_id AND action = %s)"
+    PageView.objects.create(
+        actor_id=actor.id or 0,
+        actor_name=actor.name,
+        actor_role=actor.role,
+        request_id=actor.request_id,
+        page=page,
+        subject_kind=subject_kind[:20],
+        subject_uuid=uuid,
+        subject_label=masked(subject_label)[:300],
+        borrower_uuid=borrower_uuid[:64],
+        detail=masked(dict(detail or {})),
+        first_at=now,
+        last_at=now,
+        shown=shown,
     )
-    parameters: list[Any] = [adapted(now), shown, actor.id or 0, uuid, action]
-    if within:
-        statement += " AND first_at >= %s"
-        parameters.append(adapted(now - within))
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return int(cursor.rowcount)
 
 
 def update_view(actor: Actor, uuid: str, shown: str) -> None:
@@ -181,22 +158,18 @@ def update_view(actor: Actor, uuid: str, shown: str) -> None:
         recent.update(shown=shown)
 
 
-def last_view(actor: Actor, uuid: str) -> RecordView | None:
+def last_view(actor: Actor, uuid: str) -> PageView | None:
     """The view before the current one; changes are counted from there."""
     return _detail_views(actor, uuid).filter(first_at__lt=timezone.now() - REPEAT_WINDOW).first()
 
 
-def _views(actor: Actor, uuid: str) -> QuerySet[RecordView]:
-    return RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid=uuid)
+def _views(actor: Actor, uuid: str) -> QuerySet[PageView]:
+    return PageView.objects.filter(actor_id=actor.id or 0, subject_uuid=uuid)
 
 
-def _recent_views(actor: Actor, uuid: str, within: timedelta | None) -> QuerySet[RecordView]:
-    return _views(actor, uuid).filter(Q(first_at__gte=timezone.now() - within) if within else Q())
-
-
-def _detail_views(actor: Actor, uuid: str) -> QuerySet[RecordView]:
+def _detail_views(actor: Actor, uuid: str) -> QuerySet[PageView]:
     """Views of the record's own page, which shows the answer."""
-    return _views(actor, uuid).filter(entry__action__endswith=".detail")
+    return _views(actor, uuid).filter(page__endswith=".detail")
 
 
 def _address_name(request: HttpRequest) -> str:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from portal.accounts.roles import requires
 from portal.approvals.lifecycle import open_approvals
 from portal.audit.chain import entry_subject
-from portal.audit.models import Actor, Entry, RecordView, WriteIntent
+from portal.audit.models import Actor, Entry, PageView, WriteIntent
 from portal.audit.reading import entry_lines, record_entries
 from portal.audit.view_log import log_view
 from portal.borrowers.as_sent import profile_as_sent
@@ -269,9 +269,9 @@ def overview(
     }
 
 
-def last_views(record: Record) -> QuerySet[RecordView, Any]:
+def last_views(record: Record) -> QuerySet[PageView, Any]:
     """Each person who viewed the page, with the time of the last view, newest first."""
-    views = RecordView.objects.filter(subject_uuid=record.uuid, entry__action="borrowers.detail").order_by()
+    views = PageView.objects.filter(subject_uuid=record.uuid, page="borrowers.detail").order_by()
     return (
         views.values("actor_id").annotate(name=Max("actor_name"), latest=Max("last_at")).order_by("-latest")
     )

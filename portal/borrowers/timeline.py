@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from django.utils import timezone
 
+from portal.audit.filters import VIEWS
 from portal.audit.models import Entry
 from portal.audit.reading import EntryLine, entry_lines
 from portal.live.reading import LiveCopy
@@ -100,7 +101,7 @@ def timeline(record: Record, copies: Sequence[LiveCopy], *, kind: str, shown: in
 def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event | RepaymentEvent]:
     entries = Entry.objects.filter(borrower_uuid=record.uuid).exclude(phase=Entry.Phase.ATTEMPT)
     # Page views are no changes, and notes have their own events.
-    changes = entries.filter(recordview__isnull=True).exclude(action="notes.add")
+    changes = entries.exclude(VIEWS).exclude(action="notes.add")
     yield from map(_change_event, entry_lines(changes[:MAX_SOURCE_EVENTS]))
     for note in Note.objects.filter(borrower_uuid=record.uuid)[:MAX_SOURCE_EVENTS]:
         day, meta = timezone.localdate(note.created_at), f"Note by {note.author_name}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest
 from django.urls import reverse
 
-from portal.audit.models import Actor, RecordView
+from portal.audit.models import Actor, PageView
 from portal.credit_lines.models import Fingerprint
 from portal.registry.models import Record
 from portal.ui import wording
@@ -178,5 +178,5 @@ def _fingerprints(line_uuid: str) -> dict[StatementKey, list[Fingerprint]]:
 
 def _viewed_keys(actor: Actor, line_uuid: str, keys: Sequence[StatementKey]) -> set[StatementKey]:
     stored = {key.audit_uuid(line_uuid): key for key in keys}
-    views = RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=stored)
+    views = PageView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=stored)
     return {stored[uuid] for uuid in views.values_list("subject_uuid", flat=True)}

@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from portal.accounts.roles import requires
 from portal.audit.chain import AlreadySaved, append, is_saved
-from portal.audit.models import Actor, Entry, RecordView
+from portal.audit.filters import VIEWS
+from portal.audit.models import Actor, Entry, PageView
 from portal.audit.reading import sentence
 from portal.audit.service_health import cached_health, summarize
 from portal.audit.view_log import log_list, log_page
@@ -113,7 +114,7 @@ def numbers_section(request: StaffRequest) -> dict[str, Any]:
 
 def activity_section(request: StaffRequest) -> dict[str, Any]:
     """The team's changes, without page views, sign-ins and background work."""
-    entries = Entry.objects.exclude(phase=Entry.Phase.ATTEMPT).filter(recordview__isnull=True)
+    entries = Entry.objects.exclude(phase=Entry.Phase.ATTEMPT).exclude(VIEWS)
     changes = entries.exclude(action__startswith="accounts.").exclude(actor_role="system")[:MAX_ACTIVITY]
     return {"activity": [(entry, sentence(entry)) for entry in changes]}
 
@@ -129,9 +130,9 @@ SECTIONS: dict[str, Callable[[StaffRequest], dict[str, Any]]] = {
 
 def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
     """The borrowers this person viewed most recently, with the time."""
-    views = RecordView.objects.filter(actor_id=user_id).exclude(entry__borrower_uuid="")
+    views = PageView.objects.filter(actor_id=user_id).exclude(borrower_uuid="")
     viewed_at: dict[str, Any] = {}
-    for borrower_uuid, last_at in views.values_list("entry__borrower_uuid", "last_at")[:MAX_VIEWS_READ]:
+    for borrower_uuid, last_at in views.values_list("borrower_uuid", "last_at")[:MAX_VIEWS_READ]:
         viewed_at.setdefault(borrower_uuid, last_at)
     found = records_by_uuid([Kind.BORROWER], viewed_at)
     return [(found[uuid], at) for uuid, at in viewed_at.items() if uuid in found][:MAX_RECENT]

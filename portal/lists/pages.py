@@ -16,7 +16,7 @@ from django.utils.text import slugify
 from django_htmx.http import push_url
 
 from portal.audit.chain import append
-from portal.audit.models import Actor, RecordView
+from portal.audit.models import Actor, PageView
 from portal.audit.view_log import log_list
 from portal.gateway import StaffRequest
 from portal.lists import cells
@@ -476,7 +476,7 @@ def render_cells(columns: Sequence[Column], row: Row) -> SafeString:
 def _changed_for(actor: Actor, records: Sequence[Record]) -> set[str]:
     """The IDs of records whose answer changed since this person saw them."""
     uuids = [record.uuid for record in records]
-    views = RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=uuids).exclude(shown="")
+    views = PageView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=uuids).exclude(shown="")
     seen = dict(views.order_by("last_at").values_list("subject_uuid", "shown"))
     viewed = [record for record in records if record.uuid in seen]
     return {record.uuid for record in viewed if seen[record.uuid] != changes.answer_digest(record)}

@@ -7,7 +7,7 @@ from html import unescape
 
 from django.test import Client as Browser
 
-from portal.audit.models import RecordView
+from portal.audit.models import PageView
 from portal.live.panels import LOADER
 from portal.live.reading import PANEL_WAIT_SECONDS
 from portal.registry.models import Record
@@ -65,7 +65,7 @@ def allow_refresh(record: Record) -> None:
 
 def age_record_views() -> None:
     """Move all recorded views back by an hour."""
-    for one in RecordView.objects.all():
-        RecordView.objects.filter(pk=one.pk).update(
+    for one in PageView.objects.all():
+        PageView.objects.filter(pk=one.pk).update(
             first_at=one.first_at - timedelta(hours=1), last_at=one.last_at - timedelta(hours=1)
         )

@@ -13,7 +13,7 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.chain import GENESIS_HASH, append, entry_hash
-from portal.audit.models import Actor, Entry, RecordView, RemoteCall, WriteIntent
+from portal.audit.models import Actor, Entry, PageView, RemoteCall, WriteIntent
 from portal.audit.reading import sentence
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -116,7 +116,7 @@ class TestRecordedViews:
         loan = given.loan(portal_service, borrower)
         page = address.format(borrower=borrower.uuid, person=person.uuid, loan=loan.uuid)
         assert [servicer.get(page).status_code for _ in range(2)] == [200, 200]
-        view = RecordView.objects.get(entry__action=action)
+        view = PageView.objects.get(page=action)
         assert (view.actor_name, view.count) == ("Servicer (servicer)", 2)
 
 

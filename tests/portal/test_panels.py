@@ -7,7 +7,7 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.audit.models import Entry, RecordView
+from portal.audit.models import Entry, PageView
 from portal.live.panels import LOADER, SHOWN_HEADER
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -82,7 +82,7 @@ def test_an_unchanged_panel_sends_only_its_age(
     assert before
     assert checked
     assert checked > before
-    assert RecordView.objects.get(subject_uuid=loan.uuid).shown
+    assert PageView.objects.get(subject_uuid=loan.uuid).shown
 
 
 def test_a_failed_panel_is_reported_in_the_header(

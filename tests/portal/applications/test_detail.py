@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.accounts.roles import Role
-from portal.audit.models import Entry, RecordView
+from portal.audit.models import Entry, PageView
 from portal.notes.models import Note
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -266,7 +266,7 @@ class TestRefresh:
         address = record.get_absolute_url()
         panel(viewer, address, "application")
         assert "since your last visit" not in page(viewer, address)
-        RecordView.objects.update(first_at=timezone.now() - timedelta(hours=3))
+        PageView.objects.update(first_at=timezone.now() - timedelta(hours=3))
         portal_service.world.amend(record.uuid, status={"decision": "REJECTED", "details": None}, offers=[])
         allow_refresh(record)
         shown = words(panel(viewer, address, "application"))
@@ -309,7 +309,7 @@ class TestAccess:
             record.uuid,
             "application c40e91d7 for $40,000.00",
         )
-        assert RecordView.objects.get().count == 2
+        assert PageView.objects.get().count == 2
 
     @pytest.mark.parametrize("method", ["post", "put", "delete"])
     def test_write_methods_are_rejected(self, servicer: Browser, borrower: Record, method: str) -> None:

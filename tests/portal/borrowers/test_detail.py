@@ -8,7 +8,7 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.audit.models import Entry, RecordView, WriteIntent
+from portal.audit.models import Entry, PageView, WriteIntent
 from portal.borrowers.page import MAX_LIVE_ACCOUNTS
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -236,6 +236,6 @@ def test_a_person_is_listed_once_among_recent_viewers(
     page(servicer, borrower)
     age_record_views()
     page(viewer, borrower)
-    assert RecordView.objects.count() == 3
+    assert PageView.objects.count() == 3
     shown = page(servicer, borrower).partition("Recently viewed by")[2].partition("</ul>")[0]
     assert re.findall(r"<span>(\w+) ", shown) == ["Servicer", "Viewer"]

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.http import HttpResponseBase
 from django.test import Client as Browser
 
-from portal.audit.models import Entry, RecordView, RemoteCall
+from portal.audit.models import Entry, PageView, RemoteCall
 from portal.credit_lines import documents
 from portal.credit_lines.models import Fingerprint
 from portal.registry.models import Record
@@ -202,7 +202,7 @@ def test_anything_but_a_complete_pdf_is_refused_with_a_reason(
     assert "Try again" in shown
     assert Entry.objects.get(action="credit_lines.pdf").result == "rejected"
     assert not Fingerprint.objects.exists()
-    assert not RecordView.objects.exists()
+    assert not PageView.objects.exists()
 
 
 def test_a_document_that_arrives_too_slowly_is_refused(

@@ -17,7 +17,7 @@ from hypothesis import given as for_any
 from hypothesis import strategies as st
 from pypdf import PdfReader
 
-from portal.audit.models import Actor, Entry, RecordView
+from portal.audit.models import Actor, Entry, PageView
 from portal.documents.borrower_summary import accounts_of, document
 from portal.documents.document import Stamp
 from portal.documents.options import Mode, Options
@@ -108,7 +108,7 @@ class TestPage:
         record = borrower_with_accounts(portal_service)
         summary_page(viewer, record)
         assert Entry.objects.filter(action="summaries.preview", subject_uuid=record.uuid).count() == 1
-        assert RecordView.objects.get(subject_uuid=record.uuid).actor_name == "Viewer (viewer)"
+        assert PageView.objects.get(subject_uuid=record.uuid).actor_name == "Viewer (viewer)"
 
     def test_shows_a_borrower_with_only_an_id(self, viewer: Browser) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="only-this", borrower_uuid="only-this")

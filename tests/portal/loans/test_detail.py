@@ -10,7 +10,7 @@ from django.test import Client as Browser
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.audit.models import Entry, RecordView
+from portal.audit.models import Entry, PageView
 from portal.loans.chart import chart
 from portal.loans.figures import distance
 from portal.registry.models import Kind, Record
@@ -379,7 +379,7 @@ class TestViews:
             page(viewer, loan.get_absolute_url())
         panel(viewer, loan.get_absolute_url(), "loan")
         assert Entry.objects.get(action="loans.detail").subject_uuid == loan.uuid
-        assert RecordView.objects.get(subject_uuid=loan.uuid).count == 2
+        assert PageView.objects.get(subject_uuid=loan.uuid).count == 2
 
 
 class TestPage:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.accounts.outbox import forget_old_mail
 from portal.audit.chain import append
-from portal.audit.models import Actor, RemoteCall
+from portal.audit.models import Actor, PageView, RemoteCall
 from portal.borrowers.models import Draft
 from portal.jobs.queue import forget_old_jobs
 from portal.lookup.models import Upload
@@ -23,7 +23,7 @@ SLICE = 5_000
 class Command(BaseCommand):
     """``manage.py forget_old``; the worker does the same once a day."""
 
-    help = "Delete expired drafts, uploads, earlier copies, calls, jobs and sessions, as set in the settings."
+    help = "Delete expired drafts, uploads, earlier copies, calls, page views, jobs and sessions, as set in the settings."
 
     def handle(self, *args: Any, **options: Any) -> None:
         gone = dict.fromkeys(FORGETTERS, 0)
@@ -33,7 +33,10 @@ class Command(BaseCommand):
         finally:
             append(Actor.system("retention"), "operations.forget_old", detail=gone)
         call_command("clearsessions")
-        words = "{drafts} drafts, {uploads} uploads, {snapshots} earlier answers, {calls} calls, {jobs} jobs"
+        words = (
+            "{drafts} drafts, {uploads} uploads, {snapshots} earlier answers, {calls} calls, {views} page views, "
+            "{jobs} jobs"
+        )
         self.stdout.write(f"Deleted: {words.format(**gone)}.")
 
 
@@ -46,12 +49,22 @@ def forget_old_calls() -> int:
     return forgotten
 
 
+def forget_old_views() -> int:
+    """Delete old page views in small batches."""
+    old = PageView.objects.filter(last_at__lt=timezone.now() - timedelta(days=settings.PAGE_VIEW_DAYS))
+    forgotten = 0
+    while keys := list(old.order_by("last_at").values_list("pk", flat=True)[:SLICE]):
+        forgotten += PageView.objects.filter(pk__in=keys).delete()[0]
+    return forgotten
+
+
 # Each batch commits by itself: in one transaction nobody else could write until the end.
 FORGETTERS: dict[str, Callable[[], int]] = {
     "drafts": Draft.objects.forget_old,
     "uploads": Upload.objects.forget_old,
     "snapshots": delete_old_snapshots,
     "calls": forget_old_calls,
+    "views": forget_old_views,
     "jobs": forget_old_jobs,
     "mail": forget_old_mail,
 }
