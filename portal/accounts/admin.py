@@ -102,8 +102,10 @@ def choice_filter(name: str, label: str, every: str, choices: Callable[[], Choic
             return [(value, words) for value, (words, _) in choices().items()]
 
         def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-            found = choices().get(self.parsed_value())
-            return queryset.filter(found[1]) if found else queryset
+            value, found = self.parsed_value(), choices().get(self.parsed_value())
+            if found:
+                return queryset.filter(found[1])
+            return queryset.none() if value else queryset  # A choice that doesn't exist finds nothing.
 
     return Choice
 

@@ -78,7 +78,6 @@ ACTS: dict[str, Act] = {
     "lookup.import_records": Act("import records", frozenset({Role.SUPERVISOR, Role.ADMIN})),
     "audit.index": Act("open the audit trail", _OVERSIGHT),
     "audit.detail": Act("open entries of the audit trail", _OVERSIGHT),
-    "audit.export": Act("export the audit trail", _OVERSIGHT),
     "audit.history": Act("open the history of records", _EVERYONE),
     "audit.write": Act("open request records", _EVERYONE),
     "audit.resolve": Act("resolve unknown outcomes", frozenset({Role.SUPERVISOR})),

@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterable
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -18,12 +19,22 @@ from django.utils.http import urlencode
 from portal.accounts.admin import AdminFilter, FramedAdmin, choice_filter, site
 from portal.accounts.roles import can
 from portal.audit.chain import append
-from portal.audit.filters import GROUPS, RESULTS, is_about_borrower, people
-from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
-from portal.audit.reading import EntryPages, entry_lines, stream_lines
+from portal.audit.filters import (
+    GROUPS,
+    KINDS,
+    PERIODS,
+    RESULTS,
+    is_about_borrower,
+    people,
+    period_start,
+    started_or_unchanged,
+    typed_moment,
+)
+from portal.audit.models import Actor, Entry, PageView, RemoteCall, WriteIntent
+from portal.audit.reading import VIEWS, EntryPages, entry_lines, stream_lines, view_sentence
 from portal.audit.view_log import log_list, log_page
 from portal.audit.views import COLUMNS, export_row
-from portal.registry.query import midnight
+from portal.audit.writes import close_stale_writes
 from portal.ui import wording
 from portal.ui.exports import format_name, list_file
 from portal.ui.templatetags.ui import status_badge
@@ -45,19 +56,79 @@ class BorrowerFilter(AdminFilter):
         return queryset.filter(is_about_borrower(self.parsed_value()))
 
 
-class DayFilter(AdminFilter):
-    """Rows of one day, in the reader's time zone."""
+class TimeFilter(AdminFilter):
+    """A filter by the time of a row. A list is of the last seven days unless a time or a request is chosen."""
 
-    parameter_name, title, prompt, control = "day", "Day", "Day", "date"
+    @staticmethod
+    def column(queryset: QuerySet[Any]) -> str:
+        return {WriteIntent: "created_at", PageView: "last_at"}.get(queryset.model, "at")
+
+
+class PeriodFilter(TimeFilter):
+    """Rows of the last seven days, or of another period."""
+
+    parameter_name, title, prompt = "when", "Time", PERIODS[""]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(value, words) for value, words in PERIODS.items() if value]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        try:
-            day = date.fromisoformat(self.parsed_value())
-            start, end = midnight(day), midnight(day + timedelta(days=1))
-        except (ValueError, OverflowError):
+        name = self.parsed_value()
+        if name not in PERIODS:
+            return queryset.none()
+        if not name and any(request.GET.get(other) for other in ("from", "to", "request")):
             return queryset
-        column = "created_at" if queryset.model is WriteIntent else "at"
-        return queryset.filter(**{f"{column}__gte": start, f"{column}__lt": end})
+        start = period_start(name)
+        return queryset.filter(**{f"{self.column(queryset)}__gte": start}) if start else queryset
+
+
+class FromFilter(TimeFilter):
+    """Rows from a time on, in the reader's time zone."""
+
+    parameter_name, title, prompt, control = "from", "From", "From", "datetime-local"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.parsed_value():
+            return queryset
+        start = typed_moment(self.parsed_value())
+        return queryset.filter(**{f"{self.column(queryset)}__gte": start}) if start else queryset.none()
+
+
+class ToFilter(TimeFilter):
+    """Rows up to the end of a minute, in the reader's time zone."""
+
+    parameter_name, title, prompt, control = "to", "To", "To", "datetime-local"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.parsed_value():
+            return queryset
+        end = typed_moment(self.parsed_value(), fold=1)
+        if end is None:
+            return queryset.none()
+        return queryset.filter(**{f"{self.column(queryset)}__lt": end + timedelta(minutes=1)})
+
+
+class ReferenceFilter(AdminFilter):
+    """Everything of one request."""
+
+    parameter_name, title, prompt, control = "request", "Reference", "Reference", "text"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(request_id=self.parsed_value()) if self.parsed_value() else queryset
+
+
+class DetailFilter(AdminFilter):
+    """What most readers don't look for; a request found by its reference is always whole."""
+
+    parameter_name, title, prompt = "show", "Also show", "Main entries"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("all", "Also page views until 2.0, no-change saves, started requests")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.parsed_value() or request.GET.get("request"):
+            return queryset
+        return queryset.exclude(VIEWS).exclude(started_or_unchanged())
 
 
 def _field_filter(name: str, label: str, every: str, model: Any) -> type[AdminFilter]:
@@ -74,7 +145,6 @@ class ReadOnly(FramedAdmin):
     """Lists, shows and exports rows without changing any."""
 
     actions = None
-    change_list_template = "admin/audit/change_list.html"
     change_form_template = "admin/audit/change_form.html"
     paginator = EntryPages
 
@@ -88,6 +158,10 @@ class ReadOnly(FramedAdmin):
         return False
 
     has_add_permission = has_delete_permission = has_change_permission
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        close_stale_writes()
+        return super().changelist_view(request, extra_context)
 
     def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
         log_list(request, count=cl.result_count)
@@ -149,18 +223,28 @@ class ReadOnly(FramedAdmin):
         """Export the shown page, or with ``all`` every filtered row, and record the export."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        asked = {name: str(value) for name, value in request.GET.items() if name not in ("format", "all")}
-        is_whole, file_format = "all" in request.GET, format_name(request)
+        query, is_whole = request.GET, "all" in request.GET
+        asked = {name: str(value) for name, value in query.items() if name not in ("format", "all")}
         request.GET = QueryDict(urlencode(asked))  # Django's list accepts only its own filters.
         cl = self.get_changelist_instance(request)
         found = cl.get_queryset(request) if is_whole else cl.result_list
-        append(
+        request.GET = query
+        own = append(
             Actor.of(request),
             "audit.export",
-            subject_label=f"{file_format} of {self.opts.verbose_name_plural}",
+            subject_label=f"{format_name(request)} of {self.opts.verbose_name_plural}",
             detail={"filters": asked, "rows": found.count() if is_whole else len(found)},
         )
-        return list_file(request, str(self.opts.model_name), self.export_columns(), self.export_rows(found))
+        if is_whole and found.model is Entry:  # Without the entry of this export.
+            found = found.filter(pk__lt=own.pk)
+        rows, remark = self.export_rows(found), self.export_remark(request)
+        if remark:
+            rows = chain(rows, [[remark, *[None] * (len(self.export_columns()) - 1)]])
+        return list_file(request, str(self.opts.model_name), self.export_columns(), rows)
+
+    def export_remark(self, request: HttpRequest) -> str:
+        """What the file leaves out, if anything."""
+        return ""
 
     def export_columns(self) -> list[str]:
         return [field.name for field in self.opts.concrete_fields]
@@ -208,15 +292,29 @@ class EntryAdmin(ReadOnly):
     """The audit trail as sentences."""
 
     title, purpose = "Audit trail", "Who did what, when and why"
+    change_list_template = "admin/audit/entry/change_list.html"
     list_display = ["when"]
     list_filter = [
-        choice_filter("group", "Actions", "All actions", lambda: GROUPS),
         choice_filter("person", "Person", "Everyone", people),
+        choice_filter("group", "Actions", "All actions", lambda: GROUPS),
+        choice_filter("kind", "Object", "All objects", lambda: KINDS),
         choice_filter("result", "Result", "All results", lambda: RESULTS),
         BorrowerFilter,
-        DayFilter,
+        PeriodFilter,
+        FromFilter,
+        ToFilter,
+        ReferenceFilter,
+        DetailFilter,
     ]
-    search_fields = ["actor_name", "subject_label", "subject_uuid", "borrower_uuid", "request_id", "reason"]
+    search_fields = [
+        "actor_name",
+        "action",
+        "subject_label",
+        "subject_uuid",
+        "borrower_uuid",
+        "request_id",
+        "reason",
+    ]
     search_help_text = "Name, ID, reason, reference"
 
     def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
@@ -232,6 +330,45 @@ class EntryAdmin(ReadOnly):
     def export_rows(self, found: Any) -> Iterable[list[Any]]:
         return map(export_row, stream_lines(found) if isinstance(found, QuerySet) else entry_lines(found))
 
+    def export_remark(self, request: HttpRequest) -> str:
+        if request.GET.get("show") or request.GET.get("request"):
+            return ""
+        return "This file leaves out page views, no-change saves and started requests."
+
+
+@admin.register(PageView, site=site)
+class PageViewAdmin(ReadOnly):
+    """Who opened which page."""
+
+    title, purpose = "Page views", "Who opened which page, within ten minutes"
+    list_display = ["latest", "view", "views", "reference"]
+    list_filter = [
+        choice_filter("person", "Person", "Everyone", people),
+        choice_filter("kind", "Object", "All objects", lambda: KINDS),
+        BorrowerFilter,
+        PeriodFilter,
+        FromFilter,
+        ToFilter,
+        ReferenceFilter,
+    ]
+    search_fields = ["actor_name", "subject_label", "subject_uuid", "borrower_uuid", "request_id"]
+    search_help_text = "Name, ID, reference"
+
+    def row_context(self, row: Any) -> dict[str, Any]:
+        return super().row_context(row) | {"title": f"{row.actor_name} {view_sentence(row)}"}
+
+    @admin.display(description="Last viewed")
+    def latest(self, row: PageView) -> str:
+        return wording.clock(row.last_at, seconds=True)
+
+    @admin.display(description="Who and what")
+    def view(self, row: PageView) -> str:
+        return f"{row.actor_name} {view_sentence(row)}"
+
+    @admin.display(description="Views")
+    def views(self, row: PageView) -> int:
+        return row.count
+
 
 @admin.register(RemoteCall, site=site)
 class RemoteCallAdmin(ReadOnly):
@@ -243,7 +380,9 @@ class RemoteCallAdmin(ReadOnly):
         _field_filter("operation", "Operation", "All operations", RemoteCall),
         _field_filter("outcome", "Outcome", "All outcomes", RemoteCall),
         BorrowerFilter,
-        DayFilter,
+        PeriodFilter,
+        FromFilter,
+        ToFilter,
     ]
     search_fields = ["path", "request_id", "actor_name", "error"]
     search_help_text = "Path, reference, name"
@@ -273,7 +412,9 @@ class WriteIntentAdmin(ReadOnly):
     list_filter = [
         choice_filter("state", "Status", "Any status", lambda: _STATES),
         BorrowerFilter,
-        DayFilter,
+        PeriodFilter,
+        FromFilter,
+        ToFilter,
     ]
     search_fields = ["label", "subject_uuid", "borrower_uuid", "request_id", "actor_name"]
     search_help_text = "Name, ID, reference"

@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from portal.accounts.roles import ACTS
-from portal.audit.models import Entry
+from portal.audit.models import Entry, PageView
 from portal.registry.changes import FieldChange
 from portal.registry.models import Kind, Record
 from portal.registry.records import records_by_uuid
@@ -22,6 +22,17 @@ from portal.registry.records import records_by_uuid
 MAX_COUNTED = 10_000
 """Nobody pages further, and counting more would be the slowest part."""
 BATCH = 500
+
+
+# Until 2.0 a page view was an entry with one of these actions.
+VIEWS = Q(result="", action__in=[
+    "applications.detail", "applications.index", "applications.view", "approvals.detail", "approvals.index",
+    "audit.index", "audit.view", "borrowers.detail", "borrowers.edit", "borrowers.index", "collections.index",
+    "collections.view", "credit_lines.detail", "credit_lines.index", "credit_lines.pdf", "home.index", "home.view",
+    "loans.detail", "loans.index", "lookup.index", "lookup.record", "lookup.suggest", "lookup.view",
+    "messaging.detail", "messaging.index", "messaging.view", "notes.view", "operations.index", "repayments.detail",
+    "repayments.index", "summaries.index", "summaries.preview", "summaries.view",
+])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,7 @@ def stream_lines(entries: QuerySet[Entry]) -> Iterator[EntryLine]:
 def record_entries(kind: str, uuid: str) -> QuerySet[Entry]:
     """The entries about a record, and for a borrower about its accounts; of a finished write only the outcome."""
     named = {"borrower_uuid": uuid} if kind == "borrower" else {"subject_uuid": uuid}
-    entries = Entry.objects.filter(**named)
+    entries = Entry.objects.filter(**named).exclude(VIEWS)
     outcomes = entries.filter(phase=Entry.Phase.OUTCOME).order_by().values("intent_id")
     return entries.exclude(phase=Entry.Phase.ATTEMPT, intent_id__in=outcomes)
 
@@ -259,6 +270,11 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
     text = f"{verb} {subject}".strip()
     ending = _OUTCOME_WORDS.get(entry.result, entry.result) if entry.phase == Entry.Phase.OUTCOME else ""
     return f"{text}: {ending}" if ending else text
+
+
+def view_sentence(view: PageView) -> str:
+    """What somebody opened: "opened borrower Northwind LLC"."""
+    return sentence(Entry(action=view.page, subject_label=view.subject_label))
 
 
 def name_in_sentence(name: str) -> str:

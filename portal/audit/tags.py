@@ -38,16 +38,14 @@ SHOWN_CHANGES, SHOWN_CHARACTERS = 4, 80
 
 
 @register.simple_tag
-def entry_rows(
-    lines: Sequence[EntryLine], may_read: bool, in_admin: bool = False, is_history: bool = False
-) -> SafeString:
-    """The header and the rows, each linked to its page if this person may read it, or to its page in the admin.
+def entry_rows(lines: Sequence[EntryLine], may_read: bool, is_history: bool = False) -> SafeString:
+    """The header and the rows, each linked to its page if this person may read it.
 
     A history is about one borrower, so its rows don't name it.
     """
     # One address is resolved instead of one for each row.
-    page = reverse("admin:audit_entry_change" if in_admin else "audit:detail", args=[0])
-    trail = reverse("audit:index")
+    page = reverse("audit:detail", args=[0])
+    trail = reverse("admin:audit_entry_changelist")
     beside = [_beside(line, trail if may_read else "") for line in lines]
     first = 1 if is_history else 0
     shown = [index for index in range(first, len(COLUMNS)) if any(cells[index] for cells in beside)]

@@ -7,7 +7,6 @@ from portal.audit import views
 app_name = "audit"
 urlpatterns = [
     path("", views.index, name="index"),
-    path("export/", views.export, name="export"),
     path("<int:entry_id>/", views.detail, name="detail"),
     path("history/<str:kind>/<str:uuid>/", views.record_history, name="history"),
     path("writes/<uuid:intent_id>/", views.write, name="write"),

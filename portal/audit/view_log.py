@@ -24,12 +24,12 @@ SESSION = timedelta(days=7)
 MAX_NAMES = 30
 """The most parameters of a query string in an entry."""
 LISTS = {
-    "admin:audit_entry_changelist": "audit entries",
+    "admin:audit_entry_changelist": "the audit trail",
+    "admin:audit_pageview_changelist": "page views",
     "admin:audit_remotecall_changelist": "service calls",
     "admin:audit_writeintent_changelist": "writes to the service",
     "applications:index": "the list of applications",
     "approvals:index": "the list of approvals",
-    "audit:index": "the audit trail",
     "borrowers:create": "their drafts of borrowers",
     "borrowers:index": "the list of borrowers",
     "collections:index": "the collections worklist",

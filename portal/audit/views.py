@@ -6,15 +6,14 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404
-from django.utils import timezone
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.roles import can, reason_for, requires
 from portal.audit.chain import append, same_subject
 from portal.audit.evidence import compare, evidence_about
-from portal.audit.filters import HIDDEN_BY_DEFAULT, PERIODS, EntryFilters
 from portal.audit.forms import CorrectForm, ResolveForm
 from portal.audit.integrity import is_intact, last_check
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
@@ -24,9 +23,8 @@ from portal.audit.reading import (
     adjacent_entries,
     entry_lines,
     record_entries,
-    stream_lines,
 )
-from portal.audit.view_log import log_list, log_page, log_subject
+from portal.audit.view_log import log_page, log_subject
 from portal.audit.writes import (
     WriteResult,
     close_stale_writes,
@@ -36,7 +34,6 @@ from portal.audit.writes import (
     unsaved_results,
 )
 from portal.registry.store import find
-from portal.ui.exports import format_name, list_file
 from portal.ui.htmx import finish_action, render_page
 
 State = WriteIntent.State
@@ -51,41 +48,9 @@ COLUMNS = [
 @require_safe
 @requires("audit.index")
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the entries that match the filters, newest first."""
-    close_stale_writes()
-    filters = EntryFilters(request.GET)
-    pages = EntryPages(filters.entries, PAGE_SIZE)
-    page = pages.get_page(request.GET.get("page"))
-    context = {
-        "filters": filters,
-        "page": page,
-        "pages": pages,
-        "lines": entry_lines(page),
-        "periods": PERIODS,
-        "hidden_by_default": HIDDEN_BY_DEFAULT,
-        "zone": f"{timezone.localtime():%Z}",
-        "may_read": True,
-    }
-    log_list(request, count=pages.count)  # After reading the rows, so that this entry isn't among them.
-    return render_page(request, "audit/index.html", context, partial="audit-rows")
-
-
-@require_safe
-@requires("audit.export")
-def export(request: HttpRequest) -> StreamingHttpResponse:
-    """Export the shown page, or with ``all`` all matching entries up to the entry of this export."""
-    filters = EntryFilters(request.GET)
-    is_whole = "all" in request.GET
-    page = list(EntryPages(filters.entries, PAGE_SIZE).get_page(request.GET.get("page")))
-    rows = filters.entries.count() if is_whole else len(page)
-    own = append(
-        Actor.of(request),
-        "audit.export",
-        subject_label=format_name(request),
-        detail={"filters": filters.words, "rows": rows},
-    )
-    lines = stream_lines(filters.entries.filter(pk__lt=own.pk)) if is_whole else entry_lines(page)
-    return list_file(request, "audit", COLUMNS, map(export_row, lines))
+    """Lead to the list in the administration, with the filters of the address."""
+    query = request.GET.urlencode()
+    return redirect(f"{reverse('admin:audit_entry_changelist')}{'?' if query else ''}{query}")
 
 
 @require_safe

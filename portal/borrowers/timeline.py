@@ -8,9 +8,8 @@ from typing import ClassVar, NamedTuple
 
 from django.utils import timezone
 
-from portal.audit.filters import VIEWS
 from portal.audit.models import Entry
-from portal.audit.reading import EntryLine, entry_lines
+from portal.audit.reading import VIEWS, EntryLine, entry_lines
 from portal.live.reading import LiveCopy
 from portal.notes.models import Note
 from portal.registry.changes import FieldChange

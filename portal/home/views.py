@@ -13,9 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from portal.accounts.roles import requires
 from portal.audit.chain import AlreadySaved, append, is_saved
-from portal.audit.filters import VIEWS
 from portal.audit.models import Actor, Entry, PageView
-from portal.audit.reading import sentence
+from portal.audit.reading import VIEWS, sentence
 from portal.audit.service_health import cached_health, summarize
 from portal.audit.view_log import log_list, log_page
 from portal.borrowers.models import Draft

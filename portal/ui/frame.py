@@ -120,7 +120,10 @@ class Frame:
         """The navigation groups with their links, without empty groups."""
         match, waiting = self._request.resolver_match, getattr(self._request, "waiting", {})
         numbers = tuple(waiting.get(area.url_name, 0) for area in self.areas)
-        return _render_nav(self.areas, match.namespace if match else "", numbers)
+        # Lists of the audit trail are in the administration.
+        is_audit = bool(match and match.view_name.startswith("admin:audit_"))
+        area = "audit" if is_audit else match.namespace if match else ""
+        return _render_nav(self.areas, area, numbers)
 
     @cached_property
     def can(self) -> Callable[[str], bool]:

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.audit.models import Entry, PageView
+from portal.audit.models import PageView
 from portal.live.panels import LOADER, SHOWN_HEADER
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -46,7 +46,7 @@ def test_all_panels_of_a_page_load_with_one_request(
     assert "aria-busy" not in answer
     assert 'hx-get="' + loan.get_absolute_url() + "?panel=panels" not in answer
     assert sorted(call.operation for call in portal_service.calls) == ["loans.get", "repayments.of_loan"]
-    assert Entry.objects.filter(action="loans.detail").count() == 1
+    assert PageView.objects.filter(page="loans.detail").count() == 1
 
 
 def test_dependent_regions_load_with_their_panel(

@@ -344,7 +344,7 @@ def test_settings_that_contradict_each_other_are_one_sentence(given: dict[str, s
     ],
 )
 def test_a_lender_that_differs_starts(given: dict[str, str]) -> None:
-    process = start(sys.executable, "-c", "import portal.wsgi", **NEEDED | given)
+    process = start(**NEEDED | given)
     assert process.returncode == 0, process.stderr
 
 

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.accounts.roles import Role
-from portal.audit.models import Entry, PageView
+from portal.audit.models import PageView
 from portal.notes.models import Note
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -304,7 +304,7 @@ class TestAccess:
         for _ in range(2):
             page(viewer, record.get_absolute_url())
         offers(viewer, record)
-        entry = Entry.objects.get(action="applications.detail")
+        entry = PageView.objects.get(page="applications.detail")
         assert (entry.subject_uuid, entry.subject_label) == (
             record.uuid,
             "application c40e91d7 for $40,000.00",

@@ -19,12 +19,12 @@ from portal.accounts.roles import Role
 from portal.audit import guard
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry, RemoteCall
-from portal.audit.view_log import log_view
 from portal.registry.models import Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.borrowers.editor import Editor
+from tests.portal.pages import visible_text
 
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
 SYSTEM = Actor(name="system", role="system", request_id="sync-1")
@@ -37,8 +37,8 @@ def text(answer: Any) -> str:
 
 
 def list_entries(browser: Browser, **state: Any) -> str:
-    """Return the rows that match the filters."""
-    return text(browser.get(f"/audit/?{urlencode(state, doseq=True)}", headers=htmx("audit-rows")))
+    """Return the list that matches the filters."""
+    return text(browser.get(f"/admin/audit/entry/?{urlencode(state, doseq=True)}"))
 
 
 def ago(**past: float) -> Any:
@@ -54,14 +54,7 @@ class TestFilters:
         append(SYSTEM, "lookup.refresh_portfolio")
         append(Actor(name="anonymous"), "accounts.sign_in_failed", subject_label="root")
         append(MAYA, "borrowers.no_change", subject_label="Saved as it was", result="no_change")
-        log_view(
-            MAYA,
-            "loans.detail",
-            subject_kind="loan",
-            subject_uuid="l-2",
-            subject_label="looked at",
-            borrower_uuid="b-2",
-        )
+        append(MAYA, "loans.detail", subject_kind="loan", subject_uuid="l-2", subject_label="looked at")
         write = uuid4()
         append(MAYA, "applications.submit", phase="attempt", intent_id=write, subject_label="the first half")
         append(
@@ -75,7 +68,7 @@ class TestFilters:
 
     def test_a_capped_count_has_a_plus_sign(self, auditor: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("portal.audit.reading.MAX_COUNTED", 3)
-        assert "1 to 3 of 3+<" in list_entries(auditor)
+        assert "3+" in visible_text(list_entries(auditor))
 
     def test_the_default_hides_views_steps_and_older_weeks(self, auditor: Browser) -> None:
         page = list_entries(auditor)
@@ -83,22 +76,19 @@ class TestFilters:
         assert [words for words in shown if words not in page] == []
         hidden = ["Nine days old", "Saved as it was", "looked at", "the first half"]
         assert [words for words in hidden if words in page] == []
-        assert "Time:" not in page
 
     @pytest.mark.parametrize(
         ("state", "found", "not_found"),
         [
             ({"when": "all"}, "Nine days old", "looked at"),
+            ({"show": "all"}, "looked at", "Nine days old"),
+            ({"show": "all"}, "the first half", "Nine days old"),
             ({"show": "views"}, "looked at", "Nine days old"),
-            ({"show": ["same", "steps"]}, "Saved as it was", "looked at"),
-            ({"show": "steps"}, "the first half", "Saved as it was"),
-            ({"group": "views"}, "looked at", "Paid"),
             ({"group": "writes"}, "the second half", "Paid"),
             ({"group": "sign_in"}, "root", "Paid"),
             ({"group": "system"}, "refreshed all accounts", "Paid"),
             ({"person": "system"}, "refreshed all accounts", "Paid"),
             ({"person": "anonymous"}, "root", "Paid"),
-            ({"person": "7"}, "Paid", "root"),
             ({"kind": "loan"}, "Paid", "root"),
             ({"borrower": "b-1"}, "Paid", "the second half"),
             ({"result": "rejected"}, "the second half", "Paid"),
@@ -125,7 +115,8 @@ class TestFilters:
         owner = given.borrower(portal_service, first_name="Cedar Farms LLC")
         append(MAYA, "notes.add", subject_label="a note on Cedar", borrower_uuid=owner.uuid)
         assert "a note on Cedar" in list_entries(auditor, borrower="cedar")
-        assert "Borrower: Cedar Farms LLC" in list_entries(auditor, borrower=owner.uuid)
+        assert "a note on Cedar" in list_entries(auditor, borrower=owner.uuid)
+        assert "a note on Cedar" not in list_entries(auditor, borrower="cider")
 
     def test_times_use_the_persons_time_zone(self, portal_service: Sandbox) -> None:
         browser = browser_of(Role.AUDITOR)
@@ -135,7 +126,6 @@ class TestFilters:
         day = {"from": "2026-03-02T08:30", "to": "2026-03-02T08:30"}
         assert "At half past eight" in list_entries(browser, **day)
         assert "At half past eight" not in list_entries(browser, **(day | {"from": "2026-03-02T08:31"}))
-        assert "From, JST" in text(browser.get("/audit/"))
 
     @pytest.mark.parametrize(
         "state",
@@ -151,15 +141,10 @@ class TestFilters:
         ],
         ids=str,
     )
-    def test_invalid_filters_are_reported_and_ignored(self, auditor: Browser, state: dict[str, str]) -> None:
+    def test_invalid_filters_find_nothing(self, auditor: Browser, state: dict[str, str]) -> None:
         page = list_entries(auditor, **state)
-        assert "gnored" in page
-        assert "Paid" in page
-
-    def test_an_empty_list_links_to_all_entries(self, auditor: Browser) -> None:
-        page = list_entries(auditor, q="nobody at all", when="today")
-        assert "No entries match" in page
-        assert "when=all" in page
+        assert "Nothing matches" in page
+        assert "Paid" not in page
 
 
 class TestDetail:
@@ -203,7 +188,7 @@ class TestExport:
     def test_the_csv_is_filtered_and_escapes_formulas(self, auditor: Browser) -> None:
         append(MAYA, "lookup.correct", subject_label="=1+1", changes={"label": ["Acne", "Acme"]})
         append(MAYA, "lookup.add", subject_label="Another")
-        answer = auditor.get("/audit/export/?q=1%2B1")
+        answer = auditor.get("/admin/audit/entry/export/?q=1%2B1&show=all&all=1")
         rows = list(csv.DictReader(io.StringIO(text(answer).removeprefix("\ufeff"))))
         assert [row["Object name"] for row in rows] == ["'=1+1"]
         assert json.loads(rows[0]["Changes"]) == {"label": ["Acne", "Acme"]}
@@ -211,18 +196,17 @@ class TestExport:
 
     def test_each_json_line_is_one_entry(self, auditor: Browser) -> None:
         append(MAYA, "lookup.add", subject_label="Ünder")
-        answer = auditor.get("/audit/export/?format=jsonl&q=Ünder")
+        answer = auditor.get("/admin/audit/entry/export/?format=jsonl&q=Ünder&show=all")
         assert answer["Content-Type"] == "application/jsonl"
         assert json.loads(text(answer))["Object name"] == "Ünder"
 
     def test_an_export_is_recorded_with_filters_and_row_count(self, auditor: Browser) -> None:
         append(MAYA, "lookup.add", subject_label="One")
-        text(auditor.get("/audit/export/?q=One&when=all"))
+        file = text(auditor.get("/admin/audit/entry/export/?q=One&when=all"))
+        assert "This file leaves out page views" in file
         entry = Entry.objects.get(action="audit.export")
-        assert entry.detail["rows"] == 1
-        assert entry.detail["filters"]["Text"] == "“One”"
-        assert entry.detail["filters"]["Time"] == "All time"
-        assert (entry.actor_role, entry.subject_label) == ("auditor", "CSV")
+        assert entry.detail == {"rows": 1, "filters": {"q": "One", "when": "all"}}
+        assert (entry.actor_role, entry.subject_label) == ("auditor", "CSV of entries")
 
 
 class TestHistory:

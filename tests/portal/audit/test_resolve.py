@@ -370,7 +370,7 @@ class TestStale:
         WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
         return intent
 
-    @pytest.mark.parametrize("page", ["/", "/audit/", "write"])
+    @pytest.mark.parametrize("page", ["/", "/admin/audit/entry/", "write"])
     def test_viewing_a_page_makes_the_write_unknown(
         self, supervisor: Browser, stale: WriteIntent, page: str
     ) -> None:

@@ -38,6 +38,8 @@ PAGES: dict[str, str] = {
     "admin:audit_entry_history": "audit.view",
     "admin:audit_remotecall_change": "audit.view",
     "admin:audit_remotecall_history": "audit.view",
+    "admin:audit_pageview_change": "audit.view",
+    "admin:audit_pageview_history": "audit.view",
     "admin:audit_writeintent_change": "audit.view",
     "admin:audit_writeintent_history": "audit.view",
     "applications:detail": "applications.detail",
@@ -81,11 +83,11 @@ PAGES: dict[str, str] = {
 
 LISTS: dict[str, str] = {
     "admin:audit_entry_changelist": "audit.index",
+    "admin:audit_pageview_changelist": "audit.index",
     "admin:audit_remotecall_changelist": "audit.index",
     "admin:audit_writeintent_changelist": "audit.index",
     "applications:index": "applications.index",
     "approvals:index": "approvals.index",
-    "audit:index": "audit.index",
     "borrowers:create": "borrowers.index",
     "borrowers:index": "borrowers.index",
     "collections:index": "collections.index",
@@ -108,11 +110,11 @@ LISTS: dict[str, str] = {
 
 FILES: dict[str, str] = {
     "admin:audit_entry_export": "audit.export",
+    "admin:audit_pageview_export": "audit.export",
     "admin:audit_remotecall_export": "audit.export",
     "admin:audit_writeintent_export": "audit.export",
     "applications:export": "applications.export",
     "applications:export_offers": "applications.export_offers",
-    "audit:export": "audit.export",
     "borrowers:export": "borrowers.export",
     "collections:export": "collections.export",
     "collections:export_returns": "collections.export_returns",
@@ -180,10 +182,12 @@ UNRECORDED: dict[str, frozenset[str]] = {
     ),
     "refused to everyone: the trail is read only": frozenset(
         {
-            "admin:audit_entry_add", "admin:audit_entry_delete", "admin:audit_remotecall_add",
+            "admin:audit_entry_add", "admin:audit_entry_delete", "admin:audit_pageview_add",
+            "admin:audit_pageview_delete", "admin:audit_remotecall_add",
             "admin:audit_remotecall_delete", "admin:audit_writeintent_add", "admin:audit_writeintent_delete",
         }
     ),
+    "leads to the list in the administration": frozenset({"audit:index"}),
     "checks of the platform, figures without records, samples": frozenset(
         {
             "home:help:index", "home:help:page", "operations:favicon", "operations:healthz", "operations:logo",
@@ -279,6 +283,7 @@ def places(
     supervisor.post(f"/collections/contacts/loan/{loan.uuid}/log/", typed)
     promise = Promise.objects.get()
     entry = Entry.objects.filter(subject_uuid=borrower.uuid).latest("id")
+    view = PageView.objects.filter(borrower_uuid=borrower.uuid).latest("id")
     call = RemoteCall.objects.filter(path__contains=borrower.uuid).latest("id")
     cache.clear()
     of_application = application.get_absolute_url()
@@ -286,14 +291,18 @@ def places(
     return {
         "admin:audit_entry_change": f"/admin/audit/entry/{entry.pk}/change/",
         "admin:audit_entry_history": f"/admin/audit/entry/{entry.pk}/history/",
+        "admin:audit_pageview_change": f"/admin/audit/pageview/{view.pk}/change/",
+        "admin:audit_pageview_history": f"/admin/audit/pageview/{view.pk}/history/",
         "admin:audit_remotecall_change": f"/admin/audit/remotecall/{call.pk}/change/",
         "admin:audit_remotecall_history": f"/admin/audit/remotecall/{call.pk}/history/",
         "admin:audit_writeintent_change": f"/admin/audit/writeintent/{intent.pk}/change/",
         "admin:audit_writeintent_history": f"/admin/audit/writeintent/{intent.pk}/history/",
         "admin:audit_entry_changelist": "/admin/audit/entry/?q=bakery",
+        "admin:audit_pageview_changelist": "/admin/audit/pageview/?q=bakery",
         "admin:audit_remotecall_changelist": "/admin/audit/remotecall/",
         "admin:audit_writeintent_changelist": "/admin/audit/writeintent/",
         "admin:audit_entry_export": "/admin/audit/entry/export/",
+        "admin:audit_pageview_export": "/admin/audit/pageview/export/",
         "admin:audit_remotecall_export": "/admin/audit/remotecall/export/",
         "admin:audit_writeintent_export": "/admin/audit/writeintent/export/",
         "applications:detail": of_application,
@@ -306,9 +315,7 @@ def places(
         "approvals:detail": Approval.objects.get().get_absolute_url(),
         "approvals:index": "/approvals/",
         "audit:detail": f"/audit/{entry.pk}/",
-        "audit:export": "/audit/export/",
         "audit:history": f"/audit/history/borrower/{borrower.uuid}/",
-        "audit:index": "/audit/",
         "audit:resolve": f"/audit/writes/{unknown.pk}/resolve/",
         "audit:write": f"/audit/writes/{intent.pk}/",
         "borrowers:create": "/borrowers/new/",
@@ -491,5 +498,5 @@ def test_similar_borrowers_are_counted_like_suggestions(supervisor: Browser, bor
 )
 def test_odd_queries_are_recorded(supervisor: Browser, query: str) -> None:
     assert supervisor.get(f"/loans/?{query}").status_code == 200
-    detail = Entry.objects.get(action="loans.index").detail
+    detail = PageView.objects.get(page="loans.index").detail
     assert len(str(detail)) < 10_000

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit.models import Entry
+from portal.audit.models import Entry, PageView
 from portal.collections.contacts import contact_form
 from portal.collections.list_page import cursor_of, next_account
 from portal.collections.models import AccountOwner, Contact, Promise
@@ -447,7 +447,7 @@ class TestContacts:
         answer = servicer.post(f"{address}log/", sent | {"seen": newest}, headers=htmx("contacts"))
         assert (answer.status_code, "collections:logged" in answer["HX-Trigger"]) == (204, True)
         assert Entry.objects.filter(action="collections.log", subject_uuid=loan.uuid).count() == 2
-        assert Entry.objects.filter(action="collections.view", subject_uuid=loan.uuid).count() == 1
+        assert PageView.objects.filter(page="collections.view", subject_uuid=loan.uuid).count() == 1
 
     @pytest.mark.parametrize(
         ("typed", "reason"),

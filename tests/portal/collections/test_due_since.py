@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.jobs.execution import run_job
 from portal.jobs.models import Job
 from portal.messaging.models import PendingRead
 from portal.messaging.tasks import start_reading_news
@@ -25,6 +24,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal import pages
 from tests.portal.collections.conftest import advance, late_loan, refresh
+from tests.portal.jobs.scripted import run_taken
 
 pytestmark = pytest.mark.django_db
 LISTS = {"loan": "/loans/", "line": "/lines/"}
@@ -186,7 +186,7 @@ def test_one_button_reads_the_accounts_that_are_due_since_their_copy(
     assert Entry.objects.filter(action="collections.refresh", subject_label="2 accounts").count() == 1
     before = len(sandbox.calls)
     start_reading_news()
-    run_job(str(Job.objects.get(name="messaging.read_news").pk))
+    run_taken(Job.objects.get(name="messaging.read_news"))
     calls = sandbox.calls[before:]
     assert {call.operation for call in calls} == {
         "loans.get", "credit_lines.statement", "repayments.of_loan", "repayments.of_line",

@@ -9,7 +9,7 @@ from django.conf import LazySettings
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.audit.models import Entry
+from portal.audit.models import PageView
 from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.registry.models import Record
 from servicing import Statement
@@ -333,7 +333,7 @@ class TestPanels:
     ) -> None:
         line = given.line(portal_service, borrower)
         page(viewer, line.get_absolute_url())
-        assert Entry.objects.get(action="credit_lines.detail").subject_uuid == line.uuid
+        assert PageView.objects.get(page="credit_lines.detail").subject_uuid == line.uuid
 
     def test_wrong_borrower_in_the_address_redirects(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record

@@ -97,9 +97,9 @@ def test_the_link_comes_from_the_service_and_not_from_the_browser(
 
 def test_a_view_and_its_calls_are_recorded(viewer: Browser, line: Record) -> None:
     read_bytes(get_document(viewer, line))
-    entry = Entry.objects.get(action="credit_lines.pdf")
-    assert entry.subject_label == f"statement of {wording.day(DAY)}, line {line.uuid[:8]}"
-    assert entry.borrower_uuid == line.borrower_uuid
+    view = PageView.objects.get(page="credit_lines.pdf")
+    assert view.subject_label == f"statement of {wording.day(DAY)}, line {line.uuid[:8]}"
+    assert view.borrower_uuid == line.borrower_uuid
     call = RemoteCall.objects.get(operation="documents.fetch")
     assert (call.outcome, call.status) == ("confirmed", 200)
     assert call.path.startswith("127.0.0.1/documents/")
@@ -169,7 +169,7 @@ def test_each_document_of_one_date_opens_by_its_position(
         (1, len(first)),
         (2, len(second)),
     }
-    labels = Entry.objects.filter(action="credit_lines.pdf").values_list("subject_label", flat=True)
+    labels = PageView.objects.filter(page="credit_lines.pdf").values_list("subject_label", flat=True)
     assert set(labels) == {
         f"statement of {wording.day(DAY)}, line {line.uuid[:8]}",
         f"statement of {wording.day(DAY)}, document 2, line {line.uuid[:8]}",

@@ -107,7 +107,7 @@ class TestPage:
     def test_a_view_is_recorded(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = borrower_with_accounts(portal_service)
         summary_page(viewer, record)
-        assert Entry.objects.filter(action="summaries.preview", subject_uuid=record.uuid).count() == 1
+        assert PageView.objects.filter(page="summaries.preview", subject_uuid=record.uuid).count() == 1
         assert PageView.objects.get(subject_uuid=record.uuid).actor_name == "Viewer (viewer)"
 
     def test_shows_a_borrower_with_only_an_id(self, viewer: Browser) -> None:

@@ -47,7 +47,8 @@ def screen_text(sandbox: Sandbox) -> str:
         borrower_uuid=borrower.uuid, actor_id=1, actor_name="S",
     )  # fmt: skip
     tabs = [f"{borrower.get_absolute_url()}?tab={tab}" for tab in ("overview", "loans", "notes")]
-    areas = [reverse(area.url_name) for group in AREAS.values() for area in group]
+    areas = [reverse(area.url_name) for group in AREAS.values() for area in group if area.label != "Audit"]
+    areas.append(reverse("admin:audit_entry_changelist"))
     addresses = [*areas, *tabs, line.get_absolute_url(), own, reverse("audit:write", args=[unknown_write.pk])]
     mains = [page(supervisor, address).partition("<main")[2] for address in addresses]
     return visible_text(" ".join([*panels, *mains])).casefold()

@@ -10,7 +10,7 @@ from django.test import Client as Browser
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.audit.models import Entry, PageView
+from portal.audit.models import PageView
 from portal.loans.chart import chart
 from portal.loans.figures import distance
 from portal.registry.models import Kind, Record
@@ -378,7 +378,7 @@ class TestViews:
         for _ in range(2):
             page(viewer, loan.get_absolute_url())
         panel(viewer, loan.get_absolute_url(), "loan")
-        assert Entry.objects.get(action="loans.detail").subject_uuid == loan.uuid
+        assert PageView.objects.get(page="loans.detail").subject_uuid == loan.uuid
         assert PageView.objects.get(subject_uuid=loan.uuid).count == 2
 
 

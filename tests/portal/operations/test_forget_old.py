@@ -73,6 +73,7 @@ def test_deletions_are_recorded_in_the_trail(record: Record) -> None:
         "uploads": 0,
         "snapshots": 1,
         "calls": 0,
+        "views": 0,
         "jobs": 0,
         "mail": 0,
     }
@@ -83,7 +84,7 @@ def test_old_calls_and_finished_jobs_are_deleted(portal_service: Sandbox) -> Non
     RemoteCall.objects.create(operation="loans.get", outcome="answered", duration_ms=1)
     Worker.objects.create(id="gone", beat_at=timezone.now())
     with time_machine.travel(timedelta(days=91)):
-        assert "1 calls, 1 jobs" in forget()
+        assert "1 calls, 0 page views, 1 jobs" in forget()
     assert (Job.objects.get(), Worker.objects.count()) == (open_job, 0)
     assert not Job.objects.filter(pk=finished.pk).exists()
 

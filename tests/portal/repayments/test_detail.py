@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.audit.models import Entry
+from portal.audit.models import PageView
 from portal.registry.models import Kind, Record, Snapshot
 from servicing.sandbox import Sandbox
 from tests import given
@@ -147,5 +147,5 @@ def test_a_view_is_recorded_and_an_unknown_id_is_not_found(
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid)
     read_detail(viewer, loan, payment["uuid"])
-    assert Entry.objects.get(action="repayments.detail").subject_uuid == payment["uuid"]
+    assert PageView.objects.get(page="repayments.detail").subject_uuid == payment["uuid"]
     assert viewer.get("/repayments/nothing/").status_code == 404

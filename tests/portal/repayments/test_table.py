@@ -8,7 +8,7 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.audit.models import Entry
+from portal.audit.models import PageView
 from portal.registry.models import Record
 from portal.repayments.table import RepaymentRow
 from servicing import Repayment
@@ -211,7 +211,7 @@ class TestSidePane:
         shown = page(viewer, f"/repayments/?q=&payment={last['uuid']}&size=25")
         assert "Repayment <span" in shown.partition('id="payment"')[2]
         assert '<tr data-row class="sd-selected">' not in shown
-        assert Entry.objects.get(action="repayments.detail").subject_uuid == last["uuid"]
+        assert PageView.objects.get(page="repayments.detail").subject_uuid == last["uuid"]
 
     def test_focus_moves_to_the_pane_and_back_to_the_row(
         self, viewer: Browser, portal_service: Sandbox, loan: Record

@@ -23,7 +23,7 @@ SLICE = 5_000
 class Command(BaseCommand):
     """``manage.py forget_old``; the worker does the same once a day."""
 
-    help = "Delete expired drafts, uploads, earlier copies, calls, page views, jobs and sessions, as set in the settings."
+    help = "Delete drafts, uploads, earlier copies, calls, page views, jobs and sessions that expired."
 
     def handle(self, *args: Any, **options: Any) -> None:
         gone = dict.fromkeys(FORGETTERS, 0)
