@@ -3,9 +3,11 @@
 One token serves all threads of a client. It is kept in memory alone.
 """
 
+import json
 import threading
 import time
-from typing import Final
+from codecs import BOM_UTF8
+from typing import Any, Final
 from urllib.parse import quote_plus, urlsplit
 
 import requests
@@ -24,7 +26,7 @@ from servicing.connections import (
 )
 from servicing.errors import ConfigurationError, ProtocolError, ServicingError, Unauthenticated, Unavailable
 from servicing.masking import Sensitive
-from servicing.reasons import reasons_in, says_error
+from servicing.reasons import mentions_error, reasons_in, says_error
 from servicing.version import __version__
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
@@ -84,9 +86,10 @@ class ClientCredentialsAuth(AuthBase):
 
     def forget(self, token: BearerAuth) -> None:
         """Ask for another token next time, unless another thread already did: the service refused this one."""
-        with self._lock:
-            if self._token is token:
-                self._token = None
+        # Without the lock, which another thread holds for as long as the token service takes. At worst a new token is
+        # lost, and asked for once more.
+        if self._token is token:
+            self._token = None
 
     def _ask(self, deadline: float) -> tuple[BearerAuth, float]:
         """A new token, and the seconds that it lives."""
@@ -97,12 +100,12 @@ class ClientCredentialsAuth(AuthBase):
         if status >= 500 or status in (408, 425, 429) or status in range(300, 400):
             raise Unavailable(f"The token service returned status {status}.")
         try:
-            oauth.parse_request_body_response(body.decode())
-        except (OAuth2Error, ValueError, TypeError, AttributeError):
+            oauth.parse_request_body_response(_without_oddities(body))
+        except (OAuth2Error, ValueError, TypeError, AttributeError, RecursionError):
             oauth.access_token = None  # It is no token, or an object of another kind.
         if status >= 400 or not isinstance(oauth.access_token, str):
             raise _refusal(status, body)
-        if (oauth.token_type or "bearer").casefold() != "bearer":
+        if str(oauth.token_type or "bearer").casefold() != "bearer":
             raise Unauthenticated("The token service gave a token that isn’t a bearer token.")
         try:
             token = BearerAuth(Sensitive(oauth.access_token))
@@ -110,7 +113,8 @@ class ClientCredentialsAuth(AuthBase):
             raise Unauthenticated("The token service gave a token that no header can hold.") from None
         return token, min(oauth.expires_in or UNKNOWN_LIFE_SECONDS, _LONGEST_LIFE_SECONDS)
 
-    def _post(self, body: str, deadline: float) -> tuple[int, bytes]:
+    def _post(self, body: str, deadline: float) -> tuple[int, Sensitive]:
+        """The status and the text of the answer, which no traceback may print: it has the token."""
         exchange = Exchange(deadline, needs_new_connection=True)
         try:
             with exchange:
@@ -123,7 +127,11 @@ class ClientCredentialsAuth(AuthBase):
                     timeout=exchange.seconds_left(),
                     allow_redirects=False,
                 ) as response:
-                    answer = response.status_code, response.raw.read(MAX_ANSWER_BYTES, decode_content=True)
+                    content = response.raw.read(MAX_ANSWER_BYTES, decode_content=True)
+                    answer = (
+                        response.status_code,
+                        Sensitive(content.removeprefix(BOM_UTF8).decode("utf-8", "replace")),
+                    )
         except EXPECTED_ERRORS as problem:
             why = TOOK_TOO_LONG if exchange.timed_out else describe_failure(problem)
             raise Unavailable(f"The token service didn’t respond: {why}.") from None
@@ -132,7 +140,24 @@ class ClientCredentialsAuth(AuthBase):
         return answer
 
 
-def _refusal(status: int, body: bytes) -> ServicingError:
+def _without_oddities(body: str) -> str:
+    """The answer without what the library refuses beside a token: a lifetime that is no number, and an empty error."""
+    try:
+        fields: Any = json.loads(body)
+    except ValueError:
+        return body
+    if not isinstance(fields, dict):
+        return body
+    if not fields.get("error"):
+        fields.pop("error", None)
+    try:
+        life = int(float(fields.pop("expires_in", 0)))
+    except (TypeError, ValueError, OverflowError):
+        life = 0
+    return json.dumps(fields | ({"expires_in": life} if life > 0 else {}))
+
+
+def _refusal(status: int, body: str) -> ServicingError:
     """The error for an answer without a token: a rejection, unless it says nothing of the kind."""
     try:
         value = parse(body)
@@ -140,6 +165,7 @@ def _refusal(status: int, body: bytes) -> ServicingError:
         value = None
     if status < 400 and not (isinstance(value, dict) and says_error(value)):
         return Unavailable("The token service’s response has no token.")
-    reasons = reasons_in(value)
+    # Without an error's own fields, every value would count as a reason, a token too.
+    reasons = reasons_in(value) if mentions_error(value) else ()
     words = "; ".join(reasons) or f"status {status}"
     return Unauthenticated(f"The token service rejected these credentials: {words}.", reasons=reasons)

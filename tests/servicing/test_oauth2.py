@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from decimal import Decimal
+from traceback import TracebackException
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -108,6 +109,13 @@ def test_threads_share_the_token(lending: Client, wire: Wire, tokens: Wire) -> N
         (None, False),
         (..., False),
         (3600.5, False),
+        ("3600.5", False),
+        ("an hour", False),
+        ("", False),
+        (-5, False),
+        (float("inf"), False),
+        (float("nan"), False),
+        ([3600], False),
     ],
 )
 def test_a_token_is_renewed_before_it_ends(
@@ -176,6 +184,7 @@ def test_refused_credentials_are_one_clear_error(
         (answer(200, '"t0ken"'), "has no token"),
         (answer(200, '{"access_token": null}'), "has no token"),
         (answer(200, '{"token": "s3cret-token"}'), "has no token"),
+        pytest.param(answer(200, "[" * 20_000), "has no token", id="deep"),
         (answer(503, "<html>Later</html>"), "returned status 503"),
         (answer(302, ""), "returned status 302"),
         (cut, "the connection was cut"),
@@ -195,12 +204,67 @@ def test_a_token_service_that_fails_is_unavailable(
 
 @pytest.mark.parametrize(
     "more",
-    [{"token_type": "mac"}, {"access_token": "two\nlines"}, {"access_token": ""}],
+    [
+        {"token_type": "mac"},
+        {"token_type": ["Bearer"]},
+        {"access_token": "two\nlines"},
+        {"access_token": ""},
+    ],
 )
 def test_a_token_that_cannot_be_used_is_refused(lending: Client, tokens: Wire, more: Any) -> None:
     tokens.answer(token_answer(**more))
     with pytest.raises(Unauthenticated, match="The token service"):
         read_loan(lending)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        token_answer(error=None),
+        token_answer(error=""),
+        token_answer(scope=["read", "write"]),
+        answer(200, "\ufeff" + json.dumps({"access_token": "t0ken", "token_type": "Bearer"})),
+        answer(200, "access_token=t0ken&token_type=bearer&expires_in=60"),
+    ],
+)
+def test_an_odd_answer_with_a_token_is_read(lending: Client, wire: Wire, tokens: Wire, given: bytes) -> None:
+    tokens.answer(given)
+    read_loan(lending)
+    assert sent_tokens(wire) == ["t0ken"]
+
+
+def test_a_refusal_quotes_no_token(lending: Client, tokens: Wire) -> None:
+    tokens.answer(answer(400, '{"access_token": "s3cret-token", "token_type": "Bearer"}'))
+    with pytest.raises(Unauthenticated, match=r"rejected these credentials: status 400\.") as failure:
+        read_loan(lending)
+    traceback = TracebackException.from_exception(failure.value, capture_locals=True)
+    assert "s3cret-token" not in "".join(traceback.format())
+
+
+def test_a_change_does_not_wait_for_the_token_of_another_call(wire: Wire, tokens: Wire) -> None:
+    is_asked = threading.Event()
+
+    def answer_late(handler: Any) -> None:
+        is_asked.set()
+        time.sleep(1.5)
+        handler.wfile.write(token_answer("second"))
+
+    def refuse_while_another_call_renews(handler: Any) -> None:
+        client._transport._oauth2._renew_at = 0.0  # type: ignore[union-attr]
+        reader.start()
+        is_asked.wait(5)
+        handler.wfile.write(answer(401, '{"message": "The token ended"}'))
+
+    tokens.answer(token_answer("first"), answer_late)
+    wire.answer(refuse_while_another_call_renews, answer(200, LOAN))
+    with oauth2_client(wire, tokens, time_limit=5.0) as client:
+        reader = threading.Thread(target=read_loan, args=(client,))
+        started = time.monotonic()
+        with pytest.raises(Unauthenticated, match="The token ended"):
+            submit(client)
+        assert time.monotonic() - started < 1.2
+        reader.join()
+    assert sent_tokens(wire) == ["first", "second"]
 
 
 def test_a_slow_token_service_takes_no_longer_than_the_call_may(wire: Wire, tokens: Wire) -> None:
