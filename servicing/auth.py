@@ -63,12 +63,12 @@ class HeaderAuth(AuthBase):
     def __init__(self, token: str, header_names: Sequence[str]) -> None:
         _require_header_text(token, "The token")
         self._token = token
-        (self._header_name,) = _checked_names(
+        (self.header_name,) = _checked_names(
             header_names, 1, "auth_headers must be one header name for auth=header, such as X-Api-Key."
         )
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        request.headers[self._header_name] = self._token
+        request.headers[self.header_name] = self._token
         return request
 
 

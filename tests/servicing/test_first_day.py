@@ -194,7 +194,7 @@ class TestCredentials:
         report = first_day(service, known)
         assert report.settings == {"epoch_unit": "s", "auth_headers": UNDERSCORES}
         # The three calls that may be refused are used up.
-        assert report.untried == ["message filters", "page size"]
+        assert report.untried == ["page size", "message filters"]
         again = "3 calls were refused already. Set what is named here, and run this again."
         assert f"Where message filters are read isn’t known: {again}" in problems(report)
         assert read_of(report, "loan").problem == f"Not tried. {again}"
@@ -311,14 +311,12 @@ class TestPages:
         report = first_day(open_sandbox(messages, page_cap=cap, message_total="bare"))
         assert report.settings.get("page_size") == size
         assert ("ask the lender for SERVICING_PAGE_SIZE." in report.text()) == (size is None)
-        assert "A page can have 100 messages." not in report.text()
 
     @pytest.mark.parametrize("total", ["pagination", "beside", "meta"])
     @pytest.mark.parametrize("cap", [70, 40])
     def test_a_lowered_limit_is_fine(self, open_sandbox: OpenSandbox, cap: int, total: str) -> None:
         report = first_day(open_sandbox(120, page_cap=cap, refuses_larger_pages=False, message_total=total))
         assert problems(report) == []
-        assert f"ok     A page has up to {cap} messages; a larger limit is lowered.\n" in report.text()
 
     @pytest.mark.parametrize("total", ["pagination", "beside", "meta", "bare"])
     @pytest.mark.parametrize("messages", [4, 120])
@@ -329,7 +327,6 @@ class TestPages:
         assert problems(report) == []
         assert report.settings == {"offset_counts": "pages0"}
         assert ("The message list says no total" in report.text()) == (total == "bare")
-        assert "A page can have 100 messages." in report.text()
 
 
 class TestFilters:
