@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final, Literal
 
-from servicing.auth import HmacAuth, SeveralSignatures
+from servicing.auth import HeaderAuth, HmacAuth, SeveralSignatures
 from servicing.errors import Forbidden, Rejected, ServicingError
 from servicing.first_day.fields import quoted
 from servicing.first_day.probe import Probe
@@ -88,6 +88,8 @@ def credential_words(probe: Probe, auth: str, refusal: ServicingError | None) ->
     if auth == "hmac" and abs(_seconds_fast(probe) or 0) > USABLE_CLOCK_SECONDS:
         return f"{words} Correct the clock first."
     own = f" Check {_OWN_SETTINGS[auth]}." if auth in _OWN_SETTINGS else ""
+    if auth == "header":
+        own += _named_header(probe)
     others = "; ".join(text for name, text in _SCHEMES.items() if name != auth)
     return f"{words}{own} Or the lender wants something else: {others}."
 
@@ -99,9 +101,13 @@ def _wanted_scheme(probe: Probe) -> str:
 
 
 def _named_header(probe: Probe) -> str:
-    """The header for an API key, where the answer names it."""
+    """The header for an API key, where the answer names another one than the configured."""
     found = re.search(r'\b(?:header|name)="?([\w-]{1,60})"?', probe.header("WWW-Authenticate"), re.ASCII)
-    return f" Its header: SERVICING_AUTH_HEADERS={found[1]}." if found else ""
+    scheme = probe.transport.auth
+    configured = scheme.header_name if isinstance(scheme, HeaderAuth) else ""
+    if not found or found[1].casefold() == configured.casefold():
+        return ""
+    return f" Its header: SERVICING_AUTH_HEADERS={found[1]}."
 
 
 def address_words(probe: Probe, auth: str) -> str:

@@ -111,7 +111,8 @@ def _number_kind(text: str) -> str:
 
 
 def shown_name(name: str) -> str:
-    return name[:_SHOWN_NAME]
+    """The name of a field, which may be a value of a record: some services name members by an ID."""
+    return _PERSONAL.sub("[hidden]", name[:_SHOWN_NAME])
 
 
 def quoted(words: str) -> str:

@@ -276,6 +276,15 @@ class TestCredentials:
         if grade != "ok":
             assert ("behind" if skew > 0 else "ahead of") in clock.words
 
+    @pytest.mark.parametrize(("configured", "is_named"), [("X-Api-Key", True), ("lender_key", False)])
+    def test_the_header_of_an_api_key_is_named_if_it_is_another(
+        self, open_sandbox: OpenSandbox, configured: str, is_named: bool
+    ) -> None:
+        service = open_sandbox(auth="header", auth_headers=["Lender_Key"])
+        (problem,) = problems(first_day(service, auth="header", token="another", auth_headers=[configured]))
+        assert "Check SERVICING_TOKEN and SERVICING_AUTH_HEADERS." in problem
+        assert ("Its header: SERVICING_AUTH_HEADERS=Lender_Key." in problem) == is_named
+
     def test_a_wrong_clock_comes_before_the_credentials(self, open_sandbox: OpenSandbox) -> None:
         service = open_sandbox(clock_skew=300)
         clock, credentials = problems(first_day(service))
@@ -544,6 +553,13 @@ class TestAnswers:
         assert "time in an uncertain zone (IST)\n" in text
         assert "time in an uncertain zone (other text)\n" in text
         assert "  amount                      number, 2 decimals, as text\n" in text
+
+    def test_names_of_members_that_are_values_are_hidden(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        known = seed_records(service)
+        named = {"w.ashdown@quillback.example": 1, known["loan_id"]: {"5415550187": 2}}
+        service.fail_next("loans.get", changes=named, times=None)
+        assert "  [hidden].[hidden] " in first_day(service, known).text()
 
     def test_inner_records_are_compared_too(self, open_sandbox: OpenSandbox) -> None:
         service = open_sandbox()
