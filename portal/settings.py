@@ -33,6 +33,7 @@ from portal.runtime.environment import (
     text,
     time_zone,
 )
+from servicing.answers import ERROR_MEMBERS
 from servicing.crypto import FieldCipher, key_from_secret
 from servicing.errors import ConfigurationError
 
@@ -179,7 +180,10 @@ has_secret = SERVICING_AUTH in ("hmac", "basic", "oauth2")
 if has_secret and not SERVICING_CLIENT_ID:
     reject("SERVICING_CLIENT_ID", MISSING)
 if not SERVICING_SECRET and (has_secret or not SERVICING_FIELD_KEY):
-    reject("SERVICING_SECRET", MISSING)
+    reject(
+        "SERVICING_SECRET",
+        MISSING if has_secret else "is missing. Set it, or SERVICING_FIELD_KEY: it encrypts EIN and SSN.",
+    )
 if SERVICING_AUTH in ("bearer", "header") and not SERVICING_TOKEN:
     reject("SERVICING_TOKEN", f"is missing; SERVICING_AUTH={SERVICING_AUTH} needs it.")
 if SERVICING_AUTH == "basic" and ":" in SERVICING_CLIENT_ID:
@@ -199,6 +203,9 @@ elif not len(SERVICING_AUTH_HEADERS) == len(header_names) == 4:
     reject(
         "SERVICING_AUTH_HEADERS", "must be four different header names: client ID, signature, epoch, digest."
     )
+for name in ("SERVICING_ENVELOPE", "SERVICING_LIST_ENVELOPE"):
+    if globals()[name] in ERROR_MEMBERS:
+        reject(name, f"can’t be {globals()[name]}, which means that the answer is an error.")
 if SERVICING_URL.endswith("/v1"):
     reject("SERVICING_URL", "must end before /v1, which every call adds.")
 if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
@@ -219,8 +226,10 @@ elif not SERVICING_CIPHER:
         amount = "16, 24 or 32 characters, not counting dashes"
         if SERVICING_VALUE_KEY != "text":
             amount = f"16, 24 or 32 bytes in {SERVICING_VALUE_KEY} (SERVICING_VALUE_KEY)"
-        needed = "SERVICING_FIELD_KEY" if SERVICING_FIELD_KEY else "SERVICING_SECRET"
-        reject(needed, f"must have {amount}: it encrypts EIN and SSN.")
+        needed, unless = "SERVICING_FIELD_KEY", ""
+        if not SERVICING_FIELD_KEY:
+            needed, unless = "SERVICING_SECRET", " unless SERVICING_FIELD_KEY is set"
+        reject(needed, f"must have {amount}: it encrypts EIN and SSN{unless}.")
         key = bytes(16)
     try:
         FieldCipher(key, encoding=SERVICING_VALUE_ENCODING, iv=SERVICING_VALUE_IV)  # type: ignore[arg-type]

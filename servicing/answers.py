@@ -46,8 +46,8 @@ MAX_WAIT_SECONDS: Final = 86_400.0
 MAX_WAIT_IN_SECONDS: Final = 300
 """A longer wait is written in minutes."""
 
-# A lone one of these is a rejection; a name that a record also has, such as `error_description`, decides nothing.
-_REASONS: Final = ("message", "error", "errors", "detail", "details")
+ERROR_MEMBERS: Final = ("message", "error", "errors", "detail", "details")
+"""A lone one of these is a rejection; a name that a record also has, such as `error_description`, decides nothing."""
 # The service or a proxy gave up on the request without saying whether it was carried out.
 _UNDECIDED_STATUSES: Final = frozenset({408, 425, 499})
 _NOT_FOUND_REASON: Final = re.compile(r".*\bnot found\W*", re.IGNORECASE | re.DOTALL)
@@ -190,7 +190,7 @@ def _is_refused_write(value: Any) -> bool:
 
 def _holds_only_reasons(value: Any) -> bool:
     """Whether a body holds reasons and otherwise only fields of a rejection."""
-    if not isinstance(value, dict) or not any(has_content(value.get(key)) for key in _REASONS):
+    if not isinstance(value, dict) or not any(has_content(value.get(key)) for key in ERROR_MEMBERS):
         return False
     return all(item is None or plain_name(key) in ENVELOPE_FIELDS for key, item in value.items())
 

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, Self, get_args
 from zoneinfo import ZoneInfo
 
+from servicing.answers import ERROR_MEMBERS
 from servicing.applications import ApplicationsResource
 from servicing.auth import HEADER_NAMES, BasicAuth, BearerAuth, HeaderAuth, HmacAuth, NoAuth, Scheme
 from servicing.borrowers import BorrowersResource
@@ -122,6 +123,10 @@ class Client:
         session = _session(session, verify=verify, cert=cert, proxies=proxies)
         guard_connections(session, base_url)
         _require_one_of("auth", auth, get_args(AuthName))
+        if {envelope, list_envelope} & set(ERROR_MEMBERS):
+            raise ConfigurationError(
+                f"envelope and list_envelope can’t be {', '.join(ERROR_MEMBERS)}: such an answer is an error."
+            )
         if auth != "oauth2" and (token_url or scope):
             raise ConfigurationError("token_url and scope belong to auth=oauth2.")
         scheme: Scheme

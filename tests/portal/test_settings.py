@@ -299,7 +299,20 @@ WRONG_COMBINATIONS = [
         "SERVICING_TOKEN_URL must begin with https://",
     ),
     ({"SERVICING_AUTH": "basic", "SERVICING_CLIENT_ID": "a:b"}, "SERVICING_CLIENT_ID can’t contain “:”"),
-    ({"SERVICING_AUTH": "none", "SERVICING_SECRET": ""}, "SERVICING_SECRET is missing."),
+    (
+        {"SERVICING_AUTH": "none", "SERVICING_SECRET": ""},
+        "SERVICING_SECRET is missing. Set it, or SERVICING_FIELD_KEY: it encrypts EIN and SSN.",
+    ),
+    (
+        {"SERVICING_SECRET": "of a length of its own"},
+        "SERVICING_SECRET must have 16, 24 or 32 characters, not counting dashes: it encrypts EIN and SSN unless "
+        "SERVICING_FIELD_KEY is set.",
+    ),
+    (
+        {"SERVICING_ENVELOPE": "message"},
+        "SERVICING_ENVELOPE can’t be message, which means that the answer is",
+    ),
+    ({"SERVICING_LIST_ENVELOPE": "errors"}, "SERVICING_LIST_ENVELOPE can’t be errors, which means"),
     ({"SERVICING_SECRET": "", "SERVICING_FIELD_KEY": "0" * 32}, "SERVICING_SECRET is missing."),
     ({"SERVICING_AUTH": "basic", "SERVICING_CLIENT_ID": ""}, "SERVICING_CLIENT_ID is missing."),
     (
@@ -344,7 +357,8 @@ def test_settings_that_contradict_each_other_are_one_sentence(given: dict[str, s
     ],
 )
 def test_a_lender_that_differs_starts(given: dict[str, str]) -> None:
-    process = start(**NEEDED | given)
+    build = "import django; django.setup(); from portal import gateway; gateway.client()"
+    process = start(sys.executable, "-c", build, **NEEDED | given)
     assert process.returncode == 0, process.stderr
 
 

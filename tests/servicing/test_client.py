@@ -82,6 +82,11 @@ class OtherAdapter(BaseAdapter):
         ({"auth": "none", "proxies": "http://proxy.example"}, "proxies must name an http or https"),
         ({"auth": "none", "time_limit": 1e300}, "time_limit must be greater than zero and at most 86,400"),
         ({"auth": "none", "time_zone": None}, "time_zone must be a name such as"),
+        (
+            {"auth": "none", "envelope": "errors"},
+            "envelope and list_envelope can’t be message, error, errors",
+        ),
+        ({"auth": "none", "list_envelope": "error"}, "such an answer is an error"),
         ({"auth": "none", "cert": ()}, "client certificate in .* cannot be read"),
     ],
 )
