@@ -28,9 +28,10 @@ _INNER: Final = re.compile(r"^(payload|offers\[0\])\.")
 _CODE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.:/ -]{0,39}", re.ASCII)
 _ZONE: Final = re.compile(r"[A-Za-z]+(/[A-Za-z_]+)*|[+-]\d\d:?\d\d", re.ASCII)
 _ID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-# Values of a record in the service's own words: IDs, emails, amounts, long numbers.
+# Values of a record in the service's own words: IDs, emails, amounts, long numbers, and keys that it may repeat.
 _PERSONAL: Final = re.compile(
     rf"{_ID.pattern}|[^\s@<>,;:'\"]+@[^\s@<>,;:'\"]+|\$?\d[\d,]*\.\d\d\b|[\d-]{{6,}}"
+    r"|(?<![\w+=~-])(?=[\w+=~-]*\d)(?=[\w+=~-]*[A-Za-z])[\w+=~-]{16,}"
 )
 
 

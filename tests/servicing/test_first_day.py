@@ -219,6 +219,14 @@ class TestCredentials:
         (problem,) = problems(first_day(service, auth="bearer", token="another"))
         assert "The token is not valid. Check SERVICING_TOKEN. Or " in problem
 
+    def test_a_token_that_the_service_repeats_is_hidden(self, open_sandbox: OpenSandbox) -> None:
+        service = open_sandbox()
+        service.fail_next(
+            "*", status=401, message="Key sk_live-77Az~Qq+9= isn’t for GET /v1/users", times=None
+        )
+        report = first_day(service, auth="bearer", token="sk_live-77Az~Qq+9=")
+        assert "Key [hidden] isn’t for GET /v1/users. Check SERVICING_TOKEN." in report.verdict
+
     @pytest.mark.parametrize(
         ("challenge", "words"),
         [
