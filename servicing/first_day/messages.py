@@ -85,7 +85,12 @@ def _find_page_size(
         page, refusal = probe.messages(place)
         size = probe.default_size
         # A list with few messages doesn't show how many a page can have.
-        shows_size = page is None or page.pagination.limit is not None or len(page) >= SMALLEST_PAGE
+        shows_size = (
+            page is None
+            or page.pagination.limit is not None
+            or len(page) >= SMALLEST_PAGE
+            or len(page) < (page.pagination.total or 0)
+        )
         if not shows_size and page_size > SMALLEST_PAGE:
             fuller = probe.messages(place, limit=SMALLEST_PAGE)[0] if probe.may_be_refused else None
             page, size = (page, size) if fuller is None else (fuller, SMALLEST_PAGE)

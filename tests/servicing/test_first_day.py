@@ -330,6 +330,13 @@ class TestPages:
         assert ("ask the lender for SERVICING_PAGE_SIZE." in report.text()) == (size is None)
 
     @pytest.mark.parametrize("total", ["pagination", "beside", "meta"])
+    def test_a_page_of_fewer_than_all_messages_shows_its_size(
+        self, open_sandbox: OpenSandbox, total: str
+    ) -> None:
+        report = first_day(open_sandbox(60, page_cap=20, message_total=total))
+        assert (report.settings["page_size"], report.untried) == (20, [])
+
+    @pytest.mark.parametrize("total", ["pagination", "beside", "meta"])
     @pytest.mark.parametrize("cap", [70, 40])
     def test_a_lowered_limit_is_fine(self, open_sandbox: OpenSandbox, cap: int, total: str) -> None:
         report = first_day(open_sandbox(120, page_cap=cap, refuses_larger_pages=False, message_total=total))
