@@ -171,6 +171,7 @@ class Client:
                 max_records=max_records,
                 envelope=envelope,
                 list_envelope=list_envelope,
+                credentials=(secret, token, field_key),
                 sleep=sleep,
                 gate=gate,
             )

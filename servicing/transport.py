@@ -11,7 +11,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ from servicing.errors import (
     Unauthenticated,
     Unavailable,
 )
-from servicing.masking import masked
+from servicing.masking import HIDDEN, masked
 from servicing.oauth2 import ClientCredentialsAuth
 from servicing.reasons import reasons_beside_data
 from servicing.version import __version__
@@ -179,6 +179,10 @@ _BLOCKED: Final = Reply(None, {}, b"", "several calls in a row failed", was_not_
 """In place of a reply to a try that the gate doesn't allow."""
 
 
+_MIN_CREDENTIAL_LENGTH: Final = 8
+"""A shorter one may be part of any text."""
+
+
 class Transport:
     """Makes calls. Copies made by `with_watcher` share its connections."""
 
@@ -195,9 +199,11 @@ class Transport:
         max_records: int,
         envelope: str = "",
         list_envelope: str = "",
+        credentials: Sequence[str] = (),
         sleep: Callable[[float], None] = time.sleep,
         gate: Gate | None = None,
     ) -> None:
+        """`credentials` are hidden in every answer, should the service repeat one."""
         self._base_url = base_url
         self.auth = auth
         self._oauth2 = auth if isinstance(auth, ClientCredentialsAuth) else None
@@ -210,6 +216,7 @@ class Transport:
         self._max_records = max_records
         self.envelope = envelope
         self.list_envelope = list_envelope
+        self._credentials = credentials
         self._sleep = sleep
         self._gate = gate
         self._watcher: Watcher | None = None
@@ -369,7 +376,10 @@ class Transport:
         timeout = (min(self._timeout[0], left), min(self._timeout[1], left))
         exchange.sent = True  # Until a connection is chosen, assume that something was sent.
         with self._session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
-            return Reply(response.status_code, response.headers, _read_body(response))
+            # A token of oauth2 and an encoded password are only in the request.
+            sent = prepared.headers.get("Authorization", "").rpartition(" ")[2]
+            body = _without((*self._credentials, sent), _read_body(response))
+            return Reply(response.status_code, response.headers, body)
 
     def _notify(self, call: Call, progress: "_Progress", reply: Reply, result: Any) -> None:
         if not self._watcher or (call.kind == "read" and not progress.tries):
@@ -418,6 +428,15 @@ class _Progress:
     @property
     def sent(self) -> bool:
         return bool(self.exchange and self.exchange.sent)
+
+
+def _without(credentials: Iterable[str], body: bytes) -> bytes:
+    """The body with these credentials hidden, also where JSON escapes their slashes."""
+    for text in credentials:
+        if len(text) >= _MIN_CREDENTIAL_LENGTH:
+            for spelling in (text, text.replace("/", "\\/")):
+                body = body.replace(spelling.encode(), HIDDEN.encode())
+    return body
 
 
 def _read_body(response: requests.Response) -> bytes:

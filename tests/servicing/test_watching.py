@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -124,6 +125,30 @@ def test_a_watcher_gets_the_error_and_the_masked_body(
     ((_, outcome),) = watcher.outcomes
     assert outcome.error is caught.value
     assert (outcome.answer, outcome.status, outcome.body) == (None, status, body)
+
+
+@pytest.mark.parametrize(
+    ("options", "repeated"),
+    [
+        ({"auth": "bearer", "token": "Abc/123+xyz="}, ["Abc/123+xyz=", r"Abc\/123+xyz="]),
+        ({"auth": "header", "token": "Abc-123-xyz", "auth_headers": ["X-Api-Key"]}, ["Abc-123-xyz"]),
+        (
+            {"auth": "basic", "client_id": "desk", "secret": "abcdefgh12345678"},
+            ["abcdefgh12345678", "ZGVzazphYmNkZWZnaDEyMzQ1Njc4"],
+        ),
+    ],
+    ids=["bearer", "header", "basic"],
+)
+def test_credentials_that_the_service_repeats_are_hidden(
+    wire: Wire, watcher: RecordingWatcher, options: dict[str, Any], repeated: list[str]
+) -> None:
+    wire.answer(response(f'{{"message": "Not {" or ".join(repeated)}."}}', 422))
+    with Client(wire.url, max_tries=1, **options) as client, pytest.raises(ServicingError) as caught:
+        read(client.with_watcher(watcher))
+    shown = " or ".join("[hidden]" for _ in repeated)
+    ((_, outcome),) = watcher.outcomes
+    assert outcome.body == {"message": f"Not {shown}."}
+    assert caught.value.reasons == (f"Not {shown}.",)
 
 
 def test_calls_of_one_request_share_an_id_prefix(
