@@ -4,7 +4,7 @@ BIN = .venv/bin
 # Python keeps what it compiled, also where an image says otherwise: a command starts in less than half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup setup-test setup-test-fast run test coverage test-fast test-live test-postgres check bench bench-quick faults holes trial image-check
+.PHONY: setup setup-test setup-test-fast run test coverage test-fast test-live test-postgres check bench bench-quick drills holes trial image-check
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -19,6 +19,7 @@ setup-test-fast:
 run: setup
 	@exec env DEBUG=1 ENV_FILE=$${ENV_FILE:-/dev/null} $(BIN)/python manage.py demo --until-parent-stops
 
+DRILLS = tests/drills tests/portal/jobs/test_worker.py tests/portal/operations/test_copies.py
 CORE = servicing/auth.py,servicing/crypto.py,servicing/codec.py,servicing/transport.py
 
 # Three at a time keep two cores busy. Coverage doubles the time, so it is measured where it must be whole; all of it is in "make coverage".
@@ -68,9 +69,10 @@ bench: setup-test
 bench-quick: setup-test
 	$(BIN)/python -m tests.bench --quick
 
-faults: setup-test
-	missed=0; $(BIN)/python -m tests.faults || missed=1; \
-	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.faults answers rivals held kills syncs || missed=1; exit $$missed
+# Killed while sending, the answer lost, a double click, a worker killed, a restore.
+drills: setup-test
+	$(BIN)/pytest -q $(DRILLS)
+	$(PYTHON) docker/postgres.py -- $(BIN)/pytest -q $(DRILLS)
 
 # The operator's guide, typed into an empty Debian (as root); then a day in production.
 trial: setup-test

@@ -38,12 +38,10 @@ class Selection:
 # Browsers, other servers, processes of their own, walks through everything: "make test-fast" leaves them out.
 SLOW = Selection(
     "browser",
+    "drills",
     "image",
     "portal/applications/test_any_shape.py",
     "portal/approvals",
-    "portal/audit/test_answers.py",
-    "portal/audit/test_faults.py",
-    "portal/audit/test_killing.py",
     "portal/audit/test_resolve.py",
     "portal/audit/test_view_log.py",
     "portal/borrowers/test_create.py",
@@ -111,7 +109,6 @@ ONE_DATABASE = Selection(
     "portal/approvals/test_approvals.py::test_the_navigation_counts_pending_approvals",
     "portal/approvals/test_approvals.py::test_the_requester_and_supervisors_see_the_request",
     "portal/audit/test_breaker.py",
-    "portal/audit/test_faults.py",
     "portal/audit/test_resolve.py",
     "portal/audit/test_view_log.py::test_a_panel_requested_alone_is_recorded",
     "portal/audit/test_view_log.py::test_every_page_list_and_file_is_recorded",

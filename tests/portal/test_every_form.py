@@ -17,7 +17,7 @@ from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.profile_forms import IndividualProfile, ProfileForm
 from portal.registry.models import Kind, Record
 from portal.ui.forms import StaffForm
-from tests.faults.hostile import WORDS
+from tests.drills.hostile import WORDS
 
 PROFILE = {"known": {}, "version": "v", "url": "/edit/"}
 OWNER = Record(kind=Kind.BORROWER, uuid="b-1", label="Northwind LLC")

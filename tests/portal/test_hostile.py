@@ -1,4 +1,4 @@
-"""Sends a few hundred hostile inputs; `make faults` sends ten thousand."""
+"""Sends a few hundred hostile inputs to forms and query strings."""
 
 import pytest
 from django.test import Client as Browser
@@ -7,7 +7,7 @@ from portal.accounts.roles import Role
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
-from tests.faults.hostile import attack
+from tests.drills.hostile import attack
 
 
 @pytest.mark.parametrize(

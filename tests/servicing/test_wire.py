@@ -1,6 +1,6 @@
-"""A short run of the wire drill; `python -m tests.faults wire` runs the full one."""
+"""Broken connections, mutated answers and oversized ones, through the client library alone."""
 
-from tests.faults import wire
+from tests.drills import wire
 
 
 def test_broken_connections_never_cause_a_wrong_outcome() -> None:

@@ -23,8 +23,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
 from tests.databases import forget_connections, stored_bytes
-from tests.faults.answers import RemoteBrowser
-from tests.faults.killing import Portal
+from tests.drills.answers import RemoteBrowser
+from tests.drills.killing import Portal
 from tests.portal.borrowers.editor import BORN, SSN, TWICE, UPDATE, WITH_SSN, Editor, fields, html, sent
 
 NAME = {"first_name": "Bay Bakery LLC"}

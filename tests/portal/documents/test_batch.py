@@ -20,7 +20,7 @@ from portal.jobs.models import Job
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.faults.batches import kill_worker, run_worker
+from tests.drills.batches import kill_worker, run_worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,7 +19,7 @@ from portal.documents.batches import zip_documents
 from portal.documents.models import Batch, Item
 from portal.jobs.models import Job
 from tests.databases import database_url
-from tests.faults.writes import Verdict
+from tests.drills.writes import Verdict
 
 WORKER_SECONDS = 1200
 """Seconds that a worker may take for its share of the documents."""

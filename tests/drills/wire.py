@@ -348,7 +348,7 @@ BOMBS = {
 _BOMB = """
 import gzip, resource, sys, time
 from servicing import Client, ServicingError
-from tests.faults.wire import HostileService, answer
+from tests.drills.wire import HostileService, answer
 text = {text}
 service = HostileService()
 service.mutants["bomb"] = answer(gzip.compress(text.encode(), 6), "200 OK", "Content-Encoding: gzip")

@@ -1,9 +1,9 @@
-"""The portal is killed twice during writes; `make faults` kills it two hundred times."""
+"""Drill: the portal is killed while eight people send changes."""
 
 import pytest
 
 from servicing.sandbox import Sandbox
-from tests.faults.killing import kill_portal
+from tests.drills.killing import kill_portal
 
 
 @pytest.mark.django_db(transaction=True)

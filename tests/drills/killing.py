@@ -31,7 +31,7 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.databases import database_url
-from tests.faults.writes import Verdict
+from tests.drills.writes import Verdict
 
 HOST = "127.0.0.1"
 STAFF = 8

@@ -1,4 +1,4 @@
-"""Each write under each network fault; `make faults` runs the full drill."""
+"""Drill: the answer of each change is lost in each way that a network can lose it."""
 
 import pytest
 from django.conf import LazySettings
@@ -6,7 +6,7 @@ from django.test import Client as Browser
 
 from portal import gateway
 from servicing.sandbox import Sandbox
-from tests.faults.writes import NETWORK_FAULTS, TIMEOUT_SECONDS, WRITES, NetworkFault, check_write
+from tests.drills.writes import NETWORK_FAULTS, TIMEOUT_SECONDS, WRITES, NetworkFault, check_write
 
 
 @pytest.mark.parametrize("fault", NETWORK_FAULTS, ids=lambda one: one.name)

@@ -1,20 +1,16 @@
-"""Locks, fills or restarts the database, or kills the portal, while the answer of a write arrives.
+"""Locks or fills the database, or kills the portal, while the answer of a write arrives.
 
 The service runs in this process, the portal in another. The database goes away once the service has the request.
 Afterwards ``save_answer`` runs twice. If the portal was killed, the outcome is unknown.
 """
 
 import io
-import shlex
-import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import requests
@@ -24,7 +20,6 @@ from django.db import connection, connections
 from django.test import Client as Browser
 from django.utils import timezone
 
-from docker import postgres
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit import unsaved, writes
@@ -33,15 +28,13 @@ from portal.borrowers.models import Draft
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import databases
-from tests.faults.killing import TOKEN, Portal
-from tests.faults.writes import WRITES, PreparedWrite, Verdict
+from tests.drills.killing import TOKEN, Portal
+from tests.drills.writes import WRITES, PreparedWrite, Verdict
 
 ANSWER_SECONDS = 1.5
 """The service's delay, so that the database is away when the answer arrives."""
-HOLD_SECONDS = 20.0
 PAGE_SECONDS = 10.0
 """The limit of a page besides the service's delay."""
-DOWN_SECONDS = 0.4
 CREATIONS = {"borrowers.create_commercial": "user", "applications.submit": "loan_application"}
 
 
@@ -74,8 +67,6 @@ class Loss:
     take_away: Callable[[], Any]
     """Returns a context manager for the time of the loss."""
     is_killed: bool = False
-    is_saved: bool = False
-    """Whether the answer is saved while the person waits."""
 
 
 @contextmanager
@@ -108,46 +99,14 @@ def full() -> Iterator[None]:
         connection.close()
 
 
-@contextmanager
-def restarted() -> Iterator[None]:
-    """Restart the PostgreSQL server that ``docker/postgres.py`` started."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW data_directory")
-        folder = Path(cursor.fetchone()[0])
-    databases.forget_connections()
-    command = shlex.split((folder / "postmaster.opts").read_text())
-    pid = (folder / "postmaster.pid").read_text().split()[0]
-    subprocess.run(["kill", "-INT", pid], check=True)
-    while (folder / "postmaster.pid").exists():
-        time.sleep(0.01)
-    time.sleep(DOWN_SECONDS)
-    silent: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen(command, cwd=folder, start_new_session=True, **silent, **postgres.UNPRIVILEGED)
-    _servers.append(server)
-    yield
-
-
-_servers: list["subprocess.Popen[bytes]"] = []
-
-
-def stop_servers() -> None:
-    """Stop the servers that ``restarted`` started."""
-    databases.forget_connections()
-    for server in _servers:
-        server.send_signal(signal.SIGINT)
-        server.wait(30)
-    _servers.clear()
-
-
 LOSSES = [
     Loss("locked", locked),
     Loss("full", full),
     Loss("killed", locked, is_killed=True),
 ]
-RESTART = Loss("restarted", restarted, is_saved=True)
 
 
-def check_write(operation: str, loss: Loss, service: Sandbox, seconds: float) -> Verdict:
+def check_write(operation: str, loss: Loss, service: Sandbox) -> Verdict:
     """Send one write under a loss, then compare the portal with the service."""
     portal, found = Portal(service.url, APPROVAL_ACTS="none"), Verdict()
     databases.forget_connections()
@@ -155,10 +114,10 @@ def check_write(operation: str, loss: Loss, service: Sandbox, seconds: float) ->
     try:
         sending = WRITES[operation](RemoteBrowser(portal), service)  # type: ignore[arg-type]
         drafts = Draft.objects.count()
-        _send_under_loss(portal, sending, loss, service, seconds, found)
+        _send_under_loss(portal, sending, loss, service, found)
         if loss.is_killed:
             portal.start()
-        if Draft.objects.count() < drafts and not loss.is_saved:
+        if Draft.objects.count() < drafts:
             found.lost.append("the draft was deleted before its outcome was saved")
         for _ in range(2):
             call_command("save_answer", stdout=io.StringIO())
@@ -175,7 +134,7 @@ def check_write(operation: str, loss: Loss, service: Sandbox, seconds: float) ->
 
 
 def _send_under_loss(
-    portal: Portal, sending: PreparedWrite, loss: Loss, service: Sandbox, seconds: float, found: Verdict
+    portal: Portal, sending: PreparedWrite, loss: Loss, service: Sandbox, found: Verdict
 ) -> None:
     """Send a write, take the database away before the answer arrives, and check the page, if any."""
     service.fail_next("*", delay=ANSWER_SECONDS)
@@ -201,21 +160,16 @@ def _send_under_loss(
         waited = time.monotonic() - began
         if waited > ANSWER_SECONDS + PAGE_SECONDS:
             found.stuck.append(f"the page took {waited:.1f} s")
-        time.sleep(max(seconds - waited, 0) if loss.take_away is locked else 0)
     if not loss.is_killed:
-        _check_page(answers, loss, sending, found)
+        _check_page(answers, sending, found)
 
 
-def _check_page(answers: list[Any], loss: Loss, sending: PreparedWrite, found: Verdict) -> None:
+def _check_page(answers: list[Any], sending: PreparedWrite, found: Verdict) -> None:
     """Check that the page says what was done, and that the file is private and holds no secret."""
     if not answers:
         found.stuck.append("no page came")
         return
     page, status = answers[0].content.decode(), answers[0].status_code
-    if loss.is_saved:
-        if status != 303:
-            found.untrue.append(f"the page answers {status} although the database came back")
-        return
     [entry] = unsaved.kept_answers() or [{"uuid": "nothing"}]
     if status != 503 or "Done at the service, not saved here yet" not in page:
         found.untrue.append(f"the page answers {status} and does not say what was done")
