@@ -57,7 +57,10 @@ class BorrowerFilter(AdminFilter):
 
 
 class TimeFilter(AdminFilter):
-    """A filter by the time of a row. A list is of the last seven days unless a time or a request is chosen."""
+    """A filter by the time of a row.
+
+    A list is of the last seven days unless a time is chosen, or of entries a request.
+    """
 
     @staticmethod
     def column(queryset: QuerySet[Any]) -> str:
@@ -76,7 +79,8 @@ class PeriodFilter(TimeFilter):
         name = self.parsed_value()
         if name not in PERIODS:
             return queryset.none()
-        if not name and any(request.GET.get(other) for other in ("from", "to", "request")):
+        others = ("from", "to", "request") if queryset.model is Entry else ("from", "to")
+        if not name and any(request.GET.get(other) for other in others):
             return queryset
         start = period_start(name)
         return queryset.filter(**{f"{self.column(queryset)}__gte": start}) if start else queryset
@@ -351,7 +355,7 @@ class PageViewAdmin(ReadOnly):
         ToFilter,
         ReferenceFilter,
     ]
-    search_fields = ["actor_name", "subject_label", "subject_uuid", "borrower_uuid", "request_id"]
+    search_fields = ["actor_name", "subject_label", "subject_uuid", "request_id"]
     search_help_text = "Name, ID, reference"
 
     def row_context(self, row: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ What waited in the engine before is waiting in the rows, too.
 from typing import Any
 
 from django.db import migrations, models
-from django.db.models import F
-from django.db.models.functions import Coalesce, Now
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 WITHDRAWN = "operations.sign_audit"
@@ -17,8 +17,10 @@ def set_due_times(apps: Any, schema_editor: Any) -> None:
     job = apps.get_model("jobs", "Job")
     job.objects.filter(name=WITHDRAWN, state__in=["waiting", "running"]).delete()
     apps.get_model("jobs", "Schedule").objects.filter(name=WITHDRAWN).delete()
-    job.objects.filter(state="waiting").update(due_at=Now())
-    job.objects.filter(state="running").update(due_at=Coalesce(F("lease_until"), Now()))
+    # The time as Django writes it, because a worker compares the text: SQLite's own has three digits fewer.
+    now = timezone.now()
+    job.objects.filter(state="waiting").update(due_at=now)
+    job.objects.filter(state="running").update(due_at=Coalesce(F("lease_until"), Value(now)))
 
 
 class Migration(migrations.Migration):

@@ -2,22 +2,31 @@
 
 import fcntl
 import gzip
+import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from html import unescape
 from io import StringIO
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pytest
+from django.conf import LazySettings
+from django.core import mail
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 from django.db.backends.utils import CursorWrapper
+from django.utils import timezone
 
+from portal.accounts.encryption import encrypt
+from portal.accounts.models import OutgoingMail
 from portal.accounts.roles import Role
 from portal.approvals.models import Approval
 from portal.audit.chain import append
@@ -117,11 +126,15 @@ def test_each_release_has_a_database_of_both_kinds() -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_database_of_each_release_can_be_upgraded(
-    release: str, tmp_path: Path, portal_service: Sandbox
+    release: str, tmp_path: Path, portal_service: Sandbox, settings: LazySettings
 ) -> None:
+    settings.HAS_MAIL = True
+
     file = tmp_path / "released"
     if connection.vendor == "sqlite":
         file.write_bytes(gzip.decompress((RELEASED / f"{release}.sqlite3.gz").read_bytes()))
+        with closing(sqlite3.connect(file)) as old:
+            add_unfinished_work(old, release)
     else:
         file.write_bytes((RELEASED / f"{release}.dump").read_bytes())
     assert "The audit trail is intact: " in run("restore", file, replace=True)
@@ -143,10 +156,45 @@ def test_a_database_of_each_release_can_be_upgraded(
         page = browser.get(address)
         assert page.status_code == 200
         assert word in unescape(page.content.decode())
-    assert Job.objects.get().is_open
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM borrowers_draft")
         assert "Lindqvist" not in str(cursor.fetchall())
+    unfinished = {job.name for job in Job.objects.all() if job.is_open}
+    assert "lookup.refresh_portfolio" in unfinished
+    call_command("work", batch=True)
+    jobs = Job.objects.filter(name__in=unfinished)
+    assert [(job.name, job.words) for job in jobs if job.state != "done"] == []
+    if connection.vendor == "sqlite" and release != "0.9.0":
+        assert "accounts.send_mail" in unfinished
+        assert OutgoingMail.objects.get().state == "sent"
+        assert [(one.subject, one.to) for one in mail.outbox] == [("Promises due", ["maya@desk.example"])]
+
+
+def add_unfinished_work(old: sqlite3.Connection, release: str) -> None:
+    """Add a message that waits to be sent, and a job that runs in a worker that is gone."""
+    if release == "0.9.0":  # Version 0.9.0 sent no mail.
+        return
+    sealed = encrypt(json.dumps(["Promises due", "One promise is due today."]))
+    old.execute(
+        "INSERT INTO accounts_outgoingmail (key, address, sealed, state, attempts, problem, created_at, due_at) "
+        "VALUES ('promises:1', 'maya@desk.example', ?, 'waiting', 0, '', ?, ?)",
+        (sealed, *[f"{timezone.now():%Y-%m-%d %H:%M:%S}"] * 2),
+    )
+    columns = [row[1] for row in old.execute("PRAGMA table_info(jobs_job)")]
+    job = dict(zip(columns, old.execute("SELECT * FROM jobs_job").fetchone(), strict=True))
+    job |= {
+        "id": uuid4().hex,
+        "name": "accounts.send_mail",
+        "key": "accounts.send_mail",
+        "label": "Send email",
+    }
+    job |= {"arguments": "{}", "state": "running", "attempts": 1, "worker": "gone", "task_id": str(uuid4())}
+    job["lease_until"] = job["started_at"] = job["created_at"]
+    marks = ", ".join("?" * len(columns))
+    old.execute(
+        f"INSERT INTO jobs_job ({', '.join(columns)}) VALUES ({marks})", [job[name] for name in columns]
+    )
+    old.commit()
 
 
 def test_an_upgrade_rejects_migrations_of_another_version() -> None:
