@@ -485,10 +485,10 @@ JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
 REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
 #: The most calls a minute in the background: for accounts with new messages, and to refresh all accounts.
 READS_PER_MINUTE = at_least("READS_PER_MINUTE", 1, 300)
-#: How often the worker fetches new messages. 0 turns it off.
+#: How often the worker fetches new messages. 0 turns this and the nightly comparison off.
 MESSAGE_SYNC_MINUTES = at_least("MESSAGE_SYNC_MINUTES", 0, 5)
-#: How often each day of messages is compared with the service, message by message. 0 compares once.
-MESSAGE_FULL_SYNC_MINUTES = at_least("MESSAGE_FULL_SYNC_MINUTES", 0, 24 * 60)
+# The messages of the last 30 days are compared each night.
+MESSAGE_COMPARE_MINUTES = 24 * 60 if MESSAGE_SYNC_MINUTES else 0
 #: How often the worker deletes expired records. 0 turns it off.
 FORGET_MINUTES = at_least("FORGET_MINUTES", 0, 24 * 60)
 #: Days finished background jobs are kept.

@@ -18,6 +18,7 @@ from portal.home.models import Pin
 from portal.lists.models import SavedView
 from portal.loans.list_page import LOANS
 from portal.messaging.explorer import Explorer
+from portal.messaging.query import capped_count
 from portal.repayments.list_page import REPAYMENTS
 
 MAX_PINS = 8
@@ -77,4 +78,6 @@ def _count(page: str, state: QueryDict) -> str:
     if page in LISTS:
         return LISTS[page].find(state).total_words
     explorer = Explorer(state)
-    return f"{explorer.matches.count:,}" if page == "messaging:index" and explorer.wants_copy else ""
+    if page != "messaging:index" or not explorer.wants_copy:
+        return ""
+    return f"{capped_count(explorer.matches):,}"

@@ -15,7 +15,7 @@ from django.utils.http import urlencode
 
 from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
-from portal.messaging.query import MessageQuery
+from portal.messaging.query import capped_count, matching_messages
 from portal.notes.models import Note
 from portal.registry.figures import ACCOUNTS, days_of, old_copy_day
 from portal.registry.models import Kind, Record
@@ -266,7 +266,7 @@ class MessageHits:
 
     @cached_property
     def total(self) -> int:
-        return MessageQuery(self.asked).count
+        return capped_count(matching_messages(self.asked))
 
     @property
     def url(self) -> str:
@@ -277,7 +277,7 @@ class MessageHits:
 def find_messages(query: Query, limit: int) -> MessageHits | None:
     """Find the newest messages; ``None`` if none matches or the query is only about records."""
     asked = _message_filters(query)
-    found = MessageQuery(asked).page(limit) if asked else []
+    found = list(matching_messages(asked).listed()[:limit]) if asked else []
     return MessageHits(asked, link_messages(found)) if found else None
 
 

@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from portal.lists.paging import MAX_COUNTED
-from portal.messaging.models import DELIVERED, Message, first_key_at
+from portal.messaging.models import DELIVERED, Message
 from portal.registry.attention import Item, Items, Snoozed
 from portal.registry.query import midnight
 from portal.runtime.business_date import business_date
@@ -21,7 +21,7 @@ def undelivered_messages(snoozed: Snoozed) -> Items:
     since = business_date() - timedelta(days=RECENT_DAYS)
     # Most messages were delivered. The status index skips them, while "not equal" would read each.
     others = Q(status__gt="", status__lt=DELIVERED) | Q(status__gt=DELIVERED)
-    found = Message.objects.filter(others, pk__gte=first_key_at(midnight(since)))
+    found = Message.objects.listed().filter(others, recorded_at__gte=midnight(since))
 
     def item(newest: Message) -> Item:
         count = found[:MAX_COUNTED].count()

@@ -1,34 +1,28 @@
-"""The completeness of saved messages by day: how many the service reports, are saved, and are missing."""
+"""The completeness of saved messages by day: how many the service reports, are saved and are missing, and when each
+message was last compared.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.cache import cache
+from django.db.models import Count, Q
 from django.utils import timezone
 
-from portal.messaging.models import Day, Fingerprint, Message
+from portal.messaging.models import Day, Message
 from portal.messaging.store import ONE_DAY, save_messages, service_today, storage_uuid
 from portal.messaging.sync import FiltersIgnored
-from portal.runtime.database import fetch_rows
 from servicing import Client
 
 USUAL_DAYS: Final = 30
 MAX_DAYS: Final = 62
 FRESH_FOR: Final = timedelta(minutes=5)
-CACHE_SECONDS: Final = 30
 BAR_HEIGHT: Final = 32
 MIN_BAR_HEIGHT: Final = 3
 BAR_STEP: Final = 100
 TICKS: Final = 6
-# Separately, each maximum of messages is one index step; together they would read every message.
-_STATE: Final = (
-    "SELECT (SELECT max(stored_at) FROM messaging_message),"
-    " (SELECT max(gone_at) FROM messaging_message WHERE gone_at IS NOT NULL), max(checked_at), max(read_at)"
-    " FROM messaging_day"
-)
 
 
 @dataclass(frozen=True)
@@ -40,8 +34,12 @@ class DayBar:
     """The number that the service reports; None if it was not asked."""
     saved: int
     gone: int
-    is_compared: bool
-    """Whether the service listed exactly the saved messages when the whole day was last read."""
+    compared_at: datetime | None
+    """When each message of the day was last compared."""
+    compared: int | None
+    """How many messages the service listed then."""
+    unusable: int
+    """How many of them have no usable ID, so they can't be saved."""
     x: int
     height: int
 
@@ -55,9 +53,10 @@ class DayBar:
 
     @property
     def state(self) -> str:
+        """A day is complete as of its last comparison, unless other messages were reported or saved since."""
         if self.missing:
             return "missing"
-        return "complete" if self.is_compared and self.claimed == self.saved else "unchecked"
+        return "complete" if self.claimed == self.saved == self.compared else "unchecked"
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,17 @@ class Coverage:
 
     @property
     def is_unchecked(self) -> bool:
-        return all(bar.state == "unchecked" for bar in self.bars)
+        """Whether the service was not asked about any of the days."""
+        return all(bar.claimed is None for bar in self.bars)
+
+    @property
+    def number_compared(self) -> int:
+        return sum(bar.compared_at is not None for bar in self.bars)
+
+    @property
+    def compared_since(self) -> datetime | None:
+        """When the first of the compared days was last compared message by message."""
+        return min((bar.compared_at for bar in self.bars if bar.compared_at), default=None)
 
     @property
     def ticks(self) -> Sequence[DayBar]:
@@ -99,34 +108,34 @@ def days_in_view(start: date | None, end: date | None) -> tuple[list[date], bool
     return [begin + number * ONE_DAY for number in range((last - begin).days + 1)], begin > first
 
 
-def messages_state() -> str:
-    """A text that changes when messages are saved or a day is compared: a part of the keys of cached counts."""
-    return "_".join(map(str, fetch_rows(_STATE)[0])).replace(" ", "_")
-
-
-def coverage(start: date | None, end: date | None, state: str) -> Coverage:
-    """Compare what the service last reported for each day with what is saved.
-
-    Both are cached until the state changes, for 30 seconds at most: a message that comes back changes no state.
-    """
+def coverage(start: date | None, end: date | None) -> Coverage:
+    """Compare what the service last reported for each day with what is saved."""
     days, is_cut = days_in_view(start, end)
-    first, last = days[0], days[-1]
-    key = f"messaging.days.{first}.{last}.{state}"
-    counts = cache.get(key)
-    if not counts:
-        saved, gone = Message.objects.fingerprints(first, last), Message.objects.gone_on(first, last)
-        counts = Day.objects.in_bulk(days), saved, gone
-        cache.set(key, counts, CACHE_SECONDS)
-    reported, saved, gone = counts
-    highest = max([1, *(one.claimed for one in reported.values()), *(one.number for one in saved.values())])
+    reported = Day.objects.in_bulk(days)
+    messages = Message.objects.order_by().filter(day__range=(days[0], days[-1]))
+    counted = messages.values("day").annotate(
+        saved=Count("pk", filter=Q(is_placed=True, gone_at=None)), gone=Count("gone_at")
+    )
+    counts = {row["day"]: row for row in counted}
+    highest = max([1, *(one.claimed for one in reported.values()), *(row["saved"] for row in counts.values())])
     bars = []
     for number, day in enumerate(days):
-        report, local = reported.get(day), saved.get(day, Fingerprint())
-        messages = report.claimed if report else local.number
-        height = max(MIN_BAR_HEIGHT, messages * BAR_HEIGHT // highest) if messages or not report else 1
-        claimed, is_compared = (report.claimed, report.agrees_with(local)) if report else (None, False)
-        x = number * BAR_STEP
-        bars.append(DayBar(day, claimed, local.number, gone.get(day, 0), is_compared, x, height))
+        report, row = reported.get(day), counts.get(day, {"saved": 0, "gone": 0})
+        messages_of_day = report.claimed if report else row["saved"]
+        height = max(MIN_BAR_HEIGHT, messages_of_day * BAR_HEIGHT // highest) if messages_of_day or not report else 1
+        bars.append(
+            DayBar(
+                day=day,
+                claimed=report.claimed if report else None,
+                saved=row["saved"],
+                gone=row["gone"],
+                compared_at=report.compared_at if report else None,
+                compared=report.listed if report and not report.unusable else None,
+                unusable=report.unusable if report else 0,
+                x=number * BAR_STEP,
+                height=height,
+            )
+        )
     return Coverage(bars, is_cut)
 
 
@@ -147,9 +156,11 @@ def check_days(client: Client, start: date | None, end: date | None) -> int:
         values: dict[str, Any] = {"claimed": total, "checked_at": now}
         if len(page) == total:
             save_messages(page.data, day=day)
-            listed = Message.objects.filter(uuid__in=[storage_uuid(one.uuid) for one in page]).fingerprint()
-            values |= {"listed": listed.number, "digest": listed.digest, "read_at": now}
-            values["unusable"] = len(page.unusable)
+            uuids = {storage_uuid(message.uuid) for message in page}
+            values |= {"unusable": len(page.unusable)}
+            # A message that is missing once may only have moved while the page was read.
+            if not Message.objects.of_days(day, day).exclude(uuid__in=uuids).exists():
+                values |= {"listed": len(uuids), "compared_at": now}
         if total is not None:
             Day.objects.update_or_create(day=day, defaults=values)
     return len(stale)

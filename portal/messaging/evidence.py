@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from portal.audit.evidence import CREATED_KIND, MAX_SEARCHED, Evidence
 from portal.audit.models import WriteIntent
-from portal.messaging.models import Message, first_key_at
+from portal.messaging.models import Message
 from servicing import ServicingError
 
 CLOCK_DIFFERENCE = timedelta(minutes=1)
@@ -14,10 +14,10 @@ CLOCK_DIFFERENCE = timedelta(minutes=1)
 
 def messages_since(intent: WriteIntent) -> Iterator[Evidence]:
     """The first messages from after the attempt that aren't about payments."""
-    found = Message.objects.filter(id__gte=first_key_at(intent.created_at - CLOCK_DIFFERENCE))
+    found = Message.objects.filter(recorded_at__gte=intent.created_at - CLOCK_DIFFERENCE)
     if intent.operation not in CREATED_KIND:
         found = found.filter(subject_uuid=intent.subject_uuid)
-    for message in found.exclude(event__startswith="payment.").order_by("id")[:MAX_SEARCHED]:
+    for message in found.exclude(event__startswith="payment.").order_by("recorded_at", "id")[:MAX_SEARCHED]:
         try:
             payload = message.received.payload
         except ServicingError:

@@ -20,7 +20,6 @@ from django.core.cache import cache
 from django.http import QueryDict
 
 from portal.lists.paging import MAX_COUNTED
-from portal.messaging.coverage import messages_state
 from portal.messaging.filters import (
     DISPLAY_PARAMS,
     RARE_FILTERS,
@@ -30,18 +29,27 @@ from portal.messaging.filters import (
     cleaned_filters,
 )
 from portal.messaging.links import LinkedMessage, link_messages
-from portal.messaging.models import Message
-from portal.messaging.query import COLUMNS, MessageQuery
+from portal.messaging.models import Message, MessageQuerySet
+from portal.messaging.query import (
+    COLUMNS,
+    capped_count,
+    limits,
+    matching_messages,
+    page_of,
+    text_start,
+)
 from portal.messaging.store import (
+    ONE_DAY,
     describe_unusable,
     differs,
     message_row,
     save_messages,
+    service_today,
     service_zone,
     storage_uuid,
 )
 from portal.messaging.sync import MAX_NAMED, offset_counts
-from portal.runtime.database import index_values
+from portal.messaging.text import parse_text
 from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.keys import row_key
@@ -56,6 +64,8 @@ VALUES_CACHE_SECONDS: Final = 60
 OFFSET_CACHE_SECONDS: Final = 3600
 MAX_PAGES: Final = 1_000_000
 MAX_VALUES_IN_USE: Final = 50
+BATCH_SIZE: Final = 500
+"""The messages read at a time for a file."""
 MAX_LIVE_EXPORT: Final = 100_000
 """Up to this many messages are exported directly from the service; more come from saved ones, to save memory."""
 
@@ -99,10 +109,34 @@ class Explorer:
         """Read the form; ``filters`` are its valid values."""
         self.form, self.filters = cleaned_filters(self.state)
 
-    @cached_property
-    def matches(self) -> MessageQuery:
+    @property
+    def matches(self) -> MessageQuerySet:
         """The saved messages that match the filters."""
-        return MessageQuery(self.filters)
+        return matching_messages(self.filters)
+
+    @property
+    def is_oldest_first(self) -> bool:
+        return self.filters.get("order") == "oldest"
+
+    @cached_property
+    def limits(self) -> list[str]:
+        """Sentences about saved messages that were not searched."""
+        return limits(self.filters)
+
+    @property
+    def text_start(self) -> date | None:
+        """The first day of the texts that are searched, if no period is chosen."""
+        return text_start(self.filters)
+
+    @property
+    def text_is_exact(self) -> bool:
+        """Whether the text is an ID or an amount, which is found at any age."""
+        return parse_text(self.filters["q"]).has_any_age if self.filters.get("q") else False
+
+    @property
+    def year_query(self) -> str:
+        """The address of the list with texts of a year."""
+        return self.query_string(start_date=f"{service_today() - 365 * ONE_DAY}")
 
     @property
     def size(self) -> int:
@@ -133,11 +167,6 @@ class Explorer:
     def rows(self) -> list[LinkedMessage]:
         return link_messages(self.shown)
 
-    @cached_property
-    def messages_state(self) -> str:
-        """The state of the saved messages, those of this page included."""
-        return messages_state()
-
     @property
     def newest_stored_at(self) -> datetime | None:
         """When the newest of the shown messages was saved."""
@@ -158,7 +187,7 @@ class Explorer:
         if self.total is None:
             return "an unknown number of"
         is_counted_here = self.uses_copy and self.is_filtered
-        is_lower_bound = is_counted_here and (self.total >= MAX_COUNTED or bool(self.matches.limits))
+        is_lower_bound = is_counted_here and (self.total >= MAX_COUNTED or bool(self.limits))
         return f"{self.total:,}{'+' if is_lower_bound else ''}"
 
     @cached_property
@@ -211,8 +240,12 @@ class Explorer:
 
     def neighbors(self, message: Message) -> tuple[str, str]:
         """The IDs of the messages before and after one, in the order of the list."""
-        before, after = self.matches.page(1, before=message.pk), self.matches.page(1, beyond=message.pk)
-        return (before[0].uuid if before else "", after[0].uuid if after else "")
+        pages = (
+            page_of(self.matches.listed(), 1, oldest_first=oldest_first, place=message)
+            for oldest_first in (not self.is_oldest_first, self.is_oldest_first)
+        )
+        before, after = (page[0].uuid if page else "" for page in pages)
+        return before, after
 
     # --- Reading ---
 
@@ -253,10 +286,14 @@ class Explorer:
         key, first = (row_key(part) for part in (rest.partition("_")[0], rest.partition("_")[2]))
         skip = (self.page_number - 1) * self.size if key is None else 0
         is_backwards = side == "before" and key is not None
-        place = {"before" if is_backwards else "beyond": key}
-        found = self.matches.page(self.size + 1, skip=skip, **place)
+        place = Message.objects.only("recorded_at").filter(pk=key).first() if key is not None else None
+        found: list[Message] = []
+        if place or key is None:
+            order = self.is_oldest_first != is_backwards
+            matches = self.matches.listed()
+            found = page_of(matches, skip + self.size + 1, oldest_first=order, place=place)[skip:]
         has_more, is_inside = len(found) > self.size, key is not None or skip > 0
-        self.shown = found[-self.size :] if is_backwards else found[: self.size]
+        self.shown = found[: self.size][::-1] if is_backwards else found[: self.size]
         self.total = self._count() if has_more or is_inside else len(found)
         self.first = (first if key is not None else None) or skip + 1
         self.next = self.previous = ""
@@ -269,10 +306,7 @@ class Explorer:
         return self.query_string(page=f"{side}_{message.pk}_{first}", source=self.source)
 
     def _count(self) -> int:
-        if self.is_filtered:
-            return self.matches.count
-        key = f"messaging.count.{self.messages_state}"
-        return cache.get_or_set(key, Message.objects.order_by().count, COUNT_CACHE_SECONDS) or 0
+        return capped_count(self.matches) if self.is_filtered else Message.objects.order_by().count()
 
     def remote_count(self, client: Client) -> RemoteCount:
         """The number of messages that the service reports for its filters, and of those saved."""
@@ -281,17 +315,14 @@ class Explorer:
             page = client.messages.list(**sent, limit=1)
             return None if page.filters_ignored else page.pagination.total
 
-        def count_saved() -> int:
-            filters = sent | {"event": [sent["event"]] if sent["event"] else None}
-            saved, gone = (MessageQuery(filters | extra).exact_count for extra in ({}, {"gone": "gone"}))
-            return saved - gone
-
         sent = self.sent
         words = "_".join(str(value or "") for value in sent.values())
         key = hashlib.sha256(words.encode()).hexdigest()  # Hashed, because people typed it.
         reported = cache.get_or_set(f"messaging.claim.{key}", ask, COUNT_CACHE_SECONDS)
-        saved_key = f"messaging.saved.{key}.{self.messages_state}"
-        return RemoteCount(reported, cache.get_or_set(saved_key, count_saved, COUNT_CACHE_SECONDS) or 0)
+        saved = matching_messages(sent | {"event": [sent["event"]] if sent["event"] else None})
+        # Separately, because most are still at the service, and their index has nothing more.
+        count = saved.order_by().count() - saved.order_by().filter(gone_at__isnull=False).count()
+        return RemoteCount(reported, count)
 
     # --- Files ---
 
@@ -320,7 +351,11 @@ class Explorer:
     def _batches(self, client: Client) -> Iterator[Sequence[Message]]:
         """All messages of the list, a page at a time. It stops if the service fails, and ``failure`` says so."""
         if self.uses_copy:
-            yield from self.matches.batches()
+            found = self.matches.defer("payload", "search_text")
+            place = None
+            while batch := page_of(found, BATCH_SIZE, oldest_first=self.is_oldest_first, place=place):
+                yield batch
+                place = batch[-1]
             return
         page = partial(client.messages.list, **self.sent, limit=settings.SERVICING_PAGE_SIZE)
         filters, zone = Filters(**self.sent), service_zone()
@@ -378,5 +413,8 @@ def values_in_use() -> dict[str, list[str]]:
 
 
 def _values_in_use() -> dict[str, list[str]]:
-    table = f"{Message._meta.db_table} WHERE"
-    return {name: index_values(table, column, MAX_VALUES_IN_USE) for name, column in COLUMNS.items()}
+    found = {}
+    for name, column in COLUMNS.items():
+        values = Message.objects.exclude(**{column: ""}).order_by(column).values_list(column, flat=True)
+        found[name] = list(values.distinct()[:MAX_VALUES_IN_USE])
+    return found

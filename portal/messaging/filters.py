@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from portal.lists.filters import select_options
-from portal.messaging.search_index import SearchError, TextSearch
 from portal.messaging.store import ONE_DAY, service_today, service_zone
+from portal.messaging.text import SearchError, parse_text
 from portal.registry.models import Kind, Record
 from portal.registry.query import EARLIEST_YEAR, parse_query, uuid_in
 from portal.registry.search.find import rank_matches
@@ -205,7 +205,8 @@ class FilterForm(StaffForm):
     def clean_q(self) -> str:
         text: str = self.cleaned_data["q"].strip()
         try:
-            TextSearch.parse(text)
+            if text:
+                parse_text(text)
         except SearchError as reason:
             raise ValidationError(str(reason)) from None
         return text
@@ -242,7 +243,7 @@ def time_presets() -> dict[str, dict[str, str]]:
         "Today": _last_days(1),
         "24 h": {"start_date": f"{since:%Y-%m-%d}", "start_time": f"{since:%H:%M}"},
     }
-    return presets | {f"{number} days": _last_days(number) for number in (7, 30, 90)}
+    return presets | {f"{number} days": _last_days(number) for number in (7, 30, 90, 365)}
 
 
 def _last_days(number: int) -> dict[str, str]:

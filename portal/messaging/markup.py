@@ -155,8 +155,9 @@ def coverage_bars(coverage: Coverage) -> SafeString:
 
 def _bar_words(bar: DayBar) -> str:
     reported = "not compared" if bar.claimed is None else f"{bar.claimed} reported"
-    doubt = " (not compared individually)" if bar.claimed is not None and bar.state == "unchecked" else ""
-    return f"{wording.day(bar.day)}: {reported}, {bar.saved} saved{doubt}"
+    compared = f", compared {wording.clock(bar.compared_at)}" if bar.compared_at else ""
+    doubt = " (not compared individually)" if bar.claimed is not None and not compared else ""
+    return f"{wording.day(bar.day)}: {reported}, {bar.saved} saved{doubt}{compared}"
 
 
 def coverage_days(coverage: Coverage) -> SafeString:
@@ -178,7 +179,7 @@ def coverage_days(coverage: Coverage) -> SafeString:
 def coverage_rows(coverage: Coverage) -> SafeString:
     """The same as a table, the newest day first."""
     number = '<td class="sd-num">{}</td>'
-    row = f'<tr><th scope="row">{{}}</th>{number * 4}</tr>'
+    row = f'<tr><th scope="row">{{}}</th>{number * 4}<td>{{}}</td></tr>'
     return format_html_join(
         "",
         row,
@@ -189,7 +190,17 @@ def coverage_rows(coverage: Coverage) -> SafeString:
                 bar.saved,
                 "" if bar.claimed is None else bar.missing,
                 bar.gone,
+                _comparison_words(bar),
             )
             for bar in reversed(coverage.bars)
         ),
     )
+
+
+def _comparison_words(bar: DayBar) -> str:
+    """When each message of a day was compared, and what that could not include."""
+    if bar.compared_at is None:
+        return "Not yet"
+    unusable = f"; {bar.unusable} without a usable ID" if bar.unusable else ""
+    later = f"; {bar.saved - bar.compared} saved since" if bar.saved > (bar.compared or bar.saved) else ""
+    return f"{wording.clock(bar.compared_at)}{unusable}{later}"

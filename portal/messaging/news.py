@@ -40,7 +40,7 @@ def queue_reads(messages: Iterable[Message]) -> None:
             latest = message.recorded_at + (MAX_CLOCK_ERROR if is_certain else MAX_ERROR_OF_GUESS)
             if read_at and latest <= read_at:
                 continue
-            if account.pk not in newest or message.pk > newest[account.pk].pk:
+            if account.pk not in newest or message.recorded_at > newest[account.pk].recorded_at:
                 newest[account.pk] = message
     subjects = {one.subject_uuid for one in newest.values()}
     own = set(Record.objects.filter(kind__in=ACCOUNTS, uuid__in=subjects).values_list("uuid", flat=True))
@@ -54,7 +54,7 @@ def queue_reads(messages: Iterable[Message]) -> None:
 
 def queue_reads_since(start: datetime) -> None:
     """Queue reads for the messages saved since then."""
-    messages = Message.objects.filter(stored_at__gte=start).defer("search_text").order_by("pk")
+    messages = Message.objects.listed().filter(stored_at__gte=start).order_by("pk")
     for page in Paginator(messages, MESSAGES_AT_ONCE):
         queue_reads(page)
 

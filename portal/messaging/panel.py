@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from portal.messaging.explorer import Explorer
 from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
-from portal.messaging.query import borrower_conditions
+from portal.messaging.query import borrower_condition
 from portal.notes.models import Note
 from portal.registry.models import Record
 from servicing import codec
@@ -73,21 +73,20 @@ class Panel:
         subject, account, borrower = self.message.subject_uuid, self.row.account, self.row.borrower
         groups = []
         if subject:
-            groups.append(self._group("The same payment", [Q(subject_uuid=subject)], id=subject))
+            groups.append(self._group("The same payment", Q(subject_uuid=subject), id=subject))
         if account:
             title = f"The same {account.get_kind_display().lower()}"
             payments = list(Record.objects.filter(parent_uuid=account.uuid).values_list("uuid", flat=True))
-            groups.append(self._group(title, [Q(subject_uuid__in=payments)], id=account.uuid))
+            groups.append(self._group(title, Q(subject_uuid__in=payments), id=account.uuid))
         if borrower:
             groups.append(
-                self._group(f"Of {borrower}", borrower_conditions(borrower.uuid), borrower=borrower.uuid)
+                self._group(f"Of {borrower}", borrower_condition(borrower.uuid), borrower=borrower.uuid)
             )
         return [group for group in groups if group.rows]
 
-    def _group(self, title: str, conditions: Sequence[Q], **query: str) -> RelatedGroup:
-        others = Message.objects.exclude(pk=self.message.pk)
-        found = {one.pk: one for part in conditions for one in others.filter(part)[: MAX_RELATED + 1]}
-        newest = [found[key] for key in sorted(found, reverse=True)]
+    def _group(self, title: str, condition: Q, **query: str) -> RelatedGroup:
+        others = Message.objects.listed().filter(condition).exclude(pk=self.message.pk)
+        newest = list(others[: MAX_RELATED + 1])
         rows = link_messages(newest[:MAX_RELATED])
         return RelatedGroup(title, rows, f"?{urlencode(query)}", len(newest) > MAX_RELATED)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from portal.messaging.models import Message
-from portal.messaging.query import MessageQuery
+from portal.messaging.query import borrower_condition
 from portal.registry.models import Kind, Record
 
 MAX_OF_REPAYMENT: Final = 200
@@ -27,4 +27,4 @@ def messages_of_account(account: Record) -> Iterable[Message]:
 
 def messages_of_borrower(borrower: Record) -> Iterable[Message]:
     """The messages about anything of a borrower, or from a bank account linked to it."""
-    return MessageQuery({"borrower": borrower}).page(MAX_OF_ACCOUNT)
+    return Message.objects.listed().filter(borrower_condition(borrower.uuid))[:MAX_OF_ACCOUNT]

@@ -1,10 +1,10 @@
 """Saves messages, each once, however often they are read: as last listed, with the payload that was first received.
 
-Hides which columns filters need, and the position of a message with an uncertain time.
+Hides which columns filters need, and the place in time of a message with an uncertain time.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -14,9 +14,9 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from portal.messaging.models import SUFFIX_BITS, Message, first_key_at
+from portal.messaging.models import Message
 from portal.messaging.news import queue_reads
-from portal.messaging.search_index import search_text
+from portal.messaging.text import comparable_payload, search_text
 from portal.registry.attention import forget_shared_items
 from portal.registry.figures import stored_amount
 from portal.registry.store import IDENTIFIER
@@ -28,6 +28,14 @@ from servicing.values import decimal_or_none
 
 ONE_DAY: Final = timedelta(days=1)
 MAX_NAME_CHARACTERS: Final = 100
+BATCH_SIZE: Final = 50
+"""The messages changed by one statement."""
+YEARS: Final = range(1970, 2101)
+"""The years in which messages can be put in order of time."""
+_CHANGING: Final = [
+    *("event", "status", "recorded_at", "recorded_text", "day", "is_placed", "product", "payment_status", "amount"),
+    *("subject_uuid", "bank_account", "body", "changed_payload", "payload", "search_text"),
+]
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
@@ -35,34 +43,25 @@ def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None)
     """Save messages as they are now and return the IDs of new ones. ``day`` is the service's day, if known."""
     by_uuid = {storage_uuid(message.uuid): message for message in messages}
     with transaction.atomic():
-        found = Message.objects.defer("search_text").filter(uuid__in=by_uuid)
+        found = Message.objects.defer("payload", "search_text").filter(uuid__in=by_uuid)
         stored = {message.uuid: message for message in found}
         if back := [uuid for uuid, message in stored.items() if message.gone_at]:
             Message.objects.filter(uuid__in=back).update(gone_at=None)
-        rows, replaced = [], []
+        rows, changed = [], []
         for uuid, message in by_uuid.items():
             old = stored.get(uuid)
             if old is None:
                 rows.append(message_row(message, day))
-            elif day and (old.day != day or not old.is_placed):
-                # The day was a guess, and the service has now given another one.
-                rows.append(_later_row(message, old, day))
-                replaced.append(uuid)
-            elif differs(message, old):
-                row = _later_row(message, old, day)
-                row.day, row.is_placed, row.stored_at = old.day, old.is_placed, old.stored_at
-                if row.created_at == old.created_at:  # Its place in order of time.
-                    row.id = old.id
-                rows.append(row)
-                replaced.append(uuid)
-        if replaced:  # The search index follows new and deleted rows.
-            Message.objects.filter(uuid__in=replaced).delete()
-        _insert(rows)
-        new = by_uuid.keys() - stored.keys()
-        queue_reads(row for row in rows if row.uuid in new)
-    if rows:
+            elif (day and (old.day != day or not old.is_placed)) or differs(message, old):
+                changed.append(_later_row(message, old, day))
+        # Lists are newest first. Of the same second, the older one gets the lower key; and all writers have one order.
+        rows = sorted(reversed(rows), key=lambda row: row.recorded_at)
+        Message.objects.bulk_create(rows, ignore_conflicts=True)
+        Message.objects.bulk_update(changed, _CHANGING, batch_size=BATCH_SIZE)
+        queue_reads(rows)
+    if rows or changed:
         forget_shared_items()
-    return new
+    return {row.uuid for row in rows}
 
 
 def differs(message: RemoteMessage, saved: Message) -> bool:
@@ -79,10 +78,13 @@ def differs(message: RemoteMessage, saved: Message) -> bool:
 def _later_row(message: RemoteMessage, saved: Message, day: date | None) -> Message:
     """The row of a later reading. Its first payload stays; another one is kept beside it."""
     first, later = codec.parse(saved.body).get("payload"), message.raw.get("payload")
-    if later == first:
-        return message_row(message, day)
     row = message_row(codec.read(RemoteMessage, message.raw | {"payload": first}), day)
-    row.changed_payload = _ENCODER.encode(later).decode()
+    row.changed_payload = None if later == first else _ENCODER.encode(later).decode()
+    row.pk, row.stored_at = saved.pk, saved.stored_at
+    if day is None:
+        row.day, row.is_placed = saved.day, saved.is_placed
+        if row.recorded_text == saved.recorded_text:
+            row.recorded_at = saved.recorded_at
     return row
 
 
@@ -92,10 +94,11 @@ def message_row(message: RemoteMessage, day: date | None = None) -> Message:
     recorded_at = _recorded_at(message, day)
     amount = decimal_or_none(payload.get("amount"))
     return Message(
-        id=first_key_at(recorded_at) + _key_suffix(message.uuid),
         uuid=storage_uuid(message.uuid),
         event=_text(message.event, 100),
         status=known_spelling(_text(message.status, 40)),
+        recorded_at=recorded_at,
+        recorded_text=message.created_at.text.replace("\0", "\ufffd") if message.created_at else "",
         day=day or recorded_at.astimezone(service_zone()).date(),
         is_placed=bool(day or (message.created_at and message.created_at.at)),
         product=known_spelling(_text(payload.get("product"), 40)),
@@ -104,6 +107,7 @@ def message_row(message: RemoteMessage, day: date | None = None) -> Message:
         subject_uuid=_text(payload.get("uuid"), 64),
         bank_account=_text(payload.get("borrower_bank_account_uuid"), 64),
         body=_ENCODER.encode(message.raw).decode(),
+        payload=comparable_payload(message.payload),
         search_text=search_text(message.raw),
     )
 
@@ -136,7 +140,8 @@ def service_today() -> date:
 def _recorded_at(message: RemoteMessage, day: date | None) -> datetime:
     """The certain time, else the clock time taken in the service's zone; never outside the service's day."""
     sent = message.created_at
-    at = (sent and sent.guess(service_zone())) or _end_of(day) or timezone.now()
+    at = sent and sent.guess(service_zone())
+    at = at if at and at.year in YEARS else _end_of(day) or timezone.now()
     if day and at.astimezone(service_zone()).date() != day:
         return _end_of(day) or at
     return at
@@ -148,25 +153,9 @@ def _end_of(day: date | None) -> datetime | None:
     return datetime.combine(day + ONE_DAY, time.min, service_zone()).astimezone(UTC) - timedelta(seconds=1)
 
 
-def _key_suffix(uuid: str) -> int:
-    return int.from_bytes(_digest(uuid, 8)) >> (64 - SUFFIX_BITS)
-
-
 def _digest(uuid: str, size: int) -> bytes:
     return hashlib.blake2b(uuid.encode("utf-8", "surrogatepass"), digest_size=size).digest()
 
 
 def _text(value: Any, max_length: int) -> str:
     return value.replace("\0", "\ufffd")[:max_length] if isinstance(value, str) else ""
-
-
-def _insert(rows: Sequence[Message]) -> None:
-    """Insert the rows; a key taken by another message of the same second is incremented."""
-    waiting = sorted(rows, key=lambda row: row.id)  # SQLite's table of trigrams is slow in any other order.
-    while waiting:
-        Message.objects.bulk_create(waiting, ignore_conflicts=True)
-        uuids = [row.uuid for row in waiting]
-        stored = set(Message.objects.filter(uuid__in=uuids).values_list("uuid", flat=True))
-        waiting = [row for row in waiting if row.uuid not in stored]
-        for row in waiting:
-            row.id += 1

@@ -1,43 +1,43 @@
-"""Reads missing messages from the service's list: all of it, or only what is new at its front.
+"""Reads new messages from the front of the service's list, and compares days of it message by message.
 
-A day is complete if exactly the messages that the service lists are saved, which only a reading to its end shows.
-Between two such readings totals are compared: if those of a range of days agree, nothing is read; otherwise the range
-is halved, down to days. Each batch saves the position to resume from, so that nothing is lost if the sync is killed or
-the service fails. If the service ignores dates, its whole list is read as if it were one day.
+New messages are read from the newest on, until those that an unbroken run saved. A run that stops early leaves a mark,
+and the next one reads on from there first. A comparison reads each day to its end: it saves what is missing, and marks
+what the service lists no longer. Both save page by page, so nothing is lost if they are killed or the service fails.
+If the service ignores dates, a comparison reads the whole list instead.
 """
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.db import Error as DatabaseFailure
 from django.db import transaction
-from django.db.models import Max, Min, Q
+from django.db.models import Count
 from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.gateway import client_for
-from portal.messaging.models import WHOLE_LIST, Day, Fingerprint, Message, MessageQuerySet, Run
+from portal.messaging.models import Day, Message, MessageQuerySet, Run
 from portal.messaging.store import ONE_DAY, describe_unusable, save_messages, service_today, storage_uuid
 from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, analyze
 from portal.runtime.database import is_unavailable, release_connection
 from servicing import Client, Forbidden, IncompleteList, Page, ProtocolError, Rejected, Unavailable
 from servicing import Message as RemoteMessage
-from servicing.resource import Cursor, OffsetUnit, PageStep, Unusable, iterate_pages
+from servicing.resource import Cursor, OffsetUnit, PageStep, iterate_pages
 
 T = TypeVar("T")
+Step = PageStep[RemoteMessage]
 logger = logging.getLogger(__name__)
-BATCH: Final = 1_000
-"""The number of messages saved together."""
-WEEK: Final = timedelta(days=7)
 FRONT_PAGES: Final = 10
+RECENT_DAYS: Final = 30
+"""The days that are compared each night."""
 MAX_NAMED: Final = 10
 """The messages without a usable ID that a run names."""
 SMALLER_PAGES: Final = (10, 1)
@@ -45,17 +45,28 @@ SMALLER_PAGES: Final = (10, 1)
 PAUSES_SECONDS: Final = (1, 2, 4, 8, 16)
 """Pauses before retries while the service fails or the database accepts no writes."""
 MAX_PASSES: Final = 6
-"""The most times that one run reads a day whose list keeps changing."""
-EARLIEST: Final = date(1970, 1, 1)
+"""The most times that one run reads a list that keeps changing."""
 FAR_AHEAD: Final = timedelta(days=3650)
+MAX_ZONE_ERROR: Final = 2 * ONE_DAY
+"""How far the day of a message of an uncertain time may be from its guess."""
+MAX_DAYS_ASKED: Final = 3
+MARKED_AT_ONCE: Final = 500
+PROGRESS: Final = ["seen_at", "day", "missing", "added", "already_here", "gone", "unusable", "unusable_names"]
 
 
 class FiltersIgnored(Exception):
     """The service returned messages outside the requested days."""
 
 
-class NoTotal(Exception):
-    """The message list has no total, so days with messages can't be found without reading it."""
+class ListMoved(Exception):
+    """The list changed so much that a page no longer follows those read before."""
+
+
+class Listed(NamedTuple):
+    """What a list of messages had: the IDs of those that were saved, and the names of those without a usable ID."""
+
+    uuids: set[str]
+    unusable: list[str]
 
 
 def read_front(client: Client) -> int:
@@ -78,40 +89,41 @@ def offset_counts() -> OffsetUnit | None:
 
 
 class Sync:
-    """One run over a range of days, with a row from the start and an audit entry at the end.
-
-    ``report`` is called on progress. Days that were not read to their end since ``read_before``, or not for too long,
-    are read to their end again.
-    """
+    """One run, with a row from the start and an audit entry at the end; ``report`` is called on progress."""
 
     def __init__(
         self,
         actor: Actor,
         *,
+        report: Callable[[Run], object],
         since: date | None = None,
         until: date | None = None,
-        report: Callable[[Run], object],
-        read_before: datetime | None = None,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self.client = client_for(actor)
         self.run = Run.objects.create(by=actor.name, since=since, until=until)
         self.actor = actor
         self.report = report
-        self.read_before = read_before
         self.sleep = sleep
-        self.has_totals = True
         self.problems: list[IncompleteList] = []
-        self.unusable: dict[date, list[str]] = {}
+        self.unusable: list[str] = []
+        """The names of messages without a usable ID, of what was read so far."""
+        self.number_listed = 0
 
     def read_missing(self) -> Run:
-        """Read missing messages, newest days first."""
+        """Read new messages, newest first, until those that an unbroken run saved."""
+        return self._record(self._read_new)
+
+    def compare(self, *, before: datetime | None = None) -> Run:
+        """Compare each message of the run's days, newest day first; only days not compared since ``before``."""
+        return self._record(partial(self._compare, before or timezone.now()))
+
+    def _record(self, work: Callable[[], object]) -> Run:
         run = self.run
         try:
-            self._read_all()
+            work()
             if self.problems:
                 raise self.problems[0]
-            run.claimed = run.added + run.already_here
             if run.added >= ANALYZE_AFTER_ROWS:
                 analyze()
         except BaseException as error:
@@ -119,6 +131,8 @@ class Sync:
             raise
         finally:
             run.day, run.ended_at = None, timezone.now()
+            run.claimed = run.added + run.already_here
+            run.unusable, run.unusable_names = len(self.unusable), "; ".join(self.unusable[:MAX_NAMED])
             run.save()
             counts = {"already_here": run.already_here, "gone": run.gone, "total": run.claimed}
             if run.unusable:
@@ -127,232 +141,213 @@ class Sync:
             append(self.actor, "messaging.sync", detail={"new": run.added, "failure": run.failure} | counts)
         return run
 
-    def _read_all(self) -> None:
+    # --- New messages ---
+
+    def _read_new(self) -> None:
+        unbroken = Run.objects.filter(is_unbroken=True).first()
+        number = unbroken.pk if unbroken else 0
+        mark = Run.objects.filter(pk__gt=number, is_unbroken=False, reached__isnull=False).first()
+        if mark:
+            with suppress(ListMoved):  # Then everything since the unbroken run is read from the front.
+                self._read_until(unbroken, mark, resume=True)
+                unbroken = mark
+        self._read_until(unbroken, self.run)
+        self._ask_totals()
+
+    def _read_until(self, end: Run | None, stretch: Run, *, resume: bool = False) -> None:
+        """Read on to a message of an unbroken run, or to the end of the list: from the front, or from a mark.
+
+        ``stretch`` is the run with the newest messages of what is read. It is unbroken from then on.
+        """
+        known = set(end.newest) if end else set()
+
+        def read(limit: int) -> None:
+            is_resumed = resume and limit == first_limit
+            if not is_resumed:
+                stretch.newest, stretch.reached = [], None
+            self.unusable.clear()
+            for step, may_miss in self._pages(limit, reached=stretch.reached if is_resumed else None):
+                is_end = self._take_new(step, limit, stretch, known)
+                if is_end and may_miss:
+                    raise IncompleteList("Messages were removed from the list while it was read.")
+                if is_end:
+                    return
+
+        first_limit = stretch.reached["limit"] if resume else settings.SERVICING_PAGE_SIZE
+        for number in range(1, MAX_PASSES + 1):
+            try:
+                self._with_smaller_pages(read, first_limit)
+                break
+            except IncompleteList:
+                if resume:
+                    raise ListMoved from None
+                if number == MAX_PASSES:
+                    raise
+        stretch.is_unbroken = True
+        self._with_retries(partial(stretch.save, update_fields=["is_unbroken"]))
+
+    def _take_new(self, step: Step, limit: int, stretch: Run, known: set[str]) -> bool:
+        """Save a page with its place; return whether it has a message of an unbroken run."""
+        uuids = [storage_uuid(message.uuid) for message in step.page]
+        total, is_end = step.page.pagination.total, not known.isdisjoint(uuids)
+        if not stretch.newest:
+            stretch.newest = uuids
+            if total is not None and not is_end:
+                self.run.missing = max(0, total - Message.objects.at_service().count())
+        stretch.reached = {"limit": limit, "total": total, **step.cursor._asdict()}
+        self._save(step, mark=stretch)
+        return is_end
+
+    def _ask_totals(self) -> None:
+        """Ask how many messages the service has for the days of the new ones, unless they are many or it can't say."""
+        new = Message.objects.of_days(None, None).filter(stored_at__gte=self.run.started_at).order_by("-day")
+        days = list(new.values_list("day", flat=True).distinct()[: MAX_DAYS_ASKED + 1]) if self.run.added else []
+        with suppress(FiltersIgnored, Rejected):
+            for day in days if len(days) <= MAX_DAYS_ASKED else ():
+                total = self._page(day, day, 1).pagination.total
+                if total is not None:
+                    values = {"claimed": total, "checked_at": timezone.now()}
+                    self._with_retries(partial(Day.objects.update_or_create, values, day=day))
+
+    # --- Comparisons ---
+
+    def _compare(self, before: datetime) -> None:
         run = self.run
         try:
             self._require_filters()
-            self._start(run.since, run.until, Message.objects.between(run.since, run.until))
-            self._complete(self.first, self.last)
-            self._read_days_beyond()
-        except (FiltersIgnored, NoTotal) as problem:
-            run.filters_ignored = isinstance(problem, FiltersIgnored)
-            self._start(None, None, Message.objects.at_service())
-            # Messages read before are listed again, but were already counted as new.
-            before, run.already_here = run.added, 0
-            self._read(Day.objects.filter(day=WHOLE_LIST).first() or Day(day=WHOLE_LIST, claimed=0))
-            run.already_here = max(0, run.already_here - before)
-            if not self.problems and not run.unusable:
-                self._with_retries(_mark_all_days_read)
-
-    def _start(self, first: date | None, last: date | None, saved: MessageQuerySet) -> None:
-        self.run.claimed = self.claimed(first, last) if self.has_totals else 0
-        self.run.missing = max(0, self.run.claimed - saved.count())
-        self.run.save()
-        self.report(self.run)
+            for first, last in _stretches(run.since, run.until):
+                for day in [first] if first and first == last else self._find_days(first, last):
+                    self._compare_day(day, before)
+        except FiltersIgnored:
+            run.filters_ignored = True
+            self._compare_list()
+        run.already_here = max(0, self.number_listed - run.added)
 
     def _require_filters(self) -> None:
         """Request days without messages; any message in the answer shows that the service ignores days."""
         day = service_today() + FAR_AHEAD
         with suppress(Rejected):  # A service that rejects the days doesn't ignore them.
-            page = self._page(day, day, limit=1)
-            self.has_totals = page.pagination.total is not None
-            if len(page):
+            if len(self._page(day, day, 1)):
                 raise FiltersIgnored
-            if not self.has_totals:
-                raise NoTotal
 
-    def claimed(self, first: date | None, last: date | None) -> int:
-        """The number of messages that the service has for these days, both included."""
-        total = self._page(first, last, limit=1).pagination.total
-        if total is None:
-            self.has_totals = False
-            raise NoTotal
-        return total
+    def _find_days(self, first: date | None, last: date | None) -> list[date]:
+        """Read days of which nothing is saved, and return those that have messages, newest first."""
+        listed = self._list(first, last)
+        if first and listed and not listed.uuids and not listed.unusable:
+            self._with_retries(partial(_mark_compared, first, last or max(first, service_today())))
+        found = Message.objects.of_days(first, last).order_by("-day")
+        return list(found.values_list("day", flat=True).distinct())
 
-    @cached_property
-    def first(self) -> date:
-        """The first day that can have messages."""
-        return self.run.since or self._edge(-32 * ONE_DAY, lambda day: self.claimed(None, day - ONE_DAY))
-
-    @cached_property
-    def last(self) -> date:
-        """The last day that can have messages; the service's clock may be ahead of ours."""
-        return self.run.until or self._edge(ONE_DAY, lambda day: self.claimed(day + ONE_DAY, None))
-
-    def _edge(self, reach: timedelta, count_beyond: Callable[[date], int]) -> date:
-        day = service_today()
-        while count_beyond(day):
-            day, reach = day + reach, reach * 2
-            if not EARLIEST < day < service_today() + FAR_AHEAD:
-                raise FiltersIgnored
-        return day
-
-    def _complete(self, first: date, last: date) -> None:
-        if first > last:
+    def _compare_day(self, day: date, before: datetime) -> None:
+        if Day.objects.filter(day=day, compared_at__gte=before).exists():
             return
-        days = _days(first, last)
-        claimed, saved = self.claimed(first, last), Message.objects.fingerprints(first, last)
-        known = {one.day: one for one in Day.objects.filter(day__range=(first, last))}
-        if claimed == sum(one.number for one in saved.values()) and all(
-            day in known and self._is_read(known[day], saved.get(day, Fingerprint())) for day in days
-        ):
-            self.run.already_here += claimed
-        elif not claimed and not saved:
-            self._with_retries(partial(_mark_as_read, first, last))
-        elif last - first < WEEK:
-            for day in reversed(days):
-                self._read(known.get(day) or Day(day=day, claimed=0))
-        else:
-            middle = first + (last - first) // 2
-            self._complete(middle + ONE_DAY, last)
-            self._complete(first, middle)
+        self.run.day = day
+        listed = self._list(day, day, saved=Message.objects.of_days(day, day))
+        if listed:
+            self.unusable += listed.unusable
+            number = len(listed.uuids)
+            self.number_listed += number
+            row = Day(day=day, claimed=number + len(listed.unusable), listed=number, unusable=len(listed.unusable))
+            row.checked_at = row.compared_at = timezone.now()
+            self._with_retries(partial(_write, [row]))
+            self.report(self.run)
 
-    def _read_days_beyond(self) -> None:
-        """Read saved days outside the service's range, whose messages it may have dropped."""
-        beyond = Q(day__gte=EARLIEST, day__lt=self.first) | Q(
-            day__gt=self.last, day__lt=service_today() + FAR_AHEAD
-        )
-        saved = Message.objects.between(self.run.since, self.run.until).filter(beyond)
-        for day in saved.order_by("-day").values_list("day", flat=True).distinct():
-            self._read(Day.objects.filter(day=day).first() or Day(day=day, claimed=0))
+    def _compare_list(self) -> None:
+        """Compare the front of the list that has the run's days, or all of it, of a service that ignores days."""
+        first, last = self.run.since, self.run.until
+        saved = Message.objects.at_service()
+        saved = saved.filter(day__gte=first) if first else saved
+        saved = saved.filter(day__lte=last) if last else saved
+        listed = self._list(None, None, saved=saved, until=first and first - MAX_ZONE_ERROR)
+        if listed:
+            self.unusable += listed.unusable
+            self.number_listed += len(listed.uuids)
+            if not listed.unusable:  # Nobody knows their days.
+                self._with_retries(partial(_mark_compared, first, last))
 
-    def _is_read(self, known: Day, saved: Fingerprint) -> bool:
-        """Whether a recent reading to the end listed exactly what is saved."""
-        if not known.read_at or (self.read_before and known.read_at < self.read_before):
-            return False
-        period = timedelta(minutes=settings.MESSAGE_FULL_SYNC_MINUTES)
-        return known.agrees_with(saved) and (not period or timezone.now() - known.read_at <= period)
+    def _list(
+        self,
+        first: date | None,
+        last: date | None,
+        *,
+        saved: MessageQuerySet | None = None,
+        until: date | None = None,
+    ) -> Listed | None:
+        """Read and save these days, or all until a day, and compare them with the saved ones; None if that failed.
 
-    # --- One day ---
-
-    def _read(self, known: Day) -> None:
-        """Read a day until exactly the messages that the service lists are saved, unless nothing changed.
-
-        A message missing in two whole readings in a row is gone at the service.
+        A message that is missing in two whole readings in a row is gone at the service.
         """
-        saved = Message.objects.of_day(known.day)
-        is_read = self.has_totals and self._is_read(known, saved.fingerprint())
-        if is_read and self.claimed(*known.bounds) == known.listed:
-            self.run.already_here += known.listed
-            return
-        new: set[str] = set()
-        absent: set[str] = set()
-        for number in range(1, MAX_PASSES + 1):
-            was_cut_off = known.offset is not None
+        absent: set[str] | None = None
+        problem = IncompleteList("Messages came and went while they were read.")
+        for _ in range(MAX_PASSES):
             try:
-                listed = self._list(known, new, is_read=is_read)
-            except IncompleteList as problem:
-                known.restart()
-                if number == MAX_PASSES:
-                    self.problems.append(problem)
+                read = partial(self._list_pages, first, last, until)
+                listed = self._with_smaller_pages(read, settings.SERVICING_PAGE_SIZE)
+            except IncompleteList as error:
+                problem = error
                 continue
-            if known.agrees_with(saved.fingerprint()):
-                break
-            if was_cut_off:  # Only the number of messages listed before the interruption is known.
-                continue
-            unlisted = set(saved.values_list("uuid", flat=True)) - listed
-            gone = unlisted & absent
-            self._mark_gone(gone, new)
+            unlisted = set() if saved is None else set(saved.values_list("uuid", flat=True)) - listed.uuids
+            gone = unlisted & (absent or set())
+            self._mark_gone(gone)
             absent = unlisted - gone
             if not absent:
+                return listed
+        self.problems.append(problem)
+        return None
+
+    def _list_pages(self, first: date | None, last: date | None, until: date | None, limit: int) -> Listed:
+        listed = Listed(set(), [])
+        for step, may_miss in self._pages(limit, first, last):
+            listed.uuids.update(storage_uuid(message.uuid) for message in step.new)
+            listed.unusable.extend(describe_unusable(one.raw) for one in step.unusable)
+            self._save(step, day=first if first == last else None)
+            if until and step.new and not _has_day_from(until, step):
+                if may_miss:
+                    raise IncompleteList("Messages were removed from the list while it was read.")
                 break
-        self.run.already_here += max(0, saved.count() - len(new))
-        self.run.save()
-
-    def _mark_gone(self, gone: set[str], new: set[str]) -> None:
-        """Mark messages that the service no longer lists; any that came and went in between are not new."""
-        uuids = sorted(gone)
-        for start in range(0, len(uuids), BATCH):
-            Message.objects.filter(uuid__in=uuids[start : start + BATCH]).update(gone_at=timezone.now())
-        self.run.gone += len(gone)
-        self.run.added -= len(gone & new)
-        new -= gone
-
-    def _list(self, known: Day, new: set[str], *, is_read: bool) -> set[str]:
-        """List and save the day's messages, in smaller pages if an answer is too large."""
-        *larger, smallest = (settings.SERVICING_PAGE_SIZE, *SMALLER_PAGES)
-        for limit in larger:
-            try:
-                return self._list_pages(limit, known, new, is_read=is_read)
-            except IncompleteList:
-                raise
-            except (ProtocolError, Rejected) as problem:
-                if isinstance(problem, Forbidden):
-                    raise
-                known.restart()
-        return self._list_pages(smallest, known, new, is_read=is_read)
-
-    def _list_pages(self, limit: int, known: Day, new: set[str], *, is_read: bool) -> set[str]:
-        counts: OffsetUnit | None = offset_counts()
-        cursor = None if known.offset is None else Cursor(known.offset, counts or known.counts or None)  # type: ignore[arg-type]
-        if cursor is None:
-            known.restart()
-        waiting: list[RemoteMessage] = []
-        listed: set[str] = set()
-        if cursor is None:
-            self.unusable[known.day] = []
-        for step in iterate_pages(partial(self._page, *known.bounds, limit), counts, start=cursor):
-            total = step.page.pagination.total
-            known.claimed = known.claimed if total is None else total
-            waiting += step.new
-            known.unusable += len(step.unusable)
-            self._name_unusable(known.day, step.unusable)
-            uuids = [storage_uuid(message.uuid) for message in step.new]
-            listed.update(uuids)
-            if len(waiting) < BATCH and not is_read:
-                continue
-            added, waiting = self._save(waiting, known, new, step), []
-            is_new = [uuid in added for uuid in uuids]
-            if is_read and not all(is_new):  # New messages are in front, so the rest was read before.
-                saved = Message.objects.of_day(known.day).fingerprint()
-                if saved.number == total and is_new == sorted(is_new, reverse=True):
-                    known.listed, known.digest = saved
-                    self._save([], known, new, None)
-                    return listed
-                is_read = False
-        self._save(waiting, known, new, None)
-        known.listed, known.digest, known.read_at = known.part_listed, known.part_digest, timezone.now()
-        known.claimed = known.listed + known.unusable
-        self._with_retries(partial(_write, [known]))
         return listed
 
-    def _name_unusable(self, day: date, elements: Iterable[Unusable]) -> None:
-        self.unusable.setdefault(day, []).extend(describe_unusable(one.raw) for one in elements)
-        names = [name for of_day in self.unusable.values() for name in of_day]
-        self.run.unusable, self.run.unusable_names = len(names), "; ".join(names[:MAX_NAMED])
+    def _mark_gone(self, gone: set[str]) -> None:
+        uuids, now = sorted(gone), timezone.now()
+        for start in range(0, len(uuids), MARKED_AT_ONCE):
+            messages = Message.objects.filter(uuid__in=uuids[start : start + MARKED_AT_ONCE])
+            self._with_retries(partial(messages.update, gone_at=now))
+        self.run.gone += len(gone)
 
-    def _save(
+    # --- Pages ---
+
+    def _with_smaller_pages(self, read: Callable[[int], T], limit: int) -> T:
+        """Read with pages of this size, or with smaller ones if one is refused or too large to be read."""
+        for size in (limit, *(size for size in SMALLER_PAGES if size < limit)):
+            try:
+                return read(size)
+            except (ProtocolError, Rejected) as error:
+                if isinstance(error, IncompleteList | Forbidden):
+                    raise
+                problem = error
+        raise problem
+
+    def _pages(
         self,
-        messages: list[RemoteMessage],
-        known: Day,
-        new: set[str],
-        last: PageStep[RemoteMessage] | None,
-    ) -> set[str]:
-        """Save a batch with the position to resume from, and return which of its messages are new.
-
-        A later run reads the batch's last page again, because messages may arrive or disappear before it.
-        """
-        last_page = [storage_uuid(message.uuid) for message in last.new] if last else []
-        self.run.day = None if known.day == WHOLE_LIST else known.day
-        known.checked_at = timezone.now()
-        known.offset, known.counts = (last.cursor.offset, last.cursor.counts or "") if last else (None, "")
-        before = self.run.added, known.part_listed, known.part_digest
-
-        def save() -> set[str]:
-            self.run.added, known.part_listed, known.part_digest = before
-            with transaction.atomic():
-                added = save_messages(messages, day=self.run.day)
-                known.add_part({storage_uuid(message.uuid) for message in messages} - set(last_page))
-                self.run.added += len(added)
-                _write([known])
-                self.run.save()
-            return added
-
-        added = self._with_retries(save)
-        known.add_part(last_page)
-        new |= added
-        self.report(self.run)
-        return added
+        limit: int,
+        first: date | None = None,
+        last: date | None = None,
+        *,
+        reached: dict[str, Any] | None = None,
+    ) -> Iterator[tuple[Step, bool]]:
+        """Each page of these days, from the front or from a page read before, and whether one may have been missed."""
+        counts = offset_counts()
+        start = Cursor(reached["offset"], counts or reached["counts"]) if reached else None
+        total, may_miss = reached and reached["total"], False
+        for step in iterate_pages(lambda offset: self._page(first, last, limit, offset), counts, start=start):
+            now = step.page.pagination.total
+            may_miss = may_miss or (total is not None and now is not None and now < total)
+            if reached and (may_miss or not _begins_with_saved(step.page)):
+                raise ListMoved
+            total, reached = now, None
+            yield step, may_miss
+        if start and total is not None and Message.objects.at_service().count() < total:
+            raise ListMoved
 
     def _page(
         self, first: date | None, last: date | None, limit: int, offset: int | None = None
@@ -364,10 +359,34 @@ class Sync:
             raise FiltersIgnored
         return page
 
+    def _save(self, step: Step, *, day: date | None = None, mark: Run | None = None) -> None:
+        """Save a page together with how far the run is; with a mark, that is from where the next run may read on."""
+        run = self.run
+        if mark:
+            self.unusable += [describe_unusable(one.raw) for one in step.unusable]
+        before = run.added, run.already_here
+
+        def save() -> None:
+            run.added, run.already_here = before
+            with transaction.atomic():
+                added = save_messages(step.new, day=day)
+                run.added += len(added)
+                if mark:
+                    run.already_here += len(step.new) - len(added)
+                    mark.save(update_fields=["newest", "reached"])
+                run.missing = max(run.missing, run.added)
+                run.unusable, run.unusable_names = len(self.unusable), "; ".join(self.unusable[:MAX_NAMED])
+                run.save(update_fields=PROGRESS)
+
+        self._with_retries(save)
+        if mark and step.new:
+            run.day = Message.objects.get(uuid=storage_uuid(step.new[-1].uuid)).day
+        self.report(run)
+
     def _with_retries(self, work: Callable[[], T]) -> T:
         """Retry with longer and longer pauses if the service fails or the database accepts no writes.
 
-        Another run may hold a day's rows for longer than a page waits for a lock.
+        Another run may hold rows for longer than a page waits for a lock.
         """
         pauses = iter(PAUSES_SECONDS)
         while True:
@@ -381,28 +400,48 @@ class Sync:
             self.sleep(pause)
 
 
-def _mark_as_read(first: date, last: date) -> None:
-    """Mark these days as read: the service lists exactly what is saved."""
-    now, saved = timezone.now(), Message.objects.fingerprints(first, last)
-    days = []
-    for day in _days(first, last):
-        number, digest = saved.get(day, Fingerprint())
-        days.append(Day(day=day, claimed=number, listed=number, digest=digest, checked_at=now, read_at=now))
-    _write(days)
+def _stretches(since: date | None, until: date | None) -> Iterator[tuple[date | None, date | None]]:
+    """Each saved day, and the days between them at once, newest first; None is an open end."""
+    saved = Message.objects.of_days(since, until).order_by("-day").values_list("day", flat=True).distinct()
+    end = until
+    for day in list(saved):
+        if end is None or day < end:
+            yield day + ONE_DAY, end
+        yield day, day
+        end = day - ONE_DAY
+    if since is None or end is None or since <= end:
+        yield since, end
 
 
-def _mark_all_days_read() -> None:
-    """Mark every day as read after the whole list was read to its end."""
-    edges = Message.objects.between(None, None).order_by().aggregate(first=Min("day"), last=Max("day"))
-    if edges["first"]:
-        _mark_as_read(edges["first"], max(edges["last"], service_today()))
+def _begins_with_saved(page: Page[RemoteMessage]) -> bool:
+    """Whether a page begins with a saved message, so that it follows the pages read before."""
+    uuids = [storage_uuid(message.uuid) for message in page]
+    return bool(uuids) and Message.objects.filter(uuid=uuids[0]).exists()
+
+
+def _has_day_from(day: date, step: Step) -> bool:
+    """Whether a page has a message of a day or a later one."""
+    uuids = [storage_uuid(message.uuid) for message in step.new]
+    return Message.objects.filter(uuid__in=uuids, day__gte=day).exists()
+
+
+def _mark_compared(first: date | None, last: date | None) -> None:
+    """Mark these days as compared: exactly what is saved is at the service."""
+    now = timezone.now()
+    saved = Message.objects.of_days(first, last).order_by()
+    numbers: dict[date, int] = dict(saved.values_list("day").annotate(Count("pk")))
+    begin, end = first or min(numbers, default=service_today()), last or max([*numbers, service_today()])
+    days = [begin + number * ONE_DAY for number in range((end - begin).days + 1)]
+    _write(
+        [
+            Day(day=day, claimed=number, listed=number, checked_at=now, compared_at=now)
+            for day in days
+            for number in [numbers.get(day, 0)]
+        ]
+    )
 
 
 def _write(days: Sequence[Day]) -> None:
     """Save days. If two runs write a day at the same time, the later one wins."""
     fields = [field.name for field in Day._meta.concrete_fields if not field.primary_key]
     Day.objects.bulk_create(days, update_conflicts=True, unique_fields=["day"], update_fields=fields)
-
-
-def _days(first: date, last: date) -> list[date]:
-    return [first + number * ONE_DAY for number in range((last - first).days + 1)]

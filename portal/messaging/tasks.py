@@ -1,6 +1,6 @@
 """Background jobs for messages."""
 
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from typing import Any, Final
 
 from django.db.models import F
@@ -14,7 +14,8 @@ from portal.jobs.queue import start_job
 from portal.live.reading import LiveCopy, account_records, read_at_pace
 from portal.messaging.models import Message, PendingRead, Run
 from portal.messaging.news import READ_INTERVAL, due_reads, forget_finished_reads
-from portal.messaging.sync import Sync
+from portal.messaging.store import ONE_DAY, service_today
+from portal.messaging.sync import RECENT_DAYS, Sync
 from portal.registry.models import Kind, Record
 from portal.ui import wording
 
@@ -25,26 +26,51 @@ MAX_PAUSE: Final = timedelta(hours=1)
 @job(
     "messaging.sync", label="Sync messages", single=True, every="MESSAGE_SYNC_MINUTES", yields_to_others=True
 )
-def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
-    """Read all missing messages; a second attempt resumes.
+def sync(progress: Progress) -> dict[str, int]:
+    """Read new messages; a second attempt continues."""
+    run = Sync(Actor.system("sync"), report=RunReport(progress)).read_missing()
+    return _result(progress, run)
 
-    With ``read_before``, every day that was not read since then is compared.
-    """
-    reported: int | None = None
 
-    def report(run: Run) -> None:
-        nonlocal reported
-        if reported is None:
-            progress.resume(run.missing)
-        progress.step(run.added - (reported or 0), words=wording.day(run.day) or "")
-        reported = run.added
+@job(
+    "messaging.compare",
+    label="Compare messages",
+    single=True,
+    every="MESSAGE_COMPARE_MINUTES",
+    yields_to_others=True,
+)
+def compare(
+    progress: Progress, *, since: str = "", until: str = "", all_days: bool = False
+) -> dict[str, int]:
+    """Compare the messages of the last 30 days, of other days or of all; a second attempt continues."""
+    first = date.fromisoformat(since) if since else None
+    last = date.fromisoformat(until) if until else None
+    if not (first or last or all_days):
+        first = service_today() - (RECENT_DAYS - 1) * ONE_DAY
+    run = Sync(Actor.system("sync"), report=RunReport(progress), since=first, until=last)
+    return _result(progress, run.compare(before=progress.job.created_at))
 
-    limit = datetime.fromisoformat(read_before) if read_before else None
-    run = Sync(Actor.system("sync"), report=report, read_before=limit).read_missing()
+
+class RunReport:
+    """Reports to a job how far a run is."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.added: int | None = None
+
+    def __call__(self, run: Run) -> None:
+        if self.added is None:
+            self.progress.resume(run.missing)
+        self.progress.step(run.added - (self.added or 0), words=wording.day(run.day) or "")
+        self.added = run.added
+
+
+def _result(progress: Progress, run: Run) -> dict[str, int]:
     new = progress.job.done
     # An earlier attempt may have marked some.
     gone = Message.objects.filter(gone_at__gte=progress.job.started_at).count()
-    return {"new": new, "already here": run.claimed - new, "total": run.claimed, "gone": gone}
+    total = max(run.claimed, new)
+    return {"new": new, "already here": total - new, "total": total, "gone": gone}
 
 
 @job("messaging.read_news", label="Read accounts with news", single=True, yields_to_others=True)

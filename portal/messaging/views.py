@@ -30,6 +30,7 @@ from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.markup import MessageRows, coverage_bars, coverage_days, coverage_rows
 from portal.messaging.models import BankAccount, Message, Run
 from portal.messaging.panel import TABS, Panel
+from portal.messaging.query import count_stored_since
 from portal.messaging.store import service_zone, storage_uuid
 from portal.messaging.sync import FiltersIgnored, read_front
 from portal.notes.views import add_note
@@ -83,7 +84,7 @@ def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
         explorer.load(client_in_time(request))
         log_list(request, count=explorer.total)
     period = explorer.filters.get("start_date"), explorer.filters.get("end_date")
-    days = coverage(*period, explorer.messages_state)
+    days = coverage(*period)
     context: dict[str, Any] = {
         "is_loading": is_loading,
         "coverage": days,
@@ -112,7 +113,8 @@ def heading_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]
 
 def sync_context() -> dict[str, Any]:
     """The last sync, its open job, and whether a worker is alive; usually one query."""
-    open_jobs = Job.objects.filter(name="messaging.sync", state__in=Job.OPEN)
+    names = [tasks.sync.name, tasks.compare.name]
+    open_jobs = Job.objects.filter(name__in=names, state__in=Job.OPEN)
     run = Run.objects.annotate(has_job=Exists(open_jobs), has_worker=Exists(live_workers())).first()
     return {
         "run": run,
@@ -144,7 +146,7 @@ def news(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
         read_front(request.servicing)
     except ServicingError as error:
         return {"failure": error, "since": since}
-    return {"number": explorer.matches.count_stored_since(since), "since": since}
+    return {"number": count_stored_since(explorer.matches, since), "since": since}
 
 
 def find_message(uuid: str) -> LinkedMessage:
@@ -225,19 +227,24 @@ def check(request: StaffRequest) -> HttpResponse:
     try:
         toast(request, f"{check_days(request.servicing, *days)} days compared with the service.")
     except FiltersIgnored:
-        toast(request, "The service ignores dates, so single days can't be checked. Use “Compare all”.")
+        toast(request, "The service ignores dates, so single days can't be checked. Use “Recheck”.")
     return finish_action(request, reverse("messaging:index") + explorer.query_string())
 
 
 @require_POST
 @requires("messaging.sync")
 def sync(request: StaffRequest) -> HttpResponse:
-    """Read missing messages in the background, or with ``whole`` compare every message; joins a running sync."""
-    is_whole = "whole" in request.POST
-    arguments = {"read_before": timezone.now().isoformat()} if is_whole else {}
-    job = start_job(tasks.sync, by=Actor.of(request), **arguments)
-    if is_whole and "read_before" not in job.arguments:
-        toast(request, "A sync is running. Compare all messages once it is done.")
+    """Read new messages in the background, or with ``whole`` compare each message of the chosen days, or of all."""
+    actor = Actor.of(request)
+    if "whole" not in request.POST:
+        job = start_job(tasks.sync, by=actor)
+    else:
+        filters = Explorer(request.GET).filters
+        days = {"since": filters.get("start_date"), "until": filters.get("end_date")}
+        arguments = {name: day.isoformat() for name, day in days.items() if day} or {"all_days": True}
+        job = start_job(tasks.compare, by=actor, **arguments)
+        if job.arguments != arguments:
+            toast(request, "Other days are being compared. Recheck these once that is done.")
     return finish_action(request, reverse("operations:job", args=[job.pk]))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
-from portal.messaging.models import Message, first_key_at, moment_of_key
+from portal.messaging.models import Message
 from portal.registry.models import Kind, Record, Snapshot
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
@@ -47,7 +47,7 @@ def accounts_with_returns(day: date) -> set[str]:
 def _maybe_returned_since(day: date, *columns: str) -> Any:
     """Columns of returned payments that may have been reported since then."""
     start = timezone.now() - (business_date() - day) - timedelta(days=1)  # Covers the day in every time zone.
-    reported = Message.objects.filter(MESSAGES, pk__gte=first_key_at(start)).values("subject_uuid")
+    reported = Message.objects.filter(MESSAGES, recorded_at__gte=start).values("subject_uuid")
     returned = active_records(Kind.REPAYMENT).filter(is_returned()).order_by().values_list(*columns)
     # Separately, each part uses an index; an OR of them would read every repayment.
     return returned.filter(updated_at__gte=start).union(
@@ -61,8 +61,8 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
         return {}
     messages = Message.objects.filter(MESSAGES, subject_uuid__in=[one.uuid for one in found]).order_by()
     message_days = {
-        uuid: business_date_of_service(moment_of_key(key))
-        for uuid, key in messages.values_list("subject_uuid").annotate(Min("pk"))
+        uuid: business_date_of_service(moment)
+        for uuid, moment in messages.values_list("subject_uuid").annotate(Min("recorded_at"))
     }
     copies: dict[int, list[Snapshot]] = {}
     if without_message := [one.pk for one in found if one.uuid not in message_days]:

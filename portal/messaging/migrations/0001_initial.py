@@ -1,9 +1,7 @@
-"""Webhook messages and the index that they are searched by."""
+"""Webhook messages."""
 
 import django.utils.timezone
 from django.db import migrations, models
-
-from portal.messaging.search_index import create, drop
 
 
 class Migration(migrations.Migration):
@@ -199,5 +197,4 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunPython(create, drop),
     ]

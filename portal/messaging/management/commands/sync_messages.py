@@ -1,11 +1,10 @@
 """Saves the lending service's messages; it resumes where it was stopped."""
 
 import time
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 
 from portal.audit.models import Actor
 from portal.gateway import client_for
@@ -13,25 +12,19 @@ from portal.messaging.models import Run
 from portal.messaging.sync import Sync, read_front
 from servicing import ServicingError
 
-COMPARE_EVERY = timedelta(hours=1)
-"""With --follow, everything is compared again this often."""
+SYNC_EVERY = timedelta(hours=1)
+"""With --follow, everything new since the last unbroken run is read again this often."""
 
 
 class Command(BaseCommand):
     """``manage.py sync_messages --since 2026-11-01 --follow --interval 5``"""
 
-    help = "Sync messages that are missing from the local copy."
+    help = "Sync messages: read new ones, or compare those of some days or all with the service."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--since", type=iso_day, help="the first day, YYYY-MM-DD; default: the first day of all"
-        )
-        parser.add_argument(
-            "--until", type=iso_day, help="the last day, YYYY-MM-DD; default: the last day of all"
-        )
-        parser.add_argument(
-            "--whole", action="store_true", help="compare every message, even on days that seem complete"
-        )
+        parser.add_argument("--since", type=iso_day, help="compare the messages from this day on, YYYY-MM-DD")
+        parser.add_argument("--until", type=iso_day, help="compare the messages up to this day, YYYY-MM-DD")
+        parser.add_argument("--whole", action="store_true", help="compare every message")
         parser.add_argument("--follow", action="store_true", help="keep syncing new messages until stopped")
         parser.add_argument("--interval", type=float, default=5, help="seconds between checks (5)")
 
@@ -41,35 +34,30 @@ class Command(BaseCommand):
         if options["interval"] <= 0:
             raise CommandError("--interval must be above 0.")
         try:
-            self.read_missing(since, until, timezone.now() if options["whole"] else None)
+            self.sync(since, until, is_comparison=bool(since or until or options["whole"]))
             while options["follow"]:
                 self.follow(options["interval"])
-                self.read_missing(since, until)
+                self.sync()
         except KeyboardInterrupt:
             self.stdout.write("Stopped. The next run continues here.")
 
-    def read_missing(
-        self, since: date | None, until: date | None, read_before: datetime | None = None
-    ) -> None:
-        """Read all missing messages, and print how many there were."""
-        actor = Actor.system("sync")
-        sync = Sync(actor, since=since, until=until, report=self.report, read_before=read_before)
+    def sync(self, since: date | None = None, until: date | None = None, *, is_comparison: bool = False) -> None:
+        """Read new messages or compare them, and print how many there were."""
+        sync = Sync(Actor.system("sync"), since=since, until=until, report=self.report)
         try:
-            run = sync.read_missing()
+            run = sync.compare() if is_comparison else sync.read_missing()
         except ServicingError as error:
             raise CommandError(f"{error} The next run continues where this one stopped.") from None
         gone = f" {run.gone:,} gone at the service." if run.gone else ""
-        self.stdout.write(
-            f"Done: {run.added:,} new, {run.already_here:,} already saved, {run.claimed:,} in all.{gone}"
-        )
+        self.stdout.write(f"Done: {run.added:,} new, {run.already_here:,} already saved, {run.claimed:,} read.{gone}")
         if run.unusable:
             self.stdout.write(f"Without a usable ID, so not saved: {run.unusable:,} ({run.unusable_names}).")
         if run.filters_ignored:
-            self.stdout.write("The service ignored the dates, so all messages were read.")
+            self.stdout.write("The service ignored the dates, so the whole list was read.")
 
     def follow(self, interval: float) -> None:
         """Read new messages as they arrive; retry if the service does not answer."""
-        client, end = client_for(Actor.system("sync")), time.monotonic() + COMPARE_EVERY.total_seconds()
+        client, end = client_for(Actor.system("sync")), time.monotonic() + SYNC_EVERY.total_seconds()
         while time.monotonic() < end:
             time.sleep(interval)
             try:
