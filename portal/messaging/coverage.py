@@ -117,12 +117,18 @@ def coverage(start: date | None, end: date | None) -> Coverage:
         saved=Count("pk", filter=Q(is_placed=True, gone_at=None)), gone=Count("gone_at")
     )
     counts = {row["day"]: row for row in counted}
-    highest = max([1, *(one.claimed for one in reported.values()), *(row["saved"] for row in counts.values())])
+    highest = max(
+        [1, *(one.claimed for one in reported.values()), *(row["saved"] for row in counts.values())]
+    )
     bars = []
     for number, day in enumerate(days):
         report, row = reported.get(day), counts.get(day, {"saved": 0, "gone": 0})
         messages_of_day = report.claimed if report else row["saved"]
-        height = max(MIN_BAR_HEIGHT, messages_of_day * BAR_HEIGHT // highest) if messages_of_day or not report else 1
+        height = (
+            max(MIN_BAR_HEIGHT, messages_of_day * BAR_HEIGHT // highest)
+            if messages_of_day or not report
+            else 1
+        )
         bars.append(
             DayBar(
                 day=day,

@@ -311,18 +311,17 @@ class Explorer:
     def remote_count(self, client: Client) -> RemoteCount:
         """The number of messages that the service reports for its filters, and of those saved."""
 
-        def ask() -> int | None:
+        def count() -> RemoteCount:
             page = client.messages.list(**sent, limit=1)
-            return None if page.filters_ignored else page.pagination.total
+            saved = matching_messages(sent | {"event": [sent["event"]] if sent["event"] else None}).order_by()
+            # Separately, because hardly any are gone, and they have an index of their own.
+            number = saved.count() - saved.filter(gone_at__isnull=False).count()
+            return RemoteCount(None if page.filters_ignored else page.pagination.total, number)
 
         sent = self.sent
         words = "_".join(str(value or "") for value in sent.values())
         key = hashlib.sha256(words.encode()).hexdigest()  # Hashed, because people typed it.
-        reported = cache.get_or_set(f"messaging.claim.{key}", ask, COUNT_CACHE_SECONDS)
-        saved = matching_messages(sent | {"event": [sent["event"]] if sent["event"] else None})
-        # Separately, because most are still at the service, and their index has nothing more.
-        count = saved.order_by().count() - saved.order_by().filter(gone_at__isnull=False).count()
-        return RemoteCount(reported, count)
+        return cache.get_or_set(f"messaging.counts.{key}", count, COUNT_CACHE_SECONDS) or count()
 
     # --- Files ---
 

@@ -189,11 +189,10 @@ class Run(models.Model):
         default=False, db_default=False, help_text="Whether the service ignored the days."
     )
     failure = models.TextField(blank=True)
-    newest = models.JSONField(
-        default=list, help_text="The IDs on the first page of the list that it read."
-    )
+    newest = models.JSONField(default=list, help_text="The IDs on the first page of the list that it read.")
     reached = models.JSONField(
-        null=True, help_text="The last page that it saved: its limit, offset, what that counts, and the total."
+        null=True,
+        help_text="The last page that it saved: its limit, offset, what that counts, and the total.",
     )
     is_unbroken = models.BooleanField(
         default=False,

@@ -66,7 +66,9 @@ def page_of(
 
 def count_stored_since(found: MessageQuerySet, moment: datetime) -> int:
     """The number of messages saved after a moment."""
-    new = list(Message.objects.order_by().filter(stored_at__gt=moment).values_list("pk", flat=True)[:MAX_SEARCHED])
+    new = list(
+        Message.objects.order_by().filter(stored_at__gt=moment).values_list("pk", flat=True)[:MAX_SEARCHED]
+    )
     return found.filter(pk__in=new).count() if new else 0
 
 

@@ -33,7 +33,17 @@ BATCH_SIZE: Final = 50
 YEARS: Final = range(1970, 2101)
 """The years in which messages can be put in order of time."""
 _CHANGING: Final = [
-    *("event", "status", "recorded_at", "recorded_text", "day", "is_placed", "product", "payment_status", "amount"),
+    *(
+        "event",
+        "status",
+        "recorded_at",
+        "recorded_text",
+        "day",
+        "is_placed",
+        "product",
+        "payment_status",
+        "amount",
+    ),
     *("subject_uuid", "bank_account", "body", "changed_payload", "payload", "search_text"),
 ]
 _ENCODER = msgspec.json.Encoder(decimal_format="number")

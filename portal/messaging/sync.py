@@ -201,7 +201,9 @@ class Sync:
     def _ask_totals(self) -> None:
         """Ask how many messages the service has for the days of the new ones, unless they are many or it can't say."""
         new = Message.objects.of_days(None, None).filter(stored_at__gte=self.run.started_at).order_by("-day")
-        days = list(new.values_list("day", flat=True).distinct()[: MAX_DAYS_ASKED + 1]) if self.run.added else []
+        days = (
+            list(new.values_list("day", flat=True).distinct()[: MAX_DAYS_ASKED + 1]) if self.run.added else []
+        )
         with suppress(FiltersIgnored, Rejected):
             for day in days if len(days) <= MAX_DAYS_ASKED else ():
                 total = self._page(day, day, 1).pagination.total
@@ -247,7 +249,9 @@ class Sync:
             self.unusable += listed.unusable
             number = len(listed.uuids)
             self.number_listed += number
-            row = Day(day=day, claimed=number + len(listed.unusable), listed=number, unusable=len(listed.unusable))
+            row = Day(
+                day=day, claimed=number + len(listed.unusable), listed=number, unusable=len(listed.unusable)
+            )
             row.checked_at = row.compared_at = timezone.now()
             self._with_retries(partial(_write, [row]))
             self.report(self.run)

@@ -5,18 +5,16 @@ from typing import Any
 
 from django.db import migrations
 
-from portal.messaging.text import comparable_payload
+from portal.messaging.text import comparable_payload, search_text
 from servicing import codec
 
 BATCH_SIZE = 500
-DIGEST_MARK = "ǂ"
-"""In a search text, digests of the values followed it."""
 NEWEST = 100
 
 
 def fill_messages(apps: Any, schema_editor: Any) -> None:
     messages = apps.get_model("messaging", "Message").objects.using(schema_editor.connection.alias)
-    empty = messages.filter(payload__isnull=True).only("body", "search_text").order_by("pk")
+    empty = messages.filter(payload__isnull=True).only("body").order_by("pk")
     while batch := list(empty[:BATCH_SIZE]):
         for message in batch:
             raw = codec.parse(message.body)
@@ -25,8 +23,10 @@ def fill_messages(apps: Any, schema_editor: Any) -> None:
             message.recorded_at = datetime.fromtimestamp(message.pk >> 31, tz=UTC)
             message.recorded_text = created_at.replace("\0", "\ufffd") if isinstance(created_at, str) else ""
             message.payload = comparable_payload(raw.get("payload"))
-            message.search_text = f"\n{message.search_text.partition(DIGEST_MARK)[0].strip()}\n"
-        messages.bulk_update(batch, ["recorded_at", "recorded_text", "payload", "search_text"], batch_size=100)
+            message.search_text = search_text(raw)
+        messages.bulk_update(
+            batch, ["recorded_at", "recorded_text", "payload", "search_text"], batch_size=100
+        )
 
 
 def mark_unbroken_run(apps: Any, schema_editor: Any) -> None:

@@ -21,7 +21,7 @@ from portal.borrowers.models import Draft
 from portal.jobs.models import Worker
 from portal.jobs.worker import run_chores
 from portal.live.reading import account_records, read_live
-from portal.messaging.models import Message, first_key_at
+from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
 from portal.registry.attention import MAX_SHOWN, save_count, saved_count
@@ -67,7 +67,7 @@ def unknown_write(owner: Record, by: str = "servicer") -> WriteIntent:
 def create_message(at: datetime, status: str) -> Message:
     """Create a message in the saved copy."""
     return Message.objects.create(
-        pk=first_key_at(at), uuid=uuid4(), event="payment.failed", status=status, day=timezone.localdate(at)
+        recorded_at=at, uuid=uuid4(), event="payment.failed", status=status, day=timezone.localdate(at)
     )
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import Actor
 from portal.gateway import client_for
-from portal.messaging.coverage import check_days, coverage, messages_state
+from portal.messaging.coverage import check_days, coverage
 from portal.messaging.models import Day, Message, Run
 from portal.messaging.sync import read_front
 from servicing.sandbox import Sandbox
@@ -50,16 +50,17 @@ def sync(whole: bool = False) -> Run:
 
 
 def state_of_day() -> str:
-    return coverage(DAY, DAY, messages_state()).bars[0].state
+    return coverage(DAY, DAY).bars[0].state
 
 
 @pytest.mark.parametrize(("body", "name"), ODD)
 def test_a_message_without_a_usable_id_hides_no_other(service: Sandbox, body: Any, name: str) -> None:
     emit(service, 30)
     add_odd(service, body)
-    run = sync()
-    assert (Message.objects.count(), run.failure) == (30, "")
-    assert (run.unusable, run.unusable_names) == (1, name)
+    for whole in (True, False):
+        run = sync(whole)
+        assert (Message.objects.count(), run.failure) == (30, "")
+        assert (run.unusable, run.unusable_names) == (1, name)
     assert Day.objects.get(day=DAY).unusable == 1
     assert state_of_day() != "complete"
     check_days(client_for(Actor.system("test")), DAY, DAY)
@@ -90,9 +91,9 @@ def test_a_file_names_messages_that_it_lacks(service: Sandbox) -> None:
 def test_a_repaired_message_completes_its_day(service: Sandbox) -> None:
     emit(service, 5)
     add_odd(service, None)
-    sync()
+    sync(whole=True)
     service.world.replace_message("row-5", {"uuid": "m-9", "event": "x"})
-    run = sync()
+    run = sync(whole=True)
     assert (run.unusable, Message.objects.count(), state_of_day()) == (0, 6, "complete")
 
 

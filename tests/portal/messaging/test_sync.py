@@ -13,7 +13,6 @@ from string import ascii_letters
 from typing import Any
 
 import pytest
-import time_machine
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -25,40 +24,43 @@ from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry
 from portal.gateway import client_for
 from portal.jobs.models import Job
-from portal.jobs.queue import start_job
-from portal.messaging import sync
-from portal.messaging.coverage import coverage, messages_state
+from portal.jobs.queue import start_job, start_scheduled_jobs
+from portal.messaging.coverage import coverage
 from portal.messaging.models import Day, Message, Run
-from portal.messaging.store import service_zone
+from portal.messaging.store import save_messages, service_zone
 from portal.messaging.sync import Sync, read_front
 from portal.operations.tasks import forget_old
+from portal.ui import wording
 from servicing import IncompleteList, Unavailable
 from servicing.sandbox import Sandbox
 from tests.conftest import browser_of
 from tests.databases import forget_connections, locked
 from tests.portal.messaging.conftest import START, emit, saved_ids, service_ids
+from tests.portal.pages import visible_text
 
 DAY = timedelta(days=1)
 RESULT = {"new": 12, "already here": 0, "total": 12, "gone": 0}
 WITHOUT_DAYS = {"times": None, "ignored_parameters": ["start_date", "end_date"]}
 
 
-def run_sync(
-    report: Callable[[Run], object] = lambda run: None,
-    *,
-    read_before: datetime | None = None,
-    **stretch: date | None,
-) -> Run:
-    sync = Sync(
-        Actor.system("test"),
-        report=report,
-        sleep=lambda seconds: None,
-        read_before=read_before,
-        **stretch,
-    )
+def run_sync(report: Callable[[Run], object] = lambda run: None) -> Run:
+    sync = Sync(Actor.system("test"), report=report, sleep=lambda seconds: None)
     run = sync.read_missing()
     assert run.added + run.already_here == run.claimed
     return run
+
+
+def compare(
+    since: date | None = None, until: date | None = None, report: Callable[[Run], object] = lambda run: None
+) -> Run:
+    sync = Sync(Actor.system("test"), report=report, sleep=lambda seconds: None, since=since, until=until)
+    run = sync.compare()
+    assert run.added + run.already_here == run.claimed
+    return run
+
+
+def states(*days: date) -> list[str]:
+    return [bar.state for day in days for bar in coverage(day, day).bars]
 
 
 def is_in_sync(sandbox: Sandbox) -> bool:
@@ -74,21 +76,35 @@ def test_all_messages_are_saved_for_each_offset_unit(service: Sandbox) -> None:
     run = run_sync()
     assert is_in_sync(service)
     assert (run.added, run.claimed, run.failure) == (239, 239, "")
-    assert Day.objects.get(day=date(2026, 11, 2)).claimed == 230
+    assert coverage(date(2026, 11, 2), date(2026, 11, 2)).bars[0].saved == 230
 
 
-def test_a_second_run_reads_no_message_again(service: Sandbox) -> None:
+def test_a_second_run_reads_only_the_first_page(service: Sandbox) -> None:
     emit(service, 300)
     run_sync()
     before = len(service.calls)
     assert run_sync().added == 0
-    assert [call for call in service.calls[before:] if call.query["limit"] != "1"] == []
+    assert len(service.calls) - before == 1
+    emit(service, 3, at=START + DAY)
+    assert run_sync().added == 3
+    assert Day.objects.get(day=(START + DAY).date()).claimed == 3
+    assert is_in_sync(service)
 
 
-def test_messages_that_arrive_during_a_run_hide_no_others(
-    service: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sync, "BATCH", 100)
+def test_a_run_reads_past_messages_that_no_unbroken_run_saved(service: Sandbox) -> None:
+    emit(service, 150)
+    run_sync()
+    emit(service, 450, at=START + DAY)
+    read_front_of(service, 20)
+    assert (run_sync().added, is_in_sync(service)) == (430, True)
+
+
+def read_front_of(service: Sandbox, number: int) -> None:
+    """Save the first messages of the list, as the page does."""
+    save_messages(client_for(Actor.system("test")).messages.list(limit=number).data)
+
+
+def test_messages_that_arrive_during_a_run_hide_no_others(service: Sandbox) -> None:
     emit(service, 350)
 
     def arrive(run: Run) -> None:
@@ -112,10 +128,7 @@ def test_a_temporary_failure_is_retried(service: Sandbox) -> None:
     assert is_in_sync(service)
 
 
-def test_a_run_continues_where_a_failed_one_stopped(
-    service: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sync, "BATCH", 100)
+def test_a_run_continues_where_a_failed_one_stopped(service: Sandbox) -> None:
     emit(service, 600)
 
     def fail(run: Run) -> None:
@@ -125,22 +138,48 @@ def test_a_run_continues_where_a_failed_one_stopped(
     with pytest.raises(Unavailable):
         run_sync(fail)
     service.heal()
+    emit(service, 4, at=START + DAY)
     before, saved = len(service.calls), Message.objects.count()
-    assert (saved >= 300, run_sync().added) == (True, 600 - saved)
+    assert (saved >= 300, run_sync().added) == (True, 604 - saved)
     assert is_in_sync(service)
-    day = "2026-11-03"  # Other days are read in turn, depending on the date.
-    calls = [call for call in service.calls[before:] if call.query.get("start_date") in (None, day)]
-    pages = [call for call in calls if call.query["limit"] != "1"]
-    assert len(pages) < 8  # All fit on six pages; the first three were not read again.
+    pages = [call for call in service.calls[before:] if call.query["limit"] != "1"]
+    assert len(pages) < 8  # All fit on seven pages; the first ones were read again only for what is new.
     assert "500" in Run.objects.order_by("id")[0].failure
 
 
-def test_a_day_with_missing_messages_is_read_again(service: Sandbox) -> None:
+def test_a_list_that_shrank_since_a_failed_run_is_read_from_the_front(service: Sandbox) -> None:
+    emit(service, 600)
+
+    def fail(run: Run) -> None:
+        if run.added >= 300:
+            service.fail_next("messages.list", times=None, status=500)
+
+    with pytest.raises(Unavailable):
+        run_sync(fail)
+    service.heal()
+    for message in service.world.messages()[:250]:
+        service.world.remove_message(message["uuid"])
+    run_sync()
+    assert service_ids(service) <= set(saved_ids())
+
+
+def test_a_comparison_reads_missing_messages(service: Sandbox) -> None:
     emit(service, 20)
     emit(service, 20, at=START - 9 * DAY)
     run_sync()
     Message.objects.filter(uuid__in=saved_ids()[3:9]).delete()
-    assert run_sync().added == 6
+    Message.objects.filter(day=(START - 9 * DAY).date()).delete()
+    assert (run_sync().added, compare().added) == (0, 26)
+    assert is_in_sync(service)
+    assert set(states(START.date(), (START - 3 * DAY).date(), (START - 9 * DAY).date())) == {"complete"}
+
+
+def test_messages_inserted_in_the_past_are_found(service: Sandbox) -> None:
+    emit(service, 150, at=timezone.now() - DAY)
+    run_sync()
+    emit(service, 2, at=timezone.now() - 20 * DAY)
+    assert run_sync().added == 0
+    assert compare(since=timezone.localdate() - 29 * DAY).added == 2
     assert is_in_sync(service)
 
 
@@ -150,11 +189,9 @@ def test_messages_the_service_drops_stay_saved(service: Sandbox) -> None:
     service.reset()
     emit(service, 2)
     run_sync()
-    before = len(service.calls)
-    run_sync()
+    compare()
     assert Message.objects.count() == 7
     assert Message.objects.filter(gone_at__isnull=False).count() == 5
-    assert [call for call in service.calls[before:] if call.query["limit"] != "1"] == []
 
 
 @pytest.fixture
@@ -163,29 +200,39 @@ def lost(service: Sandbox) -> str:
     for days in range(3):
         emit(service, 13, at=START - days * DAY)
     assert run_sync().claimed == 39
+    assert compare().claimed == 39
     lost = next(m for m in service.world.messages() if m["created_at"].startswith("2026-11-02"))
     service.world.remove_message(lost["uuid"])
     emit(service, 1, at=START - DAY)
     return str(lost["uuid"])
 
 
-def test_a_full_comparison_finds_a_replaced_message(service: Sandbox, lost: str) -> None:
-    run = run_sync(read_before=timezone.now())
+def test_a_comparison_finds_a_replaced_message(service: Sandbox, lost: str) -> None:
+    compared_at = Day.objects.get(day=date(2026, 11, 2)).compared_at
+    run = compare()
     assert (run.added, run.already_here, run.claimed, run.gone) == (1, 38, 39, 1)
     assert [one.uuid for one in Message.objects.filter(gone_at__isnull=False)] == [lost]
     assert Message.objects.count() == 40
     assert is_in_sync(service)
-    assert {bar.state for bar in coverage(date(2026, 11, 1), date(2026, 11, 3), messages_state()).bars} == {
-        "complete"
-    }
+    assert set(states(*(date(2026, 11, day) for day in (1, 2, 3)))) == {"complete"}
+    later = Day.objects.get(day=date(2026, 11, 2)).compared_at
+    assert compared_at and later and later > compared_at
 
 
-def test_a_full_comparison_works_after_the_clock_was_set_back(
-    service: Sandbox, lost: str, settings: LazySettings
-) -> None:
-    settings.MESSAGE_FULL_SYNC_MINUTES = 0
-    with time_machine.travel(timezone.now() - timedelta(hours=1)):
-        assert run_sync(read_before=timezone.now()).gone == 1
+def test_coverage_says_when_a_day_was_compared_message_by_message(service: Sandbox, lost: str) -> None:
+    """Equal numbers don't show that a message was replaced."""
+    browser, query = browser_of(Role.VIEWER), "?source=copy&start_date=2026-11-01&end_date=2026-11-03"
+    now = wording.clock(timezone.now())
+    page = browser.get(f"/messages/{query}").content.decode()
+    assert "Compared message by message" in page
+    Day.objects.update(compared_at=timezone.now() - 40 * DAY)
+    page = visible_text(browser.get(f"/messages/{query}").content.decode())
+    assert now not in page.partition("Compared message by message")[2].partition("Messages by day")[0]
+    assert wording.clock(timezone.now() - 40 * DAY) in page
+    # The new message is saved, the old one is not known to be gone: more than were compared.
+    emit(service, 1, at=START - DAY)
+    read_front_of(service, 30)
+    assert states(date(2026, 11, 2)) == ["unchecked"]
 
 
 def test_late_messages_do_not_hide_removed_ones(service: Sandbox, settings: LazySettings) -> None:
@@ -196,13 +243,7 @@ def test_late_messages_do_not_hide_removed_ones(service: Sandbox, settings: Lazy
         service.world.remove_message(message["uuid"])
     emit(service, 5, at=START + timedelta(seconds=30))
     emit(service, 5, at=START + timedelta(minutes=50, seconds=30))
-    assert (run_sync().gone, is_in_sync(service)) == (3, True)
-
-
-def test_a_run_compares_days_last_read_over_a_day_ago(service: Sandbox, lost: str) -> None:
-    Day.objects.update(read_at=timezone.now() - timedelta(hours=25))
-    assert run_sync().gone == 1
-    assert is_in_sync(service)
+    assert (compare().gone, is_in_sync(service)) == (3, True)
 
 
 @pytest.mark.parametrize("days", [-500, 40])
@@ -213,7 +254,7 @@ def test_days_without_messages_at_the_service_are_compared(service: Sandbox, day
     run_sync()
     for uuid in dropped:
         service.world.remove_message(uuid)
-    run = run_sync(read_before=timezone.now())
+    run = compare()
     assert (run.added, run.already_here, run.claimed, run.gone) == (0, 5, 5, 4)
     assert is_in_sync(service)
 
@@ -223,59 +264,61 @@ def test_a_message_that_returns_is_no_longer_gone(service: Sandbox) -> None:
     run_sync()
     body = service.world.messages()[0]
     service.world.remove_message(body["uuid"])
-    assert (run_sync().gone, Message.objects.get(uuid=body["uuid"]).gone_at is None) == (1, False)
+    assert (compare().gone, Message.objects.get(uuid=body["uuid"]).gone_at is None) == (1, False)
     emit(service, 1, uuid=body["uuid"])
-    run = run_sync()
+    run = compare()
     assert (run.added, run.already_here, run.claimed, run.gone) == (0, 3, 3, 0)
     assert is_in_sync(service)
 
 
-def test_messages_removed_during_a_run_hide_no_others(
-    service: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sync, "BATCH", 100)
+@pytest.mark.parametrize("work", [run_sync, compare])
+def test_messages_removed_during_a_run_hide_no_others(service: Sandbox, work: Callable[..., Run]) -> None:
     emit(service, 650)
     chance, removed = Random(1), []
 
     def remove(run: Run) -> None:
-        if run.day and len(removed) < 28:
+        if len(removed) < 28:
             for message in chance.sample(service.world.messages(), 7):
                 removed.append(message["uuid"])
                 service.world.remove_message(message["uuid"])
 
-    run = run_sync(remove)
-    assert (len(removed), run.claimed) == (28, 622)
+    work(report=remove)
+    assert len(removed) == 28
+    assert service_ids(service) <= set(saved_ids())
+    compare()
     assert is_in_sync(service)
-    assert coverage(date(2026, 11, 3), date(2026, 11, 3), messages_state()).bars[0].state == "complete"
+    assert states(date(2026, 11, 3)) == ["complete"]
 
 
 def test_messages_saved_outside_a_run_are_compared(service: Sandbox) -> None:
     emit(service, 5)
     read_front(client_for(Actor.system("test")))
     Message.objects.filter(uuid=saved_ids()[0]).update(uuid="never-at-the-service")
-    run = run_sync()
+    run = compare()
     assert (run.added, run.claimed, run.gone) == (1, 5, 1)
     assert is_in_sync(service)
 
 
-def test_all_messages_are_read_if_dates_are_ignored(service: Sandbox, settings: LazySettings) -> None:
+def test_the_list_is_compared_if_dates_are_ignored(service: Sandbox, settings: LazySettings) -> None:
     settings.SERVICING_PAGE_SIZE = 20
     for days in (0, 1, 40):
         emit(service, 30, at=START - days * DAY)
     emit(service, 4, zone="IST")
     service.fail_next("messages.list", **WITHOUT_DAYS)
     run = run_sync()
-    assert (run.added, run.claimed, run.filters_ignored) == (94, 94, True)
+    assert (run.added, run.claimed) == (94, 94)
+    run = compare()
+    assert (run.already_here, run.claimed, run.filters_ignored) == (94, 94, True)
     assert is_in_sync(service)
-    before = len(service.calls)
-    assert run_sync().already_here == 94
-    assert [call for call in service.calls[before:] if call.query["limit"] != "1"] == []
     emit(service, 2, at=START + DAY)
     service.world.remove_message(service.world.messages()[9]["uuid"])
-    run = run_sync()
-    assert (run.added, run.claimed, run.gone) == (2, 95, 1)
+    run = compare(since=date(2026, 11, 1))
+    assert (run.added, run.gone) == (2, 1)
     assert is_in_sync(service)
-    assert coverage(date(2026, 11, 2), date(2026, 11, 2), messages_state()).bars[0].state == "complete"
+    assert states(date(2026, 11, 2)) == ["complete"]
+    before = len(service.calls)
+    compare(since=date(2026, 11, 4))
+    assert len(service.calls) - before == 5  # The rest of the list isn't read.
 
 
 @pytest.mark.parametrize("stretch", [{}, {"since": date(2026, 11, 1), "until": date(2026, 11, 3)}])
@@ -285,41 +328,35 @@ def test_ignored_dates_are_noticed_despite_ambiguous_times(
     for days in (0, 1, 40):
         emit(service, 5, at=START - days * DAY, zone="IST")
     service.fail_next("messages.list", **WITHOUT_DAYS)
-    assert run_sync(**stretch).filters_ignored
+    assert compare(**stretch).filters_ignored
+    run_sync()
     assert is_in_sync(service)
 
 
-def test_a_run_fails_if_all_parameters_are_ignored(service: Sandbox) -> None:
+@pytest.mark.parametrize("work", [run_sync, compare])
+def test_a_run_fails_if_all_parameters_are_ignored(service: Sandbox, work: Callable[[], Run]) -> None:
     emit(service, 90)
     parameters = ["start_date", "end_date", "event", "limit", "offset"]
     service.fail_next("messages.list", times=None, ignored_parameters=parameters)
     with pytest.raises(IncompleteList, match="25 of 90"):
-        run_sync()
+        work()
     assert "25 of 90" in Run.objects.get().failure
 
 
-def test_only_the_requested_days_are_read(service: Sandbox) -> None:
+def test_only_the_requested_days_are_compared(service: Sandbox) -> None:
     for days in range(4):
         emit(service, 2, at=START - days * DAY)
-    run_sync(since=date(2026, 11, 1), until=date(2026, 11, 2))
+    compare(since=date(2026, 11, 1), until=date(2026, 11, 2))
     assert set(Message.objects.values_list("day", flat=True)) == {date(2026, 11, 1), date(2026, 11, 2)}
 
 
 def test_an_ambiguous_time_is_resolved_by_the_services_day(service: Sandbox) -> None:
     emit(service, 3, at=datetime(2026, 11, 3, 7, 30, tzinfo=UTC), zone="IST")  # Still the 2nd there.
-    read_front(client_for(Actor.system("test")))  # This guesses the day, and the run corrects it.
-    run_sync()
+    run_sync()  # This guesses the day, and the comparison corrects it.
+    compare()
     assert is_in_sync(service)
     days = {(row.day, row.recorded_at.astimezone(service_zone()).date()) for row in Message.objects.all()}
     assert days == {(date(2026, 11, 2), date(2026, 11, 2))}
-
-
-def test_messages_of_the_same_second_are_all_saved(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("portal.messaging.store._key_suffix", lambda uuid: 7)
-    for _ in range(5):
-        emit(service, 1)
-    run_sync()
-    assert is_in_sync(service)
 
 
 def test_messages_with_unusable_ids_are_saved(service: Sandbox) -> None:
@@ -328,8 +365,8 @@ def test_messages_with_unusable_ids_are_saved(service: Sandbox) -> None:
     emit(service, 3)
     for uuid in (*long, "a/b", "nul\0"):
         emit(service, 1, uuid=uuid)
-    for _ in range(2):
-        run_sync()
+    for work in (run_sync, compare):
+        work()
         assert sorted(
             json.loads(body)["uuid"] for body in Message.objects.values_list("body", flat=True)
         ) == sorted(service_ids(service))
@@ -346,10 +383,13 @@ def test_new_messages_are_read_in_at_most_three_calls(service: Sandbox) -> None:
     assert is_in_sync(service)
 
 
-def test_an_oversized_page_is_read_in_smaller_ones(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("work", [run_sync, compare])
+def test_an_oversized_page_is_read_in_smaller_ones(
+    service: Sandbox, monkeypatch: pytest.MonkeyPatch, work: Callable[[], Run]
+) -> None:
     monkeypatch.setattr("servicing.transport.MAX_ANSWER_BYTES", 40_000)
     emit(service, 150)
-    assert run_sync().added == 150
+    assert work().added == 150
     assert is_in_sync(service)
 
 
@@ -362,7 +402,7 @@ class TestCommand:
         call_command("sync_messages", since=date(2026, 11, 1))
         output = capsys.readouterr().out
         assert "2026-11-03: 12 of 12 missing" in output
-        assert "Done: 12 new, 0 already saved, 12 in all." in output
+        assert "Done: 12 new, 0 already saved, 12 read." in output
         counts = {"new": 12, "already_here": 0, "total": 12, "gone": 0}
         assert Entry.objects.get(action="messaging.sync").detail == {"failure": "", **counts}
 
@@ -404,6 +444,25 @@ class TestCommand:
         assert (early.failure, whole.failure) == ("Stopped. The next run continues there.", "")
         assert is_in_sync(service)
 
+    def test_a_button_compares_the_chosen_days(self, service: Sandbox, lost: str) -> None:
+        browser = browser_of(Role.SERVICER)
+        for query, gone in (("?start_date=2026-11-03", 0), ("?end_date=2026-11-02", 1)):
+            assert browser.post(f"/messages/sync/{query}", {"whole": "1"}).status_code == 303
+            call_command("work", batch=True)
+            job = Job.latest("messaging.compare")
+            assert job
+            assert (job.state, job.result["gone"]) == ("done", gone)
+        assert is_in_sync(service)
+
+    def test_the_last_30_days_are_compared_each_night(self, service: Sandbox) -> None:
+        for days in (3, 29, 30):
+            emit(service, 1, at=timezone.now() - days * DAY)
+        start_scheduled_jobs()
+        call_command("work", batch=True)
+        compared = Day.objects.filter(compared_at__isnull=False)
+        assert compared.count() == 30
+        assert is_in_sync(service)
+
     def test_a_retry_counts_what_the_first_attempt_found_gone(self, service: Sandbox, lost: str) -> None:
         def reject(instance: Run, **_: Any) -> None:
             if instance.gone:
@@ -414,13 +473,14 @@ class TestCommand:
         call_command("work", batch=True)
         post_save.disconnect(reject, sender=Run)
         service.heal()
-        job = Job.latest("messaging.sync")
+        job = Job.latest("messaging.compare")
         assert job
         assert (job.state, job.attempts) == ("waiting", 1)
         Job.objects.update(due_at=timezone.now())
         call_command("work", batch=True)
         job.refresh_from_db()
-        assert (job.state, job.result) == ("done", {"new": 1, "already here": 38, "total": 39, "gone": 1})
+        assert (job.state, job.result["new"], job.result["gone"]) == ("done", 1, 1)
+        assert is_in_sync(service)
 
     def test_a_service_failure_is_reported(self, service: Sandbox) -> None:
         service.fail_next("messages.list", status=403, times=None)
@@ -431,24 +491,23 @@ class TestCommand:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
+@pytest.mark.parametrize("work", [run_sync, compare])
 def test_a_run_killed_twenty_times_still_completes(
-    service: Sandbox, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+    service: Sandbox, settings: LazySettings, work: Callable[[], Run]
 ) -> None:
-    monkeypatch.setattr(sync, "BATCH", 50)
     settings.SERVICING_PAGE_SIZE = 20
     chance = Random(20261121)
     for _ in range(20):
         for days in (0, 1, 9):
             emit(service, 20, at=START - days * DAY)
-        assert is_killed_within(chance.randint(1, 120), run_sync)
+        assert is_killed_within(chance.randint(1, 40), work)
     assert Message.objects.count() < 20 * 3 * 20
-    run_sync()
+    work()
     assert is_in_sync(service)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_batch_waits_for_a_locked_database(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "BATCH", 20)
+def test_a_page_waits_for_a_locked_database(service: Sandbox) -> None:
     emit(service, 300)
     pauses: list[float] = []
     with ExitStack() as other:
@@ -469,14 +528,14 @@ def test_a_batch_waits_for_a_locked_database(service: Sandbox, monkeypatch: pyte
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
+@pytest.mark.parametrize("work", [run_sync, compare])
 def test_two_concurrent_runs_complete(
-    service: Sandbox, monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+    service: Sandbox, settings: LazySettings, work: Callable[[], Run]
 ) -> None:
-    monkeypatch.setattr(sync, "BATCH", 20)
     settings.SERVICING_PAGE_SIZE = 20
     for days in (0, 1, 9):
         emit(service, 100, at=START - days * DAY)
-    children = [start_child(run_sync) for _ in range(2)]
+    children = [start_child(work) for _ in range(2)]
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
     assert is_in_sync(service)
     assert list(Run.objects.values_list("failure", flat=True)) == ["", ""]

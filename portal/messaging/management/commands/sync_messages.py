@@ -41,7 +41,9 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stdout.write("Stopped. The next run continues here.")
 
-    def sync(self, since: date | None = None, until: date | None = None, *, is_comparison: bool = False) -> None:
+    def sync(
+        self, since: date | None = None, until: date | None = None, *, is_comparison: bool = False
+    ) -> None:
         """Read new messages or compare them, and print how many there were."""
         sync = Sync(Actor.system("sync"), since=since, until=until, report=self.report)
         try:
@@ -49,7 +51,9 @@ class Command(BaseCommand):
         except ServicingError as error:
             raise CommandError(f"{error} The next run continues where this one stopped.") from None
         gone = f" {run.gone:,} gone at the service." if run.gone else ""
-        self.stdout.write(f"Done: {run.added:,} new, {run.already_here:,} already saved, {run.claimed:,} read.{gone}")
+        self.stdout.write(
+            f"Done: {run.added:,} new, {run.already_here:,} already saved, {run.claimed:,} read.{gone}"
+        )
         if run.unusable:
             self.stdout.write(f"Without a usable ID, so not saved: {run.unusable:,} ({run.unusable_names}).")
         if run.filters_ignored:
