@@ -109,6 +109,8 @@ class Sync:
         self.unusable: list[str] = []
         """The names of messages without a usable ID, of what was read so far."""
         self.number_listed = 0
+        self.listed_before: set[str] = set()
+        """The IDs of listed messages that were saved before this run."""
 
     def read_missing(self) -> Run:
         """Read new messages, newest first, until those that an unbroken run saved."""
@@ -194,7 +196,8 @@ class Sync:
             stretch.newest = uuids
             if total is not None and not is_end:
                 self.run.missing = max(0, total - Message.objects.at_service().count())
-        stretch.reached = {"limit": limit, "total": total, **step.cursor._asdict()}
+        first_total = stretch.reached["first_total"] if stretch.reached else total
+        stretch.reached = {"limit": limit, "total": total, "first_total": first_total, **step.cursor._asdict()}
         self._save(step, mark=stretch)
         return is_end
 
@@ -237,8 +240,7 @@ class Sync:
         listed = self._list(first, last)
         if first and listed and not listed.uuids and not listed.unusable:
             self._with_retries(partial(_mark_compared, first, last or max(first, service_today())))
-        found = Message.objects.of_days(first, last).order_by("-day")
-        return list(found.values_list("day", flat=True).distinct())
+        return _days_with_messages(first, last)
 
     def _compare_day(self, day: date, before: datetime) -> None:
         if Day.objects.filter(day=day, compared_at__gte=before).exists():
@@ -343,6 +345,7 @@ class Sync:
         counts = offset_counts()
         start = Cursor(reached["offset"], counts or reached["counts"]) if reached else None
         total, may_miss = reached and reached["total"], False
+        number = (reached and reached["first_total"]) or 0
         for step in iterate_pages(lambda offset: self._page(first, last, limit, offset), counts, start=start):
             now = step.page.pagination.total
             may_miss = may_miss or (total is not None and now is not None and now < total)
@@ -350,7 +353,7 @@ class Sync:
                 raise ListMoved
             total, reached = now, None
             yield step, may_miss
-        if start and total is not None and Message.objects.at_service().count() < total:
+        if start and Message.objects.at_service().count() < number:
             raise ListMoved
 
     def _page(
@@ -368,15 +371,16 @@ class Sync:
         run = self.run
         if mark:
             self.unusable += [describe_unusable(one.raw) for one in step.unusable]
-        before = run.added, run.already_here
+        number_before = run.added
 
         def save() -> None:
-            run.added, run.already_here = before
+            run.added = number_before
             with transaction.atomic():
                 added = save_messages(step.new, day=day)
                 run.added += len(added)
                 if mark:
-                    run.already_here += len(step.new) - len(added)
+                    self.listed_before.update(self._saved_before(step))
+                    run.already_here = len(self.listed_before)
                     mark.save(update_fields=["newest", "reached"])
                 run.missing = max(run.missing, run.added)
                 run.unusable, run.unusable_names = len(self.unusable), "; ".join(self.unusable[:MAX_NAMED])
@@ -386,6 +390,12 @@ class Sync:
         if mark and step.new:
             run.day = Message.objects.get(uuid=storage_uuid(step.new[-1].uuid)).day
         self.report(run)
+
+    def _saved_before(self, step: Step) -> Iterator[str]:
+        """The IDs of a page's messages that were saved before this run began."""
+        uuids = [storage_uuid(message.uuid) for message in step.new]
+        saved = Message.objects.filter(uuid__in=uuids, stored_at__lt=self.run.started_at)
+        yield from saved.values_list("uuid", flat=True)
 
     def _with_retries(self, work: Callable[[], T]) -> T:
         """Retry with longer and longer pauses if the service fails or the database accepts no writes.
@@ -406,15 +416,23 @@ class Sync:
 
 def _stretches(since: date | None, until: date | None) -> Iterator[tuple[date | None, date | None]]:
     """Each saved day, and the days between them at once, newest first; None is an open end."""
-    saved = Message.objects.of_days(since, until).order_by("-day").values_list("day", flat=True).distinct()
     end = until
-    for day in list(saved):
+    for day in _days_with_messages(since, until):
         if end is None or day < end:
             yield day + ONE_DAY, end
         yield day, day
         end = day - ONE_DAY
     if since is None or end is None or since <= end:
         yield since, end
+
+
+def _days_with_messages(first: date | None, last: date | None) -> list[date]:
+    """The days of saved messages, newest first. One of an uncertain time may be of the day before or after, too."""
+    saved = Message.objects.at_service().order_by().values_list("day", "is_placed").distinct()
+    days = {
+        day + number * ONE_DAY for day, is_placed in saved for number in ([0] if is_placed else (-1, 0, 1))
+    }
+    return sorted((day for day in days if (first or day) <= day <= (last or day)), reverse=True)
 
 
 def _begins_with_saved(page: Page[RemoteMessage]) -> bool:
