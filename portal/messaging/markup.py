@@ -202,5 +202,6 @@ def _comparison_words(bar: DayBar) -> str:
     if bar.compared_at is None:
         return "Not yet"
     unusable = f"; {bar.unusable} without a usable ID" if bar.unusable else ""
-    later = f"; {bar.saved - bar.compared} saved since" if bar.saved > (bar.compared or bar.saved) else ""
+    since = bar.saved - bar.compared if bar.compared is not None else 0
+    later = f"; {since} saved since" if since > 0 else ""
     return f"{wording.clock(bar.compared_at)}{unusable}{later}"

@@ -65,7 +65,8 @@ def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None)
             elif (day and (old.day != day or not old.is_placed)) or differs(message, old):
                 changed.append(_later_row(message, old, day))
         # Lists are newest first. Of the same second, the older one gets the lower key; and all writers have one order.
-        rows = sorted(rows[::-1], key=lambda row: row.recorded_at)
+        rows.reverse()
+        rows.sort(key=lambda row: row.recorded_at)
         Message.objects.bulk_create(rows, ignore_conflicts=True)
         Message.objects.bulk_update(changed, _CHANGING, batch_size=BATCH_SIZE)
         queue_reads(rows)

@@ -8,7 +8,7 @@ If the service ignores dates, a comparison reads the whole list instead.
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -175,7 +175,7 @@ class Sync:
                 if is_end:
                     return
 
-        first_limit = stretch.reached["limit"] if resume else settings.SERVICING_PAGE_SIZE
+        first_limit = stretch.reached["limit"] if resume and stretch.reached else settings.SERVICING_PAGE_SIZE
         for number in range(1, MAX_PASSES + 1):
             try:
                 self._with_smaller_pages(read, first_limit)
@@ -197,7 +197,12 @@ class Sync:
             if total is not None and not is_end:
                 self.run.missing = max(0, total - Message.objects.at_service().count())
         first_total = stretch.reached["first_total"] if stretch.reached else total
-        stretch.reached = {"limit": limit, "total": total, "first_total": first_total, **step.cursor._asdict()}
+        stretch.reached = {
+            "limit": limit,
+            "total": total,
+            "first_total": first_total,
+            **step.cursor._asdict(),
+        }
         self._save(step, mark=stretch)
         return is_end
 
@@ -238,9 +243,11 @@ class Sync:
     def _find_days(self, first: date | None, last: date | None) -> list[date]:
         """Read days of which nothing is saved, and return those that have messages, newest first."""
         listed = self._list(first, last)
-        if first and listed and not listed.uuids and not listed.unusable:
-            self._with_retries(partial(_mark_compared, first, last or max(first, service_today())))
-        return _days_with_messages(first, last)
+        found = _days_with_messages(first, last)
+        if first and listed and not listed.unusable:  # Nobody knows the days of those.
+            others = set(_days(first, last or max(first, service_today()))).difference(found)
+            self._with_retries(partial(_mark_compared, dict.fromkeys(others, 0)))
+        return found
 
     def _compare_day(self, day: date, before: datetime) -> None:
         if Day.objects.filter(day=day, compared_at__gte=before).exists():
@@ -269,7 +276,7 @@ class Sync:
             self.unusable += listed.unusable
             self.number_listed += len(listed.uuids)
             if not listed.unusable:  # Nobody knows their days.
-                self._with_retries(partial(_mark_compared, first, last))
+                self._with_retries(partial(_mark_compared, _numbers_by_day(first, last)))
 
     def _list(
         self,
@@ -344,8 +351,9 @@ class Sync:
         """Each page of these days, from the front or from a page read before, and whether one may have been missed."""
         counts = offset_counts()
         start = Cursor(reached["offset"], counts or reached["counts"]) if reached else None
-        total, may_miss = reached and reached["total"], False
-        number = (reached and reached["first_total"]) or 0
+        total: int | None = reached["total"] if reached else None
+        number: int = (reached["first_total"] if reached else None) or 0
+        may_miss = False
         for step in iterate_pages(lambda offset: self._page(first, last, limit, offset), counts, start=start):
             now = step.page.pagination.total
             may_miss = may_miss or (total is not None and now is not None and now < total)
@@ -447,20 +455,27 @@ def _has_day_from(day: date, step: Step) -> bool:
     return Message.objects.filter(uuid__in=uuids, day__gte=day).exists()
 
 
-def _mark_compared(first: date | None, last: date | None) -> None:
-    """Mark these days as compared: exactly what is saved is at the service."""
-    now = timezone.now()
+def _numbers_by_day(first: date | None, last: date | None) -> dict[date, int]:
+    """The number of saved messages of each day, also of days without any."""
     saved = Message.objects.of_days(first, last).order_by()
     numbers: dict[date, int] = dict(saved.values_list("day").annotate(Count("pk")))
-    begin, end = first or min(numbers, default=service_today()), last or max([*numbers, service_today()])
-    days = [begin + number * ONE_DAY for number in range((end - begin).days + 1)]
+    begin = first or min(numbers, default=service_today())
+    return dict.fromkeys(_days(begin, last or max([*numbers, begin, service_today()])), 0) | numbers
+
+
+def _mark_compared(numbers: Mapping[date, int]) -> None:
+    """Mark days as compared: the service has exactly so many messages, and all are saved."""
+    now = timezone.now()
     _write(
         [
             Day(day=day, claimed=number, listed=number, checked_at=now, compared_at=now)
-            for day in days
-            for number in [numbers.get(day, 0)]
+            for day, number in sorted(numbers.items())
         ]
     )
+
+
+def _days(first: date, last: date) -> list[date]:
+    return [first + number * ONE_DAY for number in range((last - first).days + 1)]
 
 
 def _write(days: Sequence[Day]) -> None:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from functools import partial
-from itertools import combinations, islice
+from itertools import combinations
 from multiprocessing import get_context
 from typing import Any
 from urllib.parse import urlencode
@@ -147,8 +147,9 @@ def place(asked: Filters) -> str:
 
     from portal.messaging.explorer import Explorer
 
-    found = Explorer(QueryDict(urlencode(asked, doseq=True))).matches
-    keys = list(islice(found.keys(), DEEP))
+    explorer = Explorer(QueryDict(urlencode(asked, doseq=True)))
+    order = ("recorded_at", "id") if explorer.is_oldest_first else ("-recorded_at", "-id")
+    keys = list(explorer.matches.order_by(*order).values_list("pk", flat=True)[:DEEP])
     number = len(keys) if len(keys) == DEEP else len(keys) // 2
     return f"beyond_{keys[number - 1]}_{number + 1}" if number else ""
 
@@ -187,7 +188,7 @@ def admin_list() -> Callable[..., None]:
 def compare_with_admin(admin: Callable[..., None]) -> list[Row]:
     """Compare our page with the admin's and a bare view, and our query with a bare one."""
     from portal.messaging.models import Message
-    from portal.messaging.query import COLUMNS, MessageQuery
+    from portal.messaging.query import COLUMNS, capped_count, matching_messages, page_of
 
     browser, names = signed_in_browser(), {column: name for name, column in COLUMNS.items()}
     # Without JavaScript the page would wait for the service's count.
@@ -200,7 +201,10 @@ def compare_with_admin(admin: Callable[..., None]) -> list[Row]:
             partial(browser.get, f"/messages/?{urlencode(asked, doseq=True)}&source=copy"),
             partial(admin, {f"{name}__exact": value for name, value in one.items()}),
             bare(rows.values_list(*SHOWN)),
-            lambda asked=asked: (MessageQuery(asked).page(26), MessageQuery(asked).count),
+            lambda asked=asked: (
+                page_of(matching_messages(asked).listed(), 26),
+                capped_count(matching_messages(asked)),
+            ),
             lambda rows=rows: list(rows.all()[:26]),
         )
         runs.append(timed(*works, rounds=ROUNDS))
@@ -229,7 +233,6 @@ def compare_sync() -> list[Row]:
     """Compare decoding and saving the service's answers with a bare bulk_create of the same rows."""
     from portal.messaging.models import Message
     from portal.messaging.store import message_row, save_messages
-    from portal.messaging.sync import BATCH as SAVED_AT_ONCE
     from servicing import Message as RemoteMessage
     from servicing import codec
 
@@ -240,19 +243,18 @@ def compare_sync() -> list[Row]:
         return codec.read_list(RemoteMessage, codec.parse(answer))
 
     def sync() -> None:
-        step = SAVED_AT_ONCE // PAGE
-        for start in range(0, len(answers), step):
-            save_messages([one for answer in answers[start : start + step] for one in read(answer)])
+        for answer in answers:
+            save_messages(read(answer))
 
-    ready = sorted((message_row(one) for answer in answers for one in read(answer)), key=lambda row: row.pk)
-    keys = [row.pk for row in ready]
+    ready = [message_row(one) for answer in answers for one in read(answer)]
+    uuids = [row.uuid for row in ready]
     portal_times: list[float] = []
     plain: list[float] = []
     for work, seconds in ((sync, portal_times), (lambda: Message.objects.bulk_create(ready), plain)) * ROUNDS:
         started = time.perf_counter()
         work()
         seconds.append((time.perf_counter() - started) * 1000)
-        Message.objects.filter(pk__gte=keys[0], pk__lte=keys[-1]).delete()
+        Message.objects.filter(uuid__in=uuids).delete()
     return [
         compared(f"sync: {WRITTEN:,} messages read and saved, times `bulk_create`", portal_times, plain, 2)
     ]

@@ -80,13 +80,12 @@ def add_borrowers(number: int) -> None:
 
 
 def add_messages(number: int) -> None:
-    from portal.messaging import search_index
     from portal.messaging.models import Message
     from tests.bench.messages import row_batches
 
     stored = Message.objects.count()
-    with create_indexes_last("messaging_message", search_index, is_worth_it=number > stored):
-        columns = [str(field.column) for field in Message._meta.concrete_fields]
+    with create_indexes_last("messaging_message", is_worth_it=number > stored):
+        columns = [str(field.column) for field in Message._meta.concrete_fields if not field.primary_key]
         write("messaging_message", columns, row_batches(parts(stored, number), stored + number))
 
 
@@ -113,7 +112,9 @@ def write(table: str, columns: Sequence[str], batches: Iterable[Iterable[list[An
 
 
 @contextmanager
-def create_indexes_last(table: str, search_index: ModuleType, *, is_worth_it: bool) -> Iterator[None]:
+def create_indexes_last(
+    table: str, search_index: ModuleType | None = None, *, is_worth_it: bool
+) -> Iterator[None]:
     """Drop the table's indexes and create them after all rows, which is faster than row by row."""
     if not is_worth_it:
         yield
@@ -121,7 +122,8 @@ def create_indexes_last(table: str, search_index: ModuleType, *, is_worth_it: bo
     from django.db import connection
 
     with connection.schema_editor() as editor:
-        search_index.drop(None, editor)
+        if search_index:
+            search_index.drop(None, editor)
         indexes = indexes_of(table)
         for name, _ in indexes:
             editor.execute(f"DROP INDEX {name}")
@@ -131,7 +133,8 @@ def create_indexes_last(table: str, search_index: ModuleType, *, is_worth_it: bo
         with connection.schema_editor() as editor:
             for _, statement in indexes:
                 editor.execute(statement)
-            search_index.create(None, editor)
+            if search_index:
+                search_index.create(None, editor)
 
 
 def indexes_of(table: str) -> list[tuple[str, str]]:

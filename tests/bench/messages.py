@@ -100,13 +100,13 @@ def _uuid(chance: random.Random) -> str:
 
 
 def _rows(numbers: range, total: int) -> list[list[Any]]:
-    """Return rows of database values in the order of their keys."""
+    """Return rows of database values in order of time."""
     from portal.messaging.store import message_row
     from servicing import Message, codec
 
     listed = codec.read_list(Message, codec.parse(json.dumps(list(bodies(numbers, total)))))
-    rows = sorted((message_row(message) for message in listed), key=lambda row: row.pk)
-    fields = type(rows[0])._meta.concrete_fields
+    rows = sorted((message_row(message) for message in listed), key=lambda row: row.recorded_at)
+    fields = [field for field in type(rows[0])._meta.concrete_fields if not field.primary_key]
     return [
         [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows
     ]
