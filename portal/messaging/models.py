@@ -82,7 +82,7 @@ class Message(models.Model):
             models.Index(fields=["day", "is_placed", "gone_at"], name="messages_by_day"),
             models.Index(fields=["stored_at"], name="messages_by_stored_at"),
             models.Index(
-                fields=["gone_at"], name="messages_by_gone_at", condition=models.Q(gone_at__isnull=False)
+                fields=["recorded_at"], name="messages_gone", condition=models.Q(gone_at__isnull=False)
             ),
             models.Index(
                 fields=["recorded_at"],

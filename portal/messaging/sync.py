@@ -244,8 +244,9 @@ class Sync:
         """Read days of which nothing is saved, and return those that have messages, newest first."""
         listed = self._list(first, last)
         found = _days_with_messages(first, last)
-        if first and listed and not listed.unusable:  # Nobody knows the days of those.
-            others = set(_days(first, last or max(first, service_today()))).difference(found)
+        begin = first or (found[-1] if found else None)
+        if begin and listed and not listed.unusable:  # Nobody knows the days of those.
+            others = set(_days(begin, last or max(begin, service_today()))).difference(found)
             self._with_retries(partial(_mark_compared, dict.fromkeys(others, 0)))
         return found
 

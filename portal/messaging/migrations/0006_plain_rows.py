@@ -26,7 +26,8 @@ class Migration(migrations.Migration):
     dependencies = [("messaging", "0005_fold_again")]
 
     operations = [
-        migrations.RunPython(drop_search_index),
+        migrations.RunPython(drop_search_index, migrations.RunPython.noop),
+        migrations.RemoveIndex(model_name="message", name="messages_by_gone_at"),
         migrations.AlterModelOptions(name="message", options={"ordering": ["-recorded_at", "-id"]}),
         *(migrations.RemoveIndex(model_name="message", name=name) for name in OLD_INDEXES),
         *(

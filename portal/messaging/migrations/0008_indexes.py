@@ -15,6 +15,9 @@ INDEXES = [
     models.Index(fields=["bank_account"], name="messages_by_bank_account"),
     models.Index(fields=["day", "is_placed", "gone_at"], name="messages_by_day"),
     models.Index(
+        fields=["recorded_at"], name="messages_gone", condition=models.Q(("gone_at__isnull", False))
+    ),
+    models.Index(
         fields=["recorded_at"],
         name="messages_changed",
         condition=models.Q(("changed_payload__isnull", False)),
