@@ -129,6 +129,10 @@ class Explorer:
         return text_start(self.filters)
 
     @property
+    def has_period(self) -> bool:
+        return bool(self.filters.get("start_date") or self.filters.get("end_date"))
+
+    @property
     def text_is_exact(self) -> bool:
         """Whether the text is an ID or an amount, which is found at any age."""
         return parse_text(self.filters["q"]).has_any_age if self.filters.get("q") else False

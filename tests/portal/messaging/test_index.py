@@ -378,6 +378,46 @@ class TestCopy:
         assert "Not responding" in rows(viewer, f"?{since}", "message-news").content.decode()
 
 
+class TestText:
+    """Text of the last 30 days or the chosen period, IDs and amounts of any age."""
+
+    ID = "7D1F60C2-8A55-4E0E-9F0B-3A5C1E2D4B66"
+
+    @pytest.fixture(autouse=True)
+    def uuids(self, portal_service: Sandbox) -> list[str]:
+        """Save messages of today, and of 40 and 400 days ago; return their IDs."""
+        now = datetime.now(UTC)
+        payload = {"uuid": self.ID.lower(), "amount": 1240.50, "memo": "spring rent", "fee": 7}
+        for days in (0, 40, 400):
+            portal_service.world.message("payment.succeeded", payload, at=now - days * DAY)
+        call_command("sync_messages", verbosity=0)
+        return [one["uuid"] for one in portal_service.world.messages()]
+
+    @pytest.mark.parametrize(
+        "typed", ["$1,240.50", "1240.5", "1240.50", "1,240.50", ID, ID.lower(), ID.replace("-", "")]
+    )
+    def test_ids_and_amounts_have_any_age(self, viewer: Browser, uuids: list[str], typed: str) -> None:
+        assert list_ids(viewer, f"?{urlencode({'q': typed})}") == uuids
+        assert list_ids(viewer, f"?{urlencode({'q': typed, 'status': 'FAILED'})}") == []
+
+    @pytest.mark.parametrize(
+        "typed", ["spring rent", '{"payload": {"memo": "Spring Rent", "fee": 7.00}}', "7"]
+    )
+    def test_text_is_searched_in_30_days_or_the_period(
+        self, viewer: Browser, uuids: list[str], typed: str
+    ) -> None:
+        query = {"q": typed}
+        assert list_ids(viewer, f"?{urlencode(query)}") == uuids[:1]
+        assert "Text is searched in the last 30 days" in text(viewer, f"?{urlencode(query)}")
+        query["start_date"] = f"{datetime.now(UTC) - 50 * DAY:%Y-%m-%d}"
+        assert list_ids(viewer, f"?{urlencode(query)}") == uuids[:2]
+        assert "Text is searched in the last 30 days" not in text(viewer, f"?{urlencode(query)}")
+
+    @pytest.mark.parametrize("typed", [ID, ID.lower(), ID.replace("-", ""), f" {ID} "])
+    def test_the_id_filter_takes_any_spelling(self, viewer: Browser, uuids: list[str], typed: str) -> None:
+        assert list_ids(viewer, f"?{urlencode({'id': typed})}") == uuids
+
+
 def read_page_link(browser: Browser, query: str, rel: str) -> str:
     """Return the address of the next or previous page."""
     page = text(browser, query).replace("&amp;", "&")
