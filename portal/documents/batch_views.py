@@ -3,6 +3,7 @@
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.db.models import Q
 from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -13,12 +14,11 @@ from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list
 from portal.borrowers.list_page import BORROWERS
-from portal.documents.batches import MAX_BORROWERS, finished_items, start_batch, zip_documents
-from portal.documents.merge import merge_pdfs
+from portal.documents.batches import MAX_BORROWERS, MAX_JOINED_BORROWERS, start_batch, zip_documents
 from portal.documents.models import Batch, Item
 from portal.documents.options import CHOICES, FIELDS, Mode, Options
-from portal.documents.tasks import create_batch
-from portal.documents.views import Busy, one_at_a_time
+from portal.documents.pdf import MAX_JOINED_PAGES
+from portal.documents.tasks import create_batch, create_joined_batch
 from portal.gateway import StaffRequest
 from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
@@ -34,32 +34,30 @@ MAX_OPTION_CHARACTERS = 100
 def create(request: StaffRequest) -> HttpResponse:
     """Start a batch of all borrowers that match the filters in the address."""
     found = BORROWERS.find(request.GET)
+    is_joinable = found.total <= MAX_JOINED_BORROWERS and not found.has_more
     if request.method == "POST" and found.total:
-        form = request.POST.get("form", "")
+        is_joined = is_joinable and request.POST.get("form") == Batch.Form.JOINED
         options = {
             name: [masked_text(one[:MAX_OPTION_CHARACTERS]) for one in request.POST.getlist(name)]
             for name in FIELDS
         }
-        try:
-            with one_at_a_time(request.user.pk, Batch):
-                batch = start_batch(
-                    create_batch,
-                    Actor.of(request),
-                    found,
-                    form=form if form in Batch.Form.values else Batch.Form.ZIP,
-                    options=urlencode(options, doseq=True),
-                    zone=timezone.get_current_timezone_name(),
-                )
-        except Busy as busy:
-            return busy.page(request)
+        batch = start_batch(
+            create_joined_batch if is_joined else create_batch,
+            Actor.of(request),
+            found,
+            form=Batch.Form.JOINED if is_joined else Batch.Form.ZIP,
+            options=urlencode(options, doseq=True),
+            zone=timezone.get_current_timezone_name(),
+        )
         return finish_action(request, batch.get_absolute_url())
     context = {
         "listing": found,
         "first": f"{MAX_BORROWERS:,}" if found.total > MAX_BORROWERS or found.has_more else "",
         "choices": CHOICES,
         "options": Options.of(QueryDict(), mode=Mode.BORROWER),
-        "forms": Batch.Form.choices,
-        "recent": Batch.objects.select_related("job")[:RECENT_BATCHES],
+        "forms": Batch.Form.choices if is_joinable else [],
+        "max_joined": {"borrowers": MAX_JOINED_BORROWERS, "pages": MAX_JOINED_PAGES},
+        "recent": Batch.objects.select_related("job").defer("document")[:RECENT_BATCHES],
     }
     return render_page(request, "documents/batch_new.html", context)
 
@@ -68,7 +66,8 @@ def create(request: StaffRequest) -> HttpResponse:
 @requires("summaries.batch")
 def batch(request: StaffRequest, batch_id: UUID) -> HttpResponse:
     """Show the progress of a batch, its failures, and its file once it is ready."""
-    found = get_object_or_404(Batch.objects.select_related("job"), pk=batch_id)
+    batches = Batch.objects.annotate(has_document=Q(document__isnull=False)).select_related("job")
+    found = get_object_or_404(batches.defer("document"), pk=batch_id)
     failed = found.items.filter(state=Item.State.FAILED).defer("document")
     failures = failed.count()
     log_list(request, count=failures)
@@ -97,10 +96,9 @@ def download(request: StaffRequest, batch_id: UUID) -> HttpResponseBase:
         subject_label=f"{ready:,} summaries",
         detail={"batch": str(found.pk), "rows": ready},
     )
-    if found.form == Batch.Form.JOINED:
-        documents = ((item.label, bytes(item.document or b"")) for item in finished_items(found))
-        content, suffix = merge_pdfs(documents), "pdf"
-    else:
-        content, suffix = zip_documents(found), "zip"
-    headers = file_headers(f"summaries-{timezone.localtime(found.created_at):%Y-%m-%d-%H%M}.{suffix}")
-    return StreamingHttpResponse(content, content_type=f"application/{suffix}", headers=headers)
+    name = f"summaries-{timezone.localtime(found.created_at):%Y-%m-%d-%H%M}"
+    if found.document:
+        file, headers = bytes(found.document), file_headers(f"{name}.pdf")
+        return HttpResponse(file, content_type="application/pdf", headers=headers)
+    headers = file_headers(f"{name}.zip")
+    return StreamingHttpResponse(zip_documents(found), content_type="application/zip", headers=headers)

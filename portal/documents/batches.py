@@ -1,8 +1,8 @@
-"""Summaries of many borrowers at once.
+"""Summaries of many borrowers at once: one PDF of a few, or a ZIP file with a PDF each.
 
 Hides how a batch survives its worker and why no document is created twice. Each borrower is an item that is finished
 in one transaction with its document, code and audit entry, so a worker that takes over finds exactly the waiting
-items. Only documents being rendered are in memory.
+items. A joined PDF finishes all its items in one transaction.
 """
 
 import io
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -33,7 +33,7 @@ from portal.documents.document import (
 )
 from portal.documents.models import Batch, Item
 from portal.documents.options import Options
-from portal.documents.pdf import NotRendered, render
+from portal.documents.pdf import Listener, NotRendered, render, render_together
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
 from portal.lists.pages import Listing
@@ -44,6 +44,7 @@ from servicing.masking import masked_text
 logger = logging.getLogger(__name__)
 
 MAX_BORROWERS = 5_000
+MAX_JOINED_BORROWERS = 50
 INSERT_ROWS = 500
 
 
@@ -70,16 +71,53 @@ def start_batch(kind: JobKind, actor: Actor, found: Listing, *, form: str, optio
     return batch
 
 
+def print_joined(batch: Batch, on_paper: Listener) -> None:
+    """Finish all waiting items with one PDF, unless that has too many pages or takes too much time or memory.
+
+    Then those that have a PDF of their own by then are finished, and the others still wait.
+    """
+    options = Options.of(QueryDict(batch.options))
+    papers: list[Paper] = []
+    with timezone.override(ZoneInfo(batch.zone)):
+        for item in _waiting(batch):
+            if paper := _lay_out(batch, item, options):
+                papers.append(paper)
+        if not papers:
+            return
+        try:
+            joined = render_together(
+                [paper.html for paper in papers],
+                title=f"Borrower summaries: {batch.chosen}",
+                on_paper=on_paper,
+            )
+        except NotRendered:
+            logger.exception("The summaries of batch %s couldn’t be joined.", batch.pk)
+            return
+        with transaction.atomic():
+            Batch.objects.select_for_update().defer("document").get(pk=batch.pk)
+            if len(_waiting(batch)) < len(papers):  # Another worker finished them.
+                return
+            Batch.objects.filter(pk=batch.pk).update(document=joined.file)
+            for paper, file in zip(papers, joined.papers, strict=False):
+                if isinstance(file, NotRendered):
+                    _fail(paper.item, str(file))
+                else:
+                    _finish(batch.actor, paper, file, joined.file)
+
+
 def print_batch(batch: Batch) -> Iterator[Item]:
-    """Finish each waiting item, in order; the next ones are rendered while one is recorded."""
-    waiting = batch.items.filter(state=Item.State.WAITING).defer("document")
+    """Finish each waiting item with its own PDF, in order; the next ones are rendered while one is recorded."""
     options = Options.of(QueryDict(batch.options))
     under_way: deque[Callable[[], Item]] = deque()
     threads = ThreadPoolExecutor(settings.DOCUMENT_PROCESSES)
     try:
         with timezone.override(ZoneInfo(batch.zone)):
-            for item in list(waiting):
-                under_way.append(_start_item(threads, batch, item, options))
+            for item in _waiting(batch):
+                if paper := _lay_out(batch, item, options):
+                    rendering = threads.submit(render, paper.html)
+                    under_way.append(partial(_finish_alone, batch.actor, paper, rendering.result))
+                else:
+                    yield item
                 if len(under_way) > settings.DOCUMENT_PROCESSES:
                     yield under_way.popleft()()
             while under_way:
@@ -88,20 +126,31 @@ def print_batch(batch: Batch) -> Iterator[Item]:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _start_item(
-    threads: ThreadPoolExecutor, batch: Batch, item: Item, options: Options
-) -> Callable[[], Item]:
-    """Start rendering one summary; the returned function waits for it and records it."""
+class Paper(NamedTuple):
+    """An item's document, laid out as HTML."""
+
+    item: Item
+    document: Document
+    stamp: Stamp
+    html: str
+
+
+def _waiting(batch: Batch) -> list[Item]:
+    return list(batch.items.filter(state=Item.State.WAITING).defer("document"))
+
+
+def _lay_out(batch: Batch, item: Item, options: Options) -> Paper | None:
+    """The summary of an item as HTML; ``None`` if it fails."""
     try:
         document = _document(batch.actor, item, options)
         stamp = Stamp.new(borrower_summary.FORM, at=timezone.now(), by=batch.actor_name)
-        rendering = threads.submit(render, document.html(stamp))
+        return Paper(item, document, stamp, document.html(stamp))
     except Record.DoesNotExist:
-        return partial(_fail, item, "This borrower is no longer on file.")
+        _fail(item, "This borrower is no longer on file.")
     except LAYOUT_ERRORS as error:
         logger.exception("The summary of %s couldn’t be created.", item.borrower_uuid)
-        return partial(_fail, item, f"The summary can’t be created ({type(error).__name__}).")
-    return partial(_finish, batch.actor, item, document, stamp, rendering.result)
+        _fail(item, f"The summary can’t be created ({type(error).__name__}).")
+    return None
 
 
 def _document(actor: Actor, item: Item, options: Options) -> Document:
@@ -110,18 +159,23 @@ def _document(actor: Actor, item: Item, options: Options) -> Document:
     return borrower_summary.document(borrower, copies, options, today=business_date())
 
 
-def _finish(
-    actor: Actor, item: Item, document: Document, stamp: Stamp, wait_for_file: Callable[[], bytes]
-) -> Item:
-    """Save document, code and audit entry in one transaction, unless somebody else finished the item."""
+def _finish_alone(actor: Actor, paper: Paper, wait_for_file: Callable[[], bytes]) -> Item:
     try:
         file = wait_for_file()
     except NotRendered as reason:
-        return _fail(item, str(reason))
-    file_name = f"{item.position:04}-{document.file_name}"
+        return _fail(paper.item, str(reason))
+    return _finish(actor, paper, file)
+
+
+def _finish(actor: Actor, paper: Paper, file: bytes | None, joined: bytes | None = None) -> Item:
+    """Save a PDF, its code and audit entry in one transaction, unless somebody else finished the item.
+
+    An item in a joined PDF has no file of its own; its code stands for the joined one.
+    """
+    item, file_name = paper.item, f"{paper.item.position:04}-{paper.document.file_name}"
     with transaction.atomic():
-        if _end(item, Item.State.DONE, code=stamp.code, file_name=file_name, document=file):
-            record_print(actor, print_entry(document, stamp), file)
+        if _end(item, Item.State.DONE, code=paper.stamp.code, file_name=file_name, document=file):
+            record_print(actor, print_entry(paper.document, paper.stamp), file or joined or b"")
     return item
 
 

@@ -27,7 +27,7 @@ from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.documents.models import LongDocument, Printed
 from portal.documents.options import Options
-from portal.documents.pdf import NotRendered, find_unprintable, is_unusual, render
+from portal.documents.pdf import NotRendered, find_unprintable, is_unusual
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
 from portal.live.reading import LiveCopy, ask_and_wait
@@ -42,6 +42,8 @@ from servicing.credit_lines import StatementDocument
 LAYOUT_ERRORS = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # A PDF waits this long for a silent service, then shows saved copies.
 MAX_SERVICE_WAIT_SECONDS = 8.0
+# With more rows than this in its long tables, a job creates a document.
+MAX_REQUEST_ROWS = 400
 # The characters of codes, without letters and digits that look alike.
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 # From this amount on, columns are as wide as their content.
@@ -59,8 +61,6 @@ class Form(NamedTuple):
     prefix: str
     title: str
     template: str
-    inline_rows: int = 400
-    """With more rows than this in its long tables, a job creates the document."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ class Document:
 
     @property
     def is_long(self) -> bool:
-        """Whether creating it would block a rendering process for too long."""
-        return self.rows > self.form.inline_rows
+        """Whether a job creates it at once, because a request would wait too long."""
+        return self.rows > MAX_REQUEST_ROWS
 
     @property
     def is_loose(self) -> bool:
@@ -206,22 +206,15 @@ def read_copies(actor: Actor, records: Sequence[Record], options: Options) -> li
     return [LiveCopy(stored[record.pk]) for record in records]
 
 
-def issue(actor: Actor, document: Document) -> tuple[str, bytes]:
-    """Create the PDF and record the print; return its code and bytes, or raise :class:`pdf.NotRendered`."""
-    stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
-    file = render(document.html(stamp))
-    record_print(actor, print_entry(document, stamp), file)
-    return stamp.code, file
-
-
-def issue_in_background(job: JobKind, actor: Actor, document: Document) -> LongDocument:
-    """Save the document's current HTML, and start a job that creates the PDF."""
-    stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
+def start_long_document(
+    job: JobKind, actor: Actor, document: Document, stamp: Stamp, html: str
+) -> LongDocument:
+    """Save the document's HTML, and start a job that creates the PDF."""
     with transaction.atomic():
         started = LongDocument.objects.create(
             title=document.title[:300],
             file_name=document.file_name,
-            html=document.html(stamp),
+            html=html,
             print_entry=print_entry(document, stamp),
             **LongDocument.columns_of(actor),
         )

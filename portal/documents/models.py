@@ -1,4 +1,4 @@
-"""Printed documents by code, people's current documents, and documents that jobs create."""
+"""Printed documents by code, and documents that jobs create."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -32,16 +32,6 @@ class Printed(models.Model):
     def get_absolute_url(self) -> str:
         """Its verification page."""
         return reverse("documents:verify", args=[self.code])
-
-
-class Turn(models.Model):
-    """A row that exists while a person's document is being created, and blocks a second one."""
-
-    person_id = models.BigIntegerField(primary_key=True)
-    taken_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"person {self.person_id} since {self.taken_at:%Y-%m-%d %H:%M:%S}"
 
 
 class BackgroundPrint(models.Model):
@@ -100,13 +90,14 @@ class Batch(BackgroundPrint):
     """Summaries of many borrowers."""
 
     class Form(models.TextChoices):
-        ZIP = "zip", "One PDF each, in a ZIP file"
         JOINED = "joined", "One PDF with all of them"
+        ZIP = "zip", "One PDF each, in a ZIP file"
 
     form = models.CharField(max_length=10, choices=Form.choices, default=Form.ZIP)
     chosen = models.CharField(max_length=500, help_text="What narrowed the list of borrowers, in words.")
     options = models.TextField(blank=True, help_text="What is printed, as a query string.")
     zone = models.CharField(max_length=50)
+    document = models.BinaryField(null=True, help_text="The joined PDF; items of a ZIP file have their own.")
     removed_at = models.DateTimeField(null=True)
 
     class Meta(BackgroundPrint.Meta):
@@ -155,4 +146,4 @@ def remove_expired() -> int:
     LongDocument.objects.filter(created_at__lt=oldest).delete()
     expired = Batch.objects.filter(created_at__lt=oldest, removed_at__isnull=True)
     Item.objects.filter(batch__in=expired).update(document=None)
-    return expired.update(removed_at=timezone.now())
+    return expired.update(document=None, removed_at=timezone.now())

@@ -27,8 +27,7 @@ from portal.ui import wording
 from servicing.schedules import total
 from servicing.values import decimal_or_none
 
-# Its rows have two lines, so half as many take as long as a schedule's.
-FORM = Form("PH", "Payment history", "documents/papers/payment_history.html", inline_rows=200)
+FORM = Form("PH", "Payment history", "documents/papers/payment_history.html")
 MAX_ROWS = 500
 MAX_UPCOMING = 100
 """How many scheduled repayments are printed if there isn't room for all."""

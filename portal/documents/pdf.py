@@ -1,37 +1,36 @@
-"""Renders PDFs in separate processes, because WeasyPrint in a thread of a web server corrupts memory.
+"""Renders PDFs in processes of their own, because WeasyPrint in a thread of a web server corrupts memory.
 
-Hides the processes: each renders one document at a time. They start with the first documents and stay warm. One that
-takes too long is killed alone; one that crashed or has grown over many documents is replaced.
+Hides the processes. Each is forked from one that has WeasyPrint and the documents' style loaded, does one piece of
+work, and ends. It is killed when its time is over, and can't take more than its share of memory.
 """
 
-import gc
 import multiprocessing
 import os
+import resource
 import shutil
 import signal
 import tempfile
 import threading
 import time
 import unicodedata
-import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from functools import cache
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
 from types import ModuleType
-from typing import cast
+from typing import Any, NamedTuple
 
 from django.conf import settings
 
-PageListener = Callable[[int], None]
-"""Called with the number of pages laid out so far; an exception from it stops the rendering."""
+Listener = Callable[[int], None]
+"""Called with the number of pages, or of papers, laid out so far; an exception from it stops the rendering."""
 
-DOCUMENTS_PER_PROCESS = 250
-# How long one document may take, and how long a request waits for a free process.
-TIME_LIMIT_SECONDS = 45
-QUEUE_SECONDS = 15
-# Allocations between two garbage collections; a document creates many objects and drops them at its end.
-GC_THRESHOLD = 200_000
+# How long one document may take in the background, and how long a page waits to know its unprintable characters.
+TIME_LIMIT_SECONDS = 300
+CHARACTERS_SECONDS = 15
+MAX_MEMORY_BYTES = 2 * 1024**3
+# A joined PDF has at most this many pages, because all of them are in memory until it is written.
+MAX_JOINED_PAGES = 150
 # Debian's names of the libraries that rendering needs; docker/system-packages.txt has the same.
 PACKAGES = "libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core"
 
@@ -40,18 +39,48 @@ class NotRendered(Exception):
     """The PDF could not be created; the message says why."""
 
 
-def render(
-    html: str, *, time_limit: float = TIME_LIMIT_SECONDS, on_page: PageListener = lambda pages: None
-) -> bytes:
+class TookTooLong(NotRendered):
+    """The PDF wasn't finished within its time."""
+
+    def __init__(self) -> None:
+        super().__init__("The document took too long to create.")
+
+
+class Joined(NamedTuple):
+    """Several papers as PDF."""
+
+    file: bytes | None
+    """All papers that could be rendered; ``None`` if they have too many pages for one PDF."""
+    papers: Sequence[bytes | NotRendered | None]
+    """What became of each paper: ``None`` if it is in the file, its own PDF, or why there is none.
+
+    Without a file, these are only the papers up to the one with which the pages were too many.
+    """
+
+
+def _ignore(number: int) -> None:
+    """Report progress to nobody."""
+
+
+def render(html: str, *, seconds: float = TIME_LIMIT_SECONDS, on_page: Listener = _ignore) -> bytes:
     """Render a document as PDF; its links to styles and fonts are relative to the folder of static files."""
-    return cast(bytes, _ask_process(html, time_limit, on_page))
+    file: bytes = _run_in_process("convert", html, seconds=seconds, listener=on_page)
+    return file
+
+
+def render_together(htmls: list[str], *, title: str, on_paper: Listener = _ignore) -> Joined:
+    """Render several documents as one PDF, or the first ones as one PDF each if all have too many pages."""
+    joined: Joined = _run_in_process(
+        "convert_together", htmls, title, seconds=TIME_LIMIT_SECONDS, listener=on_paper
+    )
+    return joined
 
 
 def find_unprintable(text: str) -> str:
     """The characters of a text that no font of the documents has, each once; raises :class:`NotRendered`."""
     unusual = list(dict.fromkeys(character for character in text if is_unusual(character)))
     if new := "".join(character for character in unusual if character not in _is_missing):
-        missing = cast(str, _ask_process(Characters(new), TIME_LIMIT_SECONDS, lambda pages: None))
+        missing = _run_in_process("find_missing", new, seconds=CHARACTERS_SECONDS, listener=_ignore)
         _is_missing.update({character: character in missing for character in new})
     return "".join(character for character in unusual if _is_missing[character])
 
@@ -69,22 +98,49 @@ def is_unusual(character: str) -> bool:
 _is_missing: dict[str, bool] = {}
 
 
-class Characters(str):
-    """A text whose characters are looked up in the fonts, instead of a document to render."""
-
-
-def _ask_process(request: str, time_limit: float, on_page: PageListener) -> bytes | str:
+def _run_in_process(name: str, *arguments: Any, seconds: float, listener: Listener) -> Any:
+    """Call a function of :mod:`portal.documents.html_to_pdf` in a new process; waiting for a free one counts."""
+    until = time.monotonic() + seconds
     free = _free_processes()
-    if not free.acquire(timeout=QUEUE_SECONDS):
-        raise NotRendered("Too many documents are being created right now.")
-    until = time.monotonic() + time_limit
+    if not free.acquire(timeout=seconds):
+        raise TookTooLong
     try:
-        for get_process in (_idle_process, RenderingProcess):  # If a process has died, a new one tries once.
-            with suppress(EOFError):
-                return get_process().render(request, until - time.monotonic(), on_page)
-        raise NotRendered("The document process stopped unexpectedly.")
+        # WeasyPrint writes fonts to it, and can't remove them when its process is killed.
+        with tempfile.TemporaryDirectory(prefix="documents-", ignore_cleanup_errors=True) as folder:
+            return _wait_for_process(folder, name, arguments, until, listener)
+    except OSError as problem:
+        raise NotRendered(f"No process or temporary file could be created: {problem.strerror}.") from None
     finally:
         free.release()
+
+
+def _wait_for_process(folder: str, name: str, arguments: Any, until: float, listener: Listener) -> Any:
+    receiver, sender = _context().Pipe(duplex=False)
+    try:
+        with receiver:
+            with sender:
+                process = _context().Process(
+                    target=_work, args=(sender, folder, name, arguments), daemon=True
+                )
+                process.start()
+            try:
+                return _receive(receiver, until, listener)
+            finally:
+                process.kill()
+                process.join()
+    except EOFError:
+        raise NotRendered("The document process stopped unexpectedly.") from None
+
+
+def _receive(receiver: Connection, until: float, listener: Listener) -> Any:
+    while receiver.poll(max(0, until - time.monotonic())):
+        received = receiver.recv()
+        if isinstance(received, NotRendered):
+            raise received
+        if not isinstance(received, int):
+            return received
+        listener(received)
+    raise TookTooLong
 
 
 @cache
@@ -92,119 +148,28 @@ def _free_processes() -> threading.Semaphore:
     return threading.BoundedSemaphore(settings.DOCUMENT_PROCESSES)
 
 
-def _idle_process() -> "RenderingProcess":
-    try:
-        return _idle.pop()
-    except IndexError:
-        return RenderingProcess()
-
-
-class RenderingProcess:
-    """One process that renders, and this end of the pipe to it."""
-
-    def __init__(self) -> None:
-        self._documents = 0
-        try:
-            folder = tempfile.mkdtemp(prefix="documents-")
-        except OSError as problem:
-            raise NotRendered(f"No temporary files can be written: {problem.strerror}.") from None
-        # WeasyPrint writes fonts to it, and can't remove them when its process is killed.
-        self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        context = multiprocessing.get_context("spawn")
-        self._pipe, other_end = context.Pipe()
-        with other_end:
-            self._process = context.Process(target=serve, args=(other_end, folder), daemon=True)
-            self._process.start()
-
-    def render(self, html: str, time_limit: float, on_page: PageListener) -> bytes | str:
-        """Render one document, or look up :class:`Characters`; raises ``EOFError`` if the process has died."""
-        try:
-            result = self._exchange(html, time_limit, on_page)
-        except BaseException:
-            self._end()
-            raise
-        self._documents += 1
-        if self._documents < DOCUMENTS_PER_PROCESS:
-            _idle.append(self)
-        else:
-            self._end()
-        if isinstance(result, NotRendered):
-            raise result
-        return result
-
-    def _exchange(self, html: str, time_limit: float, on_page: PageListener) -> bytes | str | NotRendered:
-        # Killing the process ends both sending and receiving here, wherever it hangs.
-        is_over_time = threading.Event()
-        watchdog = threading.Timer(max(time_limit, 0), self._kill, [is_over_time])
-        watchdog.start()
-        try:
-            self._pipe.send(html)
-            while isinstance(received := self._pipe.recv(), int):
-                on_page(received)
-        except (EOFError, ConnectionError):
-            if is_over_time.is_set():
-                raise NotRendered("The document took too long to create.") from None
-            raise EOFError from None
-        finally:
-            watchdog.cancel()
-        return received  # type: ignore[no-any-return]
-
-    def _kill(self, is_over_time: threading.Event) -> None:
-        is_over_time.set()
-        self._process.kill()
-
-    def _end(self) -> None:
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
-        self._remove_folder()
-
-
-_idle: list[RenderingProcess] = []
+@cache
+def _context() -> ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["__main__", "portal.documents.preload"])
+    return context
 
 
 # --- In the rendering process ---
 
 
-def serve(pipe: Connection, folder: str) -> None:
-    """Render documents from the pipe until its other end closes, with temporary files in ``folder``."""
+def _work(pipe: Connection, folder: str, name: str, arguments: Any) -> None:
+    """Call one function, and send its result."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     tempfile.tempdir = folder
     threading.Thread(target=_end_with_parent, args=[folder], daemon=True).start()
-    warm_up()
-    while True:
-        try:
-            html = pipe.recv()
-        except EOFError:
-            shutil.rmtree(folder, ignore_errors=True)
-            return
-        try:
-            result: bytes | str | NotRendered = (
-                find_missing_here(html) if isinstance(html, Characters) else render_here(html, pipe.send)
-            )
-        except NotRendered as reason:
-            result = reason
-        pipe.send(result)
-
-
-def warm_up() -> None:
-    """Load everything that rendering needs."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        render_here('<!doctype html><html lang="en"><title>Warm</title>')
-    except NotRendered:  # The next request for a document reports it.
-        pass
-    gc.freeze()
-    gc.set_threshold(GC_THRESHOLD)
-
-
-def render_here(html: str, on_page: PageListener = lambda pages: None) -> bytes:
-    """Render one document in this process."""
-    return cast(bytes, _engine().convert(html, on_page))
-
-
-def find_missing_here(text: str) -> str:
-    """The characters that no font has, looked up in this process."""
-    return cast(str, _engine().find_missing(text))
+        pipe.send(getattr(_engine(), name)(*arguments, pipe.send))
+    except NotRendered as reason:
+        pipe.send(reason)
+    except MemoryError:
+        pipe.send(NotRendered("The document is too large."))
 
 
 def _engine() -> ModuleType:

@@ -2,16 +2,13 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 from django.core.files.uploadedfile import UploadedFile
-from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
@@ -34,16 +31,16 @@ from portal.documents.document import (
     LAYOUT_ERRORS,
     Document,
     Stamp,
-    issue,
-    issue_in_background,
+    print_entry,
     read_copies,
+    record_print,
+    start_long_document,
 )
-from portal.documents.models import BackgroundPrint, LongDocument, Printed, Turn
+from portal.documents.models import LongDocument, Printed
 from portal.documents.options import CHOICES, FIELDS, Mode, Options
-from portal.documents.pdf import NotRendered
+from portal.documents.pdf import NotRendered, TookTooLong, render
 from portal.errors import error_page
 from portal.gateway import StaffRequest
-from portal.jobs.models import Job
 from portal.live.panels import Freshness, Panels, show_panels
 from portal.live.reading import LiveCopy, account_records
 from portal.registry import store
@@ -57,42 +54,8 @@ from servicing import Repayment
 
 logger = logging.getLogger(__name__)
 
-# Longer than a request may take for a document; after that, its process must be dead.
-MAX_TURN = timedelta(seconds=90)
-RETRY_SECONDS = 5
-
-
-class Busy(Exception):
-    """Another document of this person is being created; ``earlier`` is that document if a job creates it."""
-
-    def __init__(self, earlier: BackgroundPrint | None = None) -> None:
-        super().__init__("one document at a time")
-        self.earlier = earlier
-
-    def page(self, request: StaffRequest) -> HttpResponse:
-        """Render the page that reports it."""
-        response = error_page(request, "documents/busy.html", 429, {"earlier": self.earlier})
-        response["Retry-After"] = str(RETRY_SECONDS)
-        return response
-
-
-@contextmanager
-def one_at_a_time(person_id: int, background: type[BackgroundPrint]) -> Iterator[None]:
-    """Raise :class:`Busy` if another document of this person is being created in any process."""
-    now = timezone.now()
-    turns = Turn.objects.filter(person_id=person_id)
-    turns.exclude(taken_at__range=(now - MAX_TURN, now)).delete()  # A range, in case a clock was set back.
-    try:
-        with transaction.atomic():
-            Turn.objects.create(person_id=person_id, taken_at=now)
-    except IntegrityError:
-        raise Busy from None
-    try:
-        if earlier := background._default_manager.filter(actor_id=person_id, job__state__in=Job.OPEN).first():
-            raise Busy(earlier)
-        yield
-    finally:
-        turns.filter(taken_at=now).delete()
+# What takes longer than this is created by a job, so that a request never waits for it.
+REQUEST_SECONDS = 5
 
 
 def document_view(build: Callable[..., Document]) -> Callable[..., HttpResponseBase]:
@@ -102,11 +65,8 @@ def document_view(build: Callable[..., Document]) -> Callable[..., HttpResponseB
     @wraps(build)
     def view(request: StaffRequest, *, as_pdf: bool = False, **ids: str) -> HttpResponseBase:
         try:
-            with one_at_a_time(request.user.pk, LongDocument) if as_pdf else nullcontext():
-                document = build(request, as_pdf, **ids)
-                return _create_pdf(request, document) if as_pdf else _preview(request, document)
-        except Busy as busy:
-            return busy.page(request)
+            document = build(request, as_pdf, **ids)
+            return _create_pdf(request, document) if as_pdf else _preview(request, document)
         except LAYOUT_ERRORS as error:
             logger.exception("A document couldn’t be created.")
             context = {"problem": type(error).__name__}
@@ -184,20 +144,27 @@ def _owner(record: Record) -> Record | None:
 
 
 def _create_pdf(request: StaffRequest, document: Document) -> HttpResponse:
-    """Send the PDF, or start a job for a long one; if that fails, the preview says why."""
-    if document.is_long:
-        started = issue_in_background(tasks.create_long_document, Actor.of(request), document)
-        return finish_action(request, started.get_absolute_url())
-    try:
-        code, file = issue(Actor.of(request), document)
-    except NotRendered as reason:
-        return _preview_page(request, document, failure=reason)
-    return _pdf_response(file, document.file_name, code)
+    """Send the PDF, or start a job for a document that is long or takes long; if it fails, the preview says why."""
+    actor = Actor.of(request)
+    stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
+    html = document.html(stamp)
+    if not document.is_long:
+        try:
+            file = render(html, seconds=REQUEST_SECONDS)
+        except TookTooLong:
+            pass
+        except NotRendered as reason:
+            return _preview_page(request, document, failure=reason)
+        else:
+            record_print(actor, print_entry(document, stamp), file)
+            disposition = "attachment" if "download" in request.GET else "inline"
+            return _pdf_response(file, document.file_name, stamp.code, disposition)
+    started = start_long_document(tasks.create_long_document, actor, document, stamp, html)
+    return finish_action(request, started.get_absolute_url())
 
 
-def _pdf_response(file: bytes, file_name: str, code: str) -> HttpResponse:
-    """The file, opened in the browser."""
-    headers = file_headers(file_name, "inline") | {"X-Document-Code": code}
+def _pdf_response(file: bytes, file_name: str, code: str, disposition: str = "inline") -> HttpResponse:
+    headers = file_headers(file_name, disposition) | {"X-Document-Code": code}
     return HttpResponse(file, content_type="application/pdf", headers=headers)
 
 
@@ -240,11 +207,13 @@ def _addresses(request: StaffRequest) -> Mapping[str, Any]:
     name = f"documents:{match.url_name.removesuffix('_pdf')}" if match and match.url_name else ""
     ids = {key: value for key, value in match.kwargs.items() if key != "as_pdf"} if match else {}
     query = request.GET.copy()
-    for transient in ("panel", "known", "refresh"):
+    for transient in ("panel", "known", "refresh", "download"):
         query.pop(transient, None)
+    pdf_url = reverse(f"{name}_pdf", kwargs=ids)
     return {
         "preview_url": reverse(name, kwargs=ids),
-        "pdf_url": f"{reverse(f'{name}_pdf', kwargs=ids)}?{query.urlencode()}".rstrip("?"),
+        "pdf_url": f"{pdf_url}?{query.urlencode()}".rstrip("?"),
+        "download_url": f"{pdf_url}?{(query.urlencode() + '&download=1').lstrip('&')}",
         "other_parameters": [
             (key, value) for key, values in query.lists() if key not in FIELDS for value in values
         ],

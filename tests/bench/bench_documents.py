@@ -42,20 +42,28 @@ def rows() -> list[Row]:
 
 @contextmanager
 def workers(number: int) -> Iterator[ProcessPoolExecutor]:
-    """Start warmed-up processes, as the portal does."""
-    from portal.documents.pdf import warm_up
-
+    """Start processes that have everything loaded, like those that the portal forks."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(number, mp_context=context, initializer=warm_up) as pool:
+    with ProcessPoolExecutor(number, mp_context=context, initializer=_load) as pool:
         for one in [pool.submit(time.sleep, 0.5) for _ in range(number)]:
             one.result()
         yield pool
 
 
-def render(pool: ProcessPoolExecutor, html: str) -> bytes:
-    from portal.documents.pdf import render_here
+def _load() -> None:
+    from portal.documents.html_to_pdf import style
 
-    return pool.submit(render_here, html).result(TIME_LIMIT)
+    style()
+
+
+def render(pool: ProcessPoolExecutor, html: str) -> bytes:
+    return pool.submit(_render_here, html).result(TIME_LIMIT)
+
+
+def _render_here(html: str) -> bytes:
+    from portal.documents.html_to_pdf import convert
+
+    return convert(html, lambda pages: None)
 
 
 def compare_with_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[Row]:
@@ -118,9 +126,7 @@ def compare_workers(html: str) -> Row:
 
 
 def _render_length(html: str) -> int:
-    from portal.documents.pdf import render_here
-
-    return len(render_here(html))
+    return len(_render_here(html))
 
 
 # --- Documents ---

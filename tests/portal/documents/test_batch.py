@@ -1,26 +1,30 @@
 """Batches of borrower summaries, which a worker creates in the background."""
 
 import io
+import json
 import re
 import zipfile
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client as Browser
 from django.utils import timezone
 from pypdf import PdfReader
 
 from portal.audit.models import Entry
-from portal.documents.merge import merge_pdfs
 from portal.documents.models import Batch, Item, Printed, remove_expired
-from portal.documents.pdf import render
+from portal.documents.pdf import MAX_JOINED_PAGES
 from portal.jobs.models import Job
+from portal.notes.models import Note
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
-from tests import given
+from servicing.sandbox.amortization import add_months
+from tests import databases, given
 from tests.drills.batches import kill_worker, run_worker
+from tests.portal.documents.test_document import elements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,45 +79,126 @@ def test_a_zip_has_a_pdf_per_borrower_and_a_list_of_failures(
     assert Entry.objects.filter(action="summaries.download").count() == 1
 
 
-def test_a_joined_pdf_has_all_pages_and_bookmarks(portal_service: Sandbox, servicer: Browser) -> None:
-    for name in ("Alpine (5 0 R) One", "Alpine Two"):
-        given.borrower(portal_service, first_name=name)
-    batch = start_batch(servicer, "?sort=name", form="joined")
-    call_command("work", batch=True)
-    answer = servicer.get(f"{batch.get_absolute_url()}download/")
-    joined = PdfReader(io.BytesIO(b"".join(answer)), strict=True)
-    originals = [PdfReader(io.BytesIO(item.document)) for item in batch.items.all()]
-    printed = [page for page in joined.pages if page.extract_text()]
-    pages = [page for original in originals for page in original.pages]
+def download_pdf(browser: Browser, batch: Batch) -> tuple[bytes, PdfReader]:
+    answer = browser.get(f"{batch.get_absolute_url()}download/")
     assert answer["Content-Type"] == "application/pdf"
-    assert [page.extract_text() for page in printed] == [page.extract_text() for page in pages]
-    assert "'Alpine (5 0 R) One'" in str(joined.outline)
-    tags = joined.trailer["/Root"]["/StructTreeRoot"]
-    assert len(tags["/K"][0]["/K"]) == len(tags["/ParentTree"]["/Kids"]) == 2
-    assert [page["/StructParents"] for page in printed] == list(range(len(pages)))
+    return answer.content, PdfReader(io.BytesIO(answer.content), strict=True)
+
+
+def add_loans(owner: Record, number: int, *, installments: int) -> None:
+    """Save loans of a borrower, each with a schedule."""
+    first = date(2026, 1, 1)
+    rows = [
+        {
+            "number": n,
+            "due_date": str(add_months(first, n)),
+            "status": "SCHEDULED",
+            "total": 995.75,
+            "principal": 900.5,
+        }
+        for n in range(1, installments + 1)
+    ]
+    Record.objects.bulk_create(
+        Record(
+            kind=Kind.LOAN,
+            uuid=f"{owner.uuid}-{n}",
+            borrower_uuid=owner.uuid,
+            answer=json.dumps({"uuid": f"{owner.uuid}-{n}", "amount": 24_000, "installments": rows}),
+        )
+        for n in range(number)
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("paper", ["letter", "a4"])
-def test_no_sheet_of_a_joined_pdf_has_pages_of_two_borrowers(paper: str) -> None:
-    counts = [1, 2, 3, 1, 4, 5]
-    documents = [
-        (f"Borrower {number}", render(
-            f"<!doctype html><html lang=en><title>T</title><style>@page {{ size: {paper} }}</style>"
-            + f"<p style='break-after: page'>Borrower {number}" * (count - 1) + f"<h1>Borrower {number}</h1>"
-        ))
-        for number, count in enumerate(counts)
-    ]  # fmt: skip
-    joined = PdfReader(io.BytesIO(b"".join(merge_pdfs(documents))), strict=True)
-    owners = [page.extract_text().partition("\n")[0] for page in joined.pages]
-    expected = [
-        words
-        for number, count in enumerate(counts)
-        for words in [f"Borrower {number}"] * count + [""] * (count % 2)
-    ]
-    assert owners == expected
-    assert len({tuple(page.mediabox) for page in joined.pages}) == 1
-    starts = [joined.get_destination_page_number(one) for one in joined.outline if not isinstance(one, list)]
-    assert [start % 2 for start in starts] == [0] * len(counts)
+def test_a_few_borrowers_are_one_pdf(portal_service: Sandbox, servicer: Browser, paper: str) -> None:
+    owners = [given.borrower(portal_service, first_name=f"Alpine (5 0 R) {n}") for n in range(4)]
+    for owner, loans in zip(owners, (1, 9, 0, 14), strict=True):
+        add_loans(owner, loans, installments=12)
+    given.borrower(portal_service, first_name="Broken Alpine")
+    Record.objects.filter(kind=Kind.BORROWER, label="Broken Alpine").update(answer="no JSON")
+    form = servicer.get("/summaries/batches/").content.decode()
+    assert "One PDF with all of them" in form
+    batch = start_batch(servicer, "?sort=name", form="joined", section="loans", paper=paper)
+    call_command("work", batch=True)
+    page = servicer.get(batch.get_absolute_url()).content.decode()
+    assert "4 of 5 ready" in page
+    assert "Broken Alpine" in page
+    assert "Download PDF" in page
+    content, pdf = download_pdf(servicer, batch)
+    # No sheet has pages of two borrowers, and all have their own page numbers.
+    texts = [" ".join(page.extract_text().split()) for page in pdf.pages]
+    starts = [number for number, text in enumerate(texts) if "Borrower summary" in text]
+    assert [start % 2 for start in starts] == [0, 0, 0, 0]
+    for owner, start, end in zip(owners, starts, [*starts[1:], len(texts)], strict=True):
+        written = [text for text in texts[start:end] if text]
+        assert len(texts[start:end]) - len(written) == len(written) % 2
+        assert str(owner) in written[0]
+        for number, text in enumerate(written, 1):
+            assert f"Page {number} of {len(written)}" in text
+    assert len({tuple(map(float, page.mediabox)) for page in pdf.pages}) == 1
+    # One bookmark per borrower, with its parts below it.
+    tops = [one for one in pdf.outline if not isinstance(one, list)]
+    assert [one.title for one in tops] == [str(owner) for owner in owners]
+    assert [pdf.get_destination_page_number(one) for one in tops] == starts
+    # Tags, language and title as in every document.
+    root = pdf.root_object
+    assert (root["/Lang"], root["/MarkInfo"]["/Marked"].value) == ("en", True)
+    assert b"pdfuaid:part" in root["/Metadata"].get_data()
+    assert [page["/StructParents"] for page in pdf.pages] == list(range(len(texts)))
+    kinds = [one["/S"] for one in elements(root["/StructTreeRoot"]["/K"][0].get_object())]
+    assert (kinds.count("/H1"), pdf.metadata.title) == (4, "Borrower summaries: all borrowers on file")
+    # The code on each paper leads to its print, and the file proves itself under each.
+    items = batch.items.filter(state=Item.State.DONE)
+    assert sorted(items.values_list("code", flat=True)) == sorted(
+        Printed.objects.values_list("code", flat=True)
+    )
+    for item, start in zip(items, starts, strict=True):
+        assert f"/verify/{item.code}/" in texts[start]
+        upload = SimpleUploadedFile("all.pdf", content, content_type="application/pdf")
+        answer = servicer.post(f"/verify/{item.code}/", {"document": upload})
+        assert "The file matches the document." in answer.content.decode()
+
+
+def test_too_many_pages_for_one_pdf_are_a_zip(portal_service: Sandbox, servicer: Browser) -> None:
+    for name in ("One", "Two"):
+        owner = given.borrower(portal_service, first_name=f"Alpine {name}")
+        for _ in range(10):
+            Note.objects.create(borrower_uuid=owner.uuid, text="a\n" * 500, author_id=1, author_name="Ana")
+    batch = start_batch(servicer, form="joined", section="internal")
+    call_command("work", batch=True)
+    page = servicer.get(batch.get_absolute_url()).content.decode()
+    assert "Too long for one PDF" in page
+    assert "Download ZIP file" in page
+    archive = download_zip(servicer, batch)
+    papers = [PdfReader(io.BytesIO(archive.read(name))) for name in archive.namelist()]
+    assert (len(papers), Printed.objects.count()) == (2, 2)
+    assert sum(len(paper.pages) for paper in papers) > MAX_JOINED_PAGES
+
+
+def test_too_many_borrowers_for_one_pdf_are_a_zip(portal_service: Sandbox, servicer: Browser) -> None:
+    Record.objects.bulk_create(
+        Record(kind=Kind.BORROWER, uuid=f"b-{n}", borrower_uuid=f"b-{n}", label=f"B {n}") for n in range(51)
+    )
+    assert "One PDF with all of them" not in servicer.get("/summaries/batches/").content.decode()
+    batch = start_batch(servicer, form="joined")
+    call_command("work", batch=True)
+    assert len(download_zip(servicer, batch).namelist()) == 51
+
+
+def test_a_joined_batch_of_version_1_becomes_a_zip(portal_service: Sandbox, servicer: Browser) -> None:
+    given.borrower(portal_service)
+    batch = start_batch(servicer)
+    call_command("migrate", "summaries", "0001", verbosity=0)
+    databases.run(
+        "UPDATE summaries_batch SET form = 'joined'",
+        "INSERT INTO summaries_turn (person_id, taken_at) VALUES (1, CURRENT_TIMESTAMP)",
+    )
+    call_command("upgrade", verbosity=0)
+    call_command("work", batch=True)
+    page = servicer.get(batch.get_absolute_url()).content.decode()
+    assert "1 of 1 ready" in page
+    assert "Too long" not in page
+    assert len(download_zip(servicer, batch).namelist()) == 1
 
 
 def test_a_batch_canceled_before_it_starts_prints_nothing(portal_service: Sandbox, servicer: Browser) -> None:
@@ -147,15 +232,19 @@ def test_canceling_keeps_finished_documents(
     assert len(download_zip(servicer, batch).namelist()) == Printed.objects.count() == ready
 
 
-def test_expiry_removes_documents_but_not_print_records(portal_service: Sandbox, servicer: Browser) -> None:
+@pytest.mark.parametrize("form", Batch.Form.values)
+def test_expiry_removes_documents_but_not_print_records(
+    portal_service: Sandbox, servicer: Browser, form: str
+) -> None:
     given.borrower(portal_service)
-    batch = start_batch(servicer)
+    batch = start_batch(servicer, form=form)
     call_command("work", batch=True)
     assert remove_expired() == 0
     long_ago = timezone.now() - timedelta(days=settings.BATCH_DAYS, minutes=1)
     Batch.objects.update(created_at=long_ago)
     assert remove_expired() == 1
     assert not Item.objects.filter(document__isnull=False).exists()
+    assert not Batch.objects.filter(document__isnull=False).exists()
     assert "The documents were removed" in servicer.get(batch.get_absolute_url()).content.decode()
     assert servicer.get(f"{batch.get_absolute_url()}download/").status_code == 404
     assert Printed.objects.count() == 1
@@ -164,6 +253,16 @@ def test_expiry_removes_documents_but_not_print_records(portal_service: Sandbox,
 def test_a_viewer_cannot_create_a_batch(portal_service: Sandbox, viewer: Browser) -> None:
     assert viewer.get("/summaries/batches/").status_code == 403
     assert viewer.post("/summaries/batches/").status_code == 403
+
+
+def test_a_killed_worker_joins_a_batch_once(portal_service: Sandbox, servicer: Browser) -> None:
+    for number in range(10):
+        given.borrower(portal_service, first_name=f"Alpine {number}")
+    batch = start_batch(servicer, form="joined")
+    run_worker(lambda: Job.objects.get(pk=batch.job_id).state == Job.State.RUNNING)
+    run_worker(lambda: not Job.objects.get(pk=batch.job_id).is_open)
+    assert Printed.objects.count() == 10
+    assert len([one for one in download_pdf(servicer, batch)[1].outline if not isinstance(one, list)]) == 10
 
 
 def test_a_killed_worker_neither_loses_nor_repeats_documents(

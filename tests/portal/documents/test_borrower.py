@@ -31,6 +31,7 @@ from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
+from tests.portal.documents.test_document import download
 from tests.portal.pages import panel
 
 FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}, \d{4}")
@@ -201,12 +202,9 @@ class TestPdf:
         assert "Next installments" in text_of(selected.content)
 
     def test_has_bookmarks_for_its_sections(self, portal_service: Sandbox, viewer: Browser) -> None:
-        outline = PdfReader(
-            io.BytesIO(
-                viewer.get(f"/borrowers/{borrower_with_accounts(portal_service).uuid}/summary.pdf").content
-            )
-        ).outline
-        missing = {"Borrower summary", "Position", "Latest application"} - set(
+        record = borrower_with_accounts(portal_service)
+        outline = PdfReader(io.BytesIO(viewer.get(f"/borrowers/{record.uuid}/summary.pdf").content)).outline
+        missing = {str(record), "Position", "Latest application"} - set(
             re.findall(r"'/Title': '([^']*)'", str(outline))
         )
         assert missing == set()
@@ -385,7 +383,7 @@ class TestUnusualAnswers:
         for number in range(3):
             loan = save_answer(record, Kind.LOAN, LOAN | {"uuid": f"loan-{number}", "installments": rows})
             Record.objects.filter(pk=loan.pk).update(uuid=f"loan-{number}")
-        text = text_of(viewer.get("/borrowers/b/summary.pdf?data=copies&schedules=1").content)
+        text = text_of(download(viewer, "/borrowers/b/summary.pdf?data=copies&schedules=1"))
         assert text.count("240 later installments not printed") == 3
 
     def test_long_words_do_not_push_columns_off_the_page(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.management import call_command
 from django.test import Client as Browser
 from django.utils import timezone
 from pypdf import PdfReader
@@ -30,7 +31,6 @@ from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
 from tests.portal.applications.answers import offer, saved_application
-from tests.portal.documents.test_pdf import end_rendering_processes
 from tests.portal.pages import visible_text
 
 FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}, \d{4}")
@@ -38,6 +38,16 @@ FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}
 
 def text_of(pdf: bytes) -> str:
     return "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages)
+
+
+def download(browser: Browser, address: str) -> bytes:
+    """Return a PDF, however long it takes."""
+    answer = browser.get(address)
+    if answer.status_code == 303:
+        call_command("work", batch=True)
+        answer = browser.get(f"{answer['Location']}download/")
+    assert answer["Content-Type"] == "application/pdf"
+    return bytes(answer.content)
 
 
 def figures_of(page: str) -> set[str]:
@@ -250,7 +260,6 @@ def test_the_bytes_of_a_pdf_differ_only_with_its_stamp(portal_service: Sandbox, 
     stamp = Stamp(timezone.now(), "Ana", "LS-20261121-ABCDEF")
     first = render(paper.html(stamp))
     time.sleep(1.1)  # Embedded fonts have a timestamp in seconds.
-    end_rendering_processes()
     assert render(paper.html(stamp)) == first
     assert render(paper.html(replace(stamp, by="Ben"))) != first
 

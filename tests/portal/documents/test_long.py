@@ -1,4 +1,4 @@
-"""Long documents, which a worker creates in the background, and the limit of one document per person."""
+"""Long documents, which a worker creates in the background while short ones pass."""
 
 import io
 import json
@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from datetime import date, timedelta
+from html import unescape
 
 import pytest
 from django.conf import settings
@@ -19,15 +20,14 @@ from django.test import Client as Browser
 from django.utils import timezone
 from pypdf import PdfReader
 
-from portal.accounts.models import User
 from portal.audit.models import Entry
-from portal.documents.models import LongDocument, Printed, Turn, remove_expired
-from portal.documents.pdf import render
+from portal.documents.models import LongDocument, Printed, remove_expired
 from portal.jobs.models import Job
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.faults.batches import run_worker
 from tests.portal.documents.test_document import figures_of, text_of
 from tests.portal.pages import visible_text
 
@@ -152,21 +152,9 @@ class TestLimit:
         assert days[400] == f"{soon:%b} {soon.day}, {soon.year}"
 
 
-def test_a_long_statement_is_created_without_blocking_other_users(
-    portal_service: Sandbox, viewer: Browser, servicer: Browser
-) -> None:
-    owner = given.borrower(portal_service)
-    add_repayments(owner, 500)
+def test_a_long_statement_is_created_in_the_background(portal_service: Sandbox, viewer: Browser) -> None:
+    add_repayments(given.borrower(portal_service), 500)
     document = start_document(viewer)
-    for _ in range(5):
-        answer = viewer.get(f"{ALL}.pdf")
-        assert answer.status_code == 429
-        assert "One document at a time" in answer.content.decode()
-        assert document.get_absolute_url() in answer.content.decode()
-        assert int(answer["Retry-After"]) > 0
-    assert (
-        servicer.get(f"/borrowers/{owner.uuid}/summary.pdf?data=copies")["Content-Type"] == "application/pdf"
-    )
     assert "Starts when a worker is free" in viewer.get(document.get_absolute_url()).content.decode()
     call_command("work", batch=True)
     page = viewer.get(document.get_absolute_url()).content.decode()
@@ -179,13 +167,65 @@ def test_a_long_statement_is_created_without_blocking_other_users(
     assert printed.entry.actor_name == "Viewer (viewer)"
     assert printed.entry.detail["bytes"] == len(response.content)
     assert Entry.objects.filter(action="summaries.download", detail__code=printed.code).count() == 1
-    assert viewer.get(f"{ALL}.pdf").status_code == 303, "the next one may begin"
 
 
-def test_a_statement_of_200_rows_downloads_immediately(portal_service: Sandbox, viewer: Browser) -> None:
-    add_repayments(given.borrower(portal_service), 200)
-    assert viewer.get(f"{ALL}.pdf")["Content-Type"] == "application/pdf"
-    assert "Download PDF" in viewer.get(f"{ALL}/").content.decode()
+def test_a_short_document_does_not_wait_for_a_long_one(portal_service: Sandbox, viewer: Browser) -> None:
+    owner = given.borrower(portal_service)
+    add_repayments(owner, 500)
+    first, second = start_document(viewer), start_document(viewer)
+    states: list[tuple[str, str]] = []
+
+    def is_short_one_sent() -> bool:
+        if Job.objects.get(pk=first.job_id).state == Job.State.RUNNING:
+            answer = viewer.get(f"/borrowers/{owner.uuid}/summary.pdf?data=copies")
+            states.append((answer["Content-Type"], Job.objects.get(pk=first.job_id).state))
+        return bool(states)
+
+    run_worker(is_short_one_sent)
+    assert states == [("application/pdf", Job.State.RUNNING)]
+    run_worker(lambda: not Job.objects.filter(state__in=Job.OPEN).exists())
+    for document in (first, second):
+        assert viewer.get(f"{document.get_absolute_url()}download/")["Content-Type"] == "application/pdf"
+
+
+def test_a_document_that_takes_long_goes_on_in_the_background(
+    portal_service: Sandbox, viewer: Browser
+) -> None:
+    owner = given.borrower(portal_service)
+    add_repayments(owner, 400)
+    answers: list[HttpResponse] = []
+
+    def request_document() -> None:
+        answers.append(viewer.get(f"{ALL}.pdf"))
+        connection.close()
+
+    first = threading.Thread(target=request_document)
+    first.start()
+    while not (processes := multiprocessing.active_children()):
+        time.sleep(0.01)
+    os.kill(processes[0].pid or 0, signal.SIGSTOP)
+    summary = viewer.get(f"/borrowers/{owner.uuid}/summary.pdf?data=copies")
+    assert (summary["Content-Type"], answers) == ("application/pdf", [])
+    first.join()
+    assert answers[0].status_code == 303
+    assert not processes[0].is_alive()
+    document = LongDocument.objects.get()
+    assert answers[0]["Location"] == document.get_absolute_url()
+    assert "created in the background" in viewer.get(document.get_absolute_url()).content.decode()
+    call_command("work", batch=True)
+    download = viewer.get(f"{document.get_absolute_url()}download/")
+    assert Printed.objects.filter(code=download["X-Document-Code"]).count() == 1
+
+
+def test_a_short_document_is_opened_or_downloaded(portal_service: Sandbox, viewer: Browser) -> None:
+    add_repayments(given.borrower(portal_service), 20)
+    page = viewer.get(f"{ALL}/?status=SUCCEEDED").content.decode()
+    assert "Download PDF" in page
+    addresses = re.findall(rf'href="({re.escape(ALL)}\.pdf[^"]*)"', unescape(page))
+    for address, disposition in zip(addresses, ("attachment", "inline"), strict=True):
+        answer = viewer.get(address)
+        assert answer["Content-Type"] == "application/pdf"
+        assert answer["Content-Disposition"].startswith(f"{disposition}; ")
 
 
 def test_a_long_schedule_is_created_in_the_background(portal_service: Sandbox, viewer: Browser) -> None:
@@ -201,7 +241,7 @@ def test_a_long_schedule_is_created_in_the_background(portal_service: Sandbox, v
 def test_only_the_requester_can_open_a_long_document(
     portal_service: Sandbox, viewer: Browser, supervisor: Browser
 ) -> None:
-    add_repayments(given.borrower(portal_service), 201)
+    add_repayments(given.borrower(portal_service), 401)
     document = start_document(viewer)
     call_command("work", batch=True)
     for address in (document.get_absolute_url(), f"{document.get_absolute_url()}download/"):
@@ -209,49 +249,10 @@ def test_only_the_requester_can_open_a_long_document(
         assert supervisor.get(address).status_code == 404
 
 
-def test_a_second_concurrent_document_is_rejected(
-    portal_service: Sandbox, viewer: Browser, servicer: Browser
-) -> None:
-    address = f"/borrowers/{given.borrower(portal_service).uuid}/summary.pdf?data=copies"
-    render('<!doctype html><html lang="en"><title>A process is warm</title>')
-    warm = multiprocessing.active_children()
-    answers: list[HttpResponse] = []
-
-    def request_document() -> None:
-        answers.append(viewer.get(address))
-        connection.close()
-
-    for process in warm:
-        os.kill(process.pid or 0, signal.SIGSTOP)
-    first = threading.Thread(target=request_document)
-    first.start()
-    try:
-        while not Turn.objects.exists():
-            time.sleep(0.01)
-        assert viewer.get(address).status_code == 429
-    finally:
-        for process in warm:
-            os.kill(process.pid or 0, signal.SIGCONT)
-        first.join()
-    assert [answer.status_code for answer in answers] == [200]
-    assert viewer.get(address).status_code == 200
-    assert not Turn.objects.exists()
-
-
-@pytest.mark.parametrize("age", [timedelta(minutes=2), -timedelta(hours=1)])
-def test_a_turn_left_by_a_killed_process_expires(
-    portal_service: Sandbox, viewer: Browser, age: timedelta
-) -> None:
-    owner = given.borrower(portal_service)
-    person = User.objects.get(username="viewer").pk
-    Turn.objects.create(person_id=person, taken_at=timezone.now() - age)
-    assert viewer.get(f"/borrowers/{owner.uuid}/summary.pdf?data=copies").status_code == 200
-
-
 def test_only_the_requester_can_cancel_a_long_document(
     portal_service: Sandbox, viewer: Browser, servicer: Browser
 ) -> None:
-    add_repayments(given.borrower(portal_service), 201)
+    add_repayments(given.borrower(portal_service), 401)
     document = start_document(viewer)
     assert servicer.post(f"/jobs/{document.job_id}/cancel/").status_code == 403
     assert viewer.post(f"/jobs/{document.job_id}/cancel/").status_code == 303
@@ -260,11 +261,10 @@ def test_only_the_requester_can_cancel_a_long_document(
     assert "Canceled" in page
     assert "Download PDF" not in page
     assert not Printed.objects.exists()
-    assert viewer.get(f"{ALL}.pdf").status_code == 303
 
 
 def test_a_job_that_runs_twice_prints_once(portal_service: Sandbox, viewer: Browser) -> None:
-    add_repayments(given.borrower(portal_service), 201)
+    add_repayments(given.borrower(portal_service), 401)
     document = start_document(viewer)
     call_command("work", batch=True)
     Job.objects.update(state=Job.State.WAITING, finished_at=None)
@@ -274,22 +274,10 @@ def test_a_job_that_runs_twice_prints_once(portal_service: Sandbox, viewer: Brow
 
 
 def test_an_expired_long_document_is_removed(portal_service: Sandbox, viewer: Browser) -> None:
-    add_repayments(given.borrower(portal_service), 201)
+    add_repayments(given.borrower(portal_service), 401)
     document = start_document(viewer)
     call_command("work", batch=True)
     LongDocument.objects.update(created_at=timezone.now() - timedelta(days=settings.BATCH_DAYS, minutes=1))
     remove_expired()
     assert viewer.get(document.get_absolute_url()).status_code == 404
     assert Printed.objects.count() == 1
-
-
-def test_each_user_can_have_one_open_batch(
-    portal_service: Sandbox, servicer: Browser, supervisor: Browser
-) -> None:
-    given.borrower(portal_service)
-    choices = {"data": "copies", "chosen": "1"}
-    first = servicer.post("/summaries/batches/", choices)
-    second = servicer.post("/summaries/batches/", choices)
-    assert (first.status_code, second.status_code) == (303, 429)
-    assert first["Location"] in second.content.decode()
-    assert supervisor.post("/summaries/batches/", choices).status_code == 303

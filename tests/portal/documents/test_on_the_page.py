@@ -4,10 +4,8 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.core.management import call_command
 from django.test import Client as Browser
 
-from portal.documents.models import LongDocument
 from portal.notes.models import Note
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
@@ -17,7 +15,7 @@ from servicing.sandbox.amortization import add_months
 from tests import given
 from tests.portal.applications.answers import offer, saved_application
 from tests.portal.documents.glyphs import glyphs_outside, rows_that_touch
-from tests.portal.documents.test_document import load_accounts, text_of
+from tests.portal.documents.test_document import download, load_accounts, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_NAME = "Saint Bartholomew’s Agricultural Machinery, Irrigation & Cold Storage Cooperative of Ohio LLC"
@@ -61,15 +59,6 @@ def long_borrower(sandbox: Sandbox, name: str) -> dict[str, str]:
         "payments": f"{base}/statement-of-account.pdf?",
         "payments of all": "/repayments/statement-of-account.pdf?",
     }
-
-
-def download(browser: Browser, address: str) -> bytes:
-    answer = browser.get(address)
-    if answer.status_code == 303:
-        call_command("work", batch=True)
-        answer = browser.get(f"{LongDocument.objects.latest('created_at').get_absolute_url()}download/")
-    assert answer["Content-Type"] == "application/pdf"
-    return bytes(answer.content)
 
 
 @pytest.mark.parametrize("name", [LONG_NAME, ONE_WORD], ids=["long-name", "one-word"])

@@ -1,4 +1,4 @@
-"""The processes that render PDFs: the files they may read, their time limit, and their replacement."""
+"""The processes that render PDFs: the files they may read, their limits of time and memory, and what they leave."""
 
 import multiprocessing
 import os
@@ -9,14 +9,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.documents.pdf import NotRendered, render
+from portal.documents.pdf import NotRendered, TookTooLong, render
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import given
@@ -43,14 +43,18 @@ LINKS: list[Callable[[str], str]] = [
 ]
 
 
-def end_rendering_processes() -> bool:
-    """End the rendering processes with SIGTERM, so coverage counts their code; return whether any ran."""
-    workers = multiprocessing.active_children()
-    for worker in workers:
-        if worker.pid:
-            with suppress(ProcessLookupError):  # The process has just exited.
-                os.kill(worker.pid, signal.SIGTERM)
-    return bool(workers)
+def fork_servers() -> list[int]:
+    """The process IDs of our process that the rendering processes are forked from."""
+    children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    pids = [int(pid) for one in children for pid in one.read_text().split()]
+    return [pid for pid in pids if b"multiprocessing.forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def end_fork_server() -> None:
+    """End it, so that the next document starts another one."""
+    for pid in fork_servers():
+        os.kill(pid, signal.SIGTERM)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -84,44 +88,32 @@ def test_the_print_stylesheet_is_allowed() -> None:
     assert render(PAGE.format('<link rel="stylesheet" href="css/print.css"><p>x')).startswith(b"%PDF-")
 
 
-def test_the_next_document_renders_after_a_timeout() -> None:
-    with pytest.raises(NotRendered, match="too long"):
-        render(PAGE.format("<table>" + "<tr><td>x<td>y" * 40_000), time_limit=1)
-    assert render(PAGE.format("after")).startswith(b"%PDF-")
-
-
-def test_a_timeout_kills_only_its_own_process() -> None:
-    render(PAGE.format("A process is warm."))
-    warm = multiprocessing.active_children()
+def test_a_process_is_killed_at_its_time_limit_alone() -> None:
     pages: list[int] = []
     other_thread = threading.Thread(target=render, args=[LONG_PAGE], kwargs={"on_page": pages.append})
     other_thread.start()
-    with pytest.raises(NotRendered, match="too long"):
-        render(LONG_PAGE * 20, time_limit=1)
+    with pytest.raises(TookTooLong):
+        render(LONG_PAGE * 20, seconds=1)
+    assert [one for one in multiprocessing.active_children() if one.is_alive()], "the other one was killed"
     other_thread.join()
-    assert pages == list(range(1, len(pages) + 1)), "the other document was begun again"
-    assert [process for process in warm if process.is_alive()]
+    assert pages == list(range(1, len(pages) + 1))
+    assert multiprocessing.active_children() == []
 
 
-def test_a_hanging_process_is_killed() -> None:
-    render(PAGE.format("A process is warm."))
-    hanging = multiprocessing.active_children()
-    for process in hanging:
-        os.kill(process.pid or 0, signal.SIGSTOP)
-    for _ in hanging:
-        with pytest.raises(NotRendered, match="too long"):
-            render(LONG_PAGE, time_limit=1)
+def test_a_document_that_takes_too_much_memory_is_stopped() -> None:
+    with pytest.raises(NotRendered, match="too large"):
+        render(PAGE.format("<table><tr><td colspan=300000000>x</table>"))
     assert render(PAGE.format("after")).startswith(b"%PDF-")
-    assert [process for process in hanging if process.is_alive()] == []
 
 
 def test_a_killed_process_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    end_rendering_processes()
+    end_fork_server()
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    with pytest.raises(NotRendered, match="too long"):
-        render(LONG_PAGE * 20, time_limit=2)
-    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(TookTooLong):
+        render(LONG_PAGE * 20, seconds=3)
+    end_fork_server()
+    assert list(tmp_path.glob("documents-*")) == []
 
 
 def test_a_killed_server_leaves_no_files(tmp_path: Path) -> None:
@@ -130,21 +122,21 @@ def test_a_killed_server_leaves_no_files(tmp_path: Path) -> None:
         [sys.executable, "-c", KILLED_SERVER], env=environment, cwd=BASE_DIR, capture_output=True
     )
     assert b"documents-" in result.stdout
-    wait_until(lambda: list(tmp_path.iterdir()) == [])
+    wait_until(lambda: list(tmp_path.glob("documents-*")) == [])
 
 
-def test_an_exception_in_a_page_listener_stops_rendering() -> None:
+def test_an_exception_in_a_listener_stops_rendering() -> None:
     def stop(pages: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         render(LONG_PAGE, on_page=stop)
-    assert render(PAGE.format("after")).startswith(b"%PDF-")
+    assert multiprocessing.active_children() == []
 
 
-def test_a_dead_idle_process_is_replaced() -> None:
+def test_a_dead_fork_server_is_replaced() -> None:
     render(PAGE.format("before"))
-    assert end_rendering_processes()
+    end_fork_server()
     assert render(PAGE.format("after")).startswith(b"%PDF-")
 
 
@@ -164,12 +156,13 @@ def test_missing_libraries_show_the_packages_to_install(
     engine = tmp_path / "weasyprint"
     engine.mkdir()
     (engine / "__init__.py").write_text("raise OSError('cannot load library libpango-1.0-0')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
-    end_rendering_processes()
+    end_fork_server()
     page = viewer.get(
         f"/borrowers/{given.borrower(portal_service).uuid}/summary.pdf?data=copies"
     ).content.decode()
-    end_rendering_processes()
+    end_fork_server()
     packages = (BASE_DIR / "docker" / "system-packages.txt").read_text().split()
     assert f"apt-get install {' '.join(packages)}" in page
     assert "print this page from the browser" in page
@@ -179,11 +172,12 @@ def test_a_failed_pdf_returns_503_without_an_audit_entry(portal_service: Sandbox
     record = given.borrower(portal_service)
     stopped = threading.Event()
 
-    def keep_ending_workers() -> None:
+    def keep_killing() -> None:
         while not stopped.wait(0.005):
-            end_rendering_processes()
+            for process in multiprocessing.active_children():
+                process.kill()
 
-    killer = threading.Thread(target=keep_ending_workers)
+    killer = threading.Thread(target=keep_killing)
     killer.start()
     try:
         answer = viewer.get(f"/borrowers/{record.uuid}/summary.pdf")

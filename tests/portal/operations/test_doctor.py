@@ -29,7 +29,7 @@ from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.portal.conftest import use_provider
-from tests.portal.documents.test_pdf import end_rendering_processes
+from tests.portal.documents.test_pdf import end_fork_server
 from tests.portal.operations.test_demo import free_port
 from tests.portal.test_settings import NEEDED
 
@@ -76,10 +76,11 @@ def test_pdfs_that_cannot_be_created_are_reported(
     healthy: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "weasyprint.py").write_text("raise OSError('cannot load library libpango-1.0-0')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
-    end_rendering_processes()
+    end_fork_server()
     words = run_doctor()
-    end_rendering_processes()
+    end_fork_server()
     assert "WRONG  PDFs can’t be created. The document engine’s system libraries are missing." in words
     assert "docker/system-packages.txt" in words
 
