@@ -27,7 +27,7 @@ from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.faults.batches import run_worker
+from tests.drills.batches import run_worker
 from tests.portal.documents.test_document import figures_of, text_of
 from tests.portal.pages import visible_text
 
