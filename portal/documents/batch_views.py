@@ -34,7 +34,7 @@ MAX_OPTION_CHARACTERS = 100
 def create(request: StaffRequest) -> HttpResponse:
     """Start a batch of all borrowers that match the filters in the address."""
     found = BORROWERS.find(request.GET)
-    is_joinable = found.total <= MAX_JOINED_BORROWERS and not found.has_more
+    is_joinable = found.total <= MAX_JOINED_BORROWERS
     if request.method == "POST" and found.total:
         is_joined = is_joinable and request.POST.get("form") == Batch.Form.JOINED
         options = {

@@ -107,14 +107,14 @@ def _run_in_process(name: str, *arguments: Any, seconds: float, listener: Listen
     try:
         # WeasyPrint writes fonts to it, and can't remove them when its process is killed.
         with tempfile.TemporaryDirectory(prefix="documents-", ignore_cleanup_errors=True) as folder:
-            return _wait_for_process(folder, name, arguments, until, listener)
+            return _wait_for_process(folder, name, arguments, until - time.monotonic(), listener)
     except OSError as problem:
         raise NotRendered(f"No process or temporary file could be created: {problem.strerror}.") from None
     finally:
         free.release()
 
 
-def _wait_for_process(folder: str, name: str, arguments: Any, until: float, listener: Listener) -> Any:
+def _wait_for_process(folder: str, name: str, arguments: Any, seconds: float, listener: Listener) -> Any:
     receiver, sender = _context().Pipe(duplex=False)
     try:
         with receiver:
@@ -124,15 +124,21 @@ def _wait_for_process(folder: str, name: str, arguments: Any, until: float, list
                 )
                 process.start()
             try:
-                return _receive(receiver, until, listener)
+                result = _receive(receiver, seconds, listener)
+                process.join(1)  # It ends by itself.
+                return result
             finally:
-                process.kill()
-                process.join()
+                if process.is_alive():
+                    process.kill()
+                    process.join()
     except EOFError:
         raise NotRendered("The document process stopped unexpectedly.") from None
 
 
-def _receive(receiver: Connection, until: float, listener: Listener) -> Any:
+def _receive(receiver: Connection, seconds: float, listener: Listener) -> Any:
+    until = (
+        time.monotonic() + seconds
+    )  # The first process also starts what it is forked from, which isn't counted.
     while receiver.poll(max(0, until - time.monotonic())):
         received = receiver.recv()
         if isinstance(received, NotRendered):
