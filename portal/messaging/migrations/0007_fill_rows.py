@@ -15,7 +15,10 @@ NEWEST = 100
 def fill_messages(apps: Any, schema_editor: Any) -> None:
     messages = apps.get_model("messaging", "Message").objects.using(schema_editor.connection.alias)
     empty = messages.filter(payload__isnull=True).only("body").order_by("pk")
-    while batch := list(empty[:BATCH_SIZE]):
+    last = -(2**63)
+    # By key, because a payload that is a list stays empty.
+    while batch := list(empty.filter(pk__gt=last)[:BATCH_SIZE]):
+        last = batch[-1].pk
         for message in batch:
             raw = codec.parse(message.body)
             created_at = raw.get("created_at")

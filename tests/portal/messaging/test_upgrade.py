@@ -1,5 +1,6 @@
 """The upgrade from version 1.0, whose messages had their time in their key and no columns for what is found in them."""
 
+import re
 from datetime import UTC, datetime
 from importlib import import_module
 
@@ -43,6 +44,17 @@ def test_saved_messages_are_found_after_the_upgrade(
     assert [one.created_at for one in Message.objects.all()] == [
         one.received.created_at for one in Message.objects.all()
     ]
+
+
+def test_a_payload_that_is_a_list_does_not_hold_up_the_upgrade(earlier: list[str]) -> None:
+    message = Message.objects.earliest("id")
+    body = re.sub(r'"payload": ?\{[^}]*\}', '"payload":[1]', message.body)
+    assert body != message.body
+    Message.objects.filter(pk=message.pk).update(body=body)
+    upgrade.fill_messages(apps, connection.schema_editor())
+    message.refresh_from_db()
+    assert (message.payload, "\n1\n" in message.search_text) == (None, True)
+    assert Message.objects.filter(payload__isnull=True).count() == 1
 
 
 def test_the_first_sync_after_the_upgrade_reads_only_what_is_new(
