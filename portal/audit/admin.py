@@ -38,6 +38,7 @@ from portal.audit.writes import close_stale_writes
 from portal.ui import wording
 from portal.ui.exports import format_name, list_file
 from portal.ui.templatetags.ui import status_badge
+from servicing.masking import masked_text
 
 FIELD_WORDS = {"id": "ID", "uuid": "ID", "ip": "IP address"}
 BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
@@ -237,7 +238,10 @@ class ReadOnly(FramedAdmin):
             Actor.of(request),
             "audit.export",
             subject_label=f"{format_name(request)} of {self.opts.verbose_name_plural}",
-            detail={"filters": asked, "rows": found.count() if is_whole else len(found)},
+            detail={
+                "filters": {name: masked_text(value) for name, value in asked.items()},
+                "rows": found.count() if is_whole else len(found),
+            },
         )
         if is_whole and found.model is Entry:  # Without the entry of this export.
             found = found.filter(pk__lt=own.pk)

@@ -16,7 +16,7 @@ from django.utils import timezone
 from portal.accounts.sessions import BACKGROUND_HEADER
 from portal.audit.chain import same_subject
 from portal.audit.models import Actor, Entry, PageView, WriteIntent
-from servicing.masking import masked
+from servicing.masking import masked, masked_text
 
 REPEAT_WINDOW = timedelta(minutes=10)
 SESSION = timedelta(days=7)
@@ -86,7 +86,8 @@ def log_list(request: HttpRequest, *, count: int | None) -> None:
     name = _address_name(request)
     app = name.partition(":")[0]
     query = {
-        _storable(name): ", ".join(map(_storable, values))
+        # As texts: by its name a number may pass for an ID.
+        _storable(name): ", ".join(masked_text(_storable(value)) for value in values)
         for name, values in islice(request.GET.lists(), MAX_NAMES)
     }
     log_view(
