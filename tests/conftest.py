@@ -62,7 +62,7 @@ hypothesis.settings.load_profile("desk")
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 CLIENT_ID = "test-desk"
-SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+SECRET = "9c41e6d2-5b78-4f03-a2d9-6e15c87b3f40"
 NUMBERS = itertools.count()
 
 
