@@ -65,7 +65,7 @@ def _parsed(lines: list[str]) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _locked(flags: int = 0) -> Iterator[int]:
-    """The open file, which no other process changes meanwhile."""
+    """The open file, locked against other processes."""
     while True:
         descriptor = os.open(answers_file(), os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
         try:
