@@ -35,12 +35,16 @@ from portal.audit.reading import VIEWS, EntryPages, entry_lines, stream_lines, v
 from portal.audit.view_log import log_list, log_page
 from portal.audit.views import COLUMNS, export_row
 from portal.audit.writes import close_stale_writes
+from portal.registry.models import Record
+from portal.runtime.folding import folded_pattern
 from portal.ui import wording
 from portal.ui.exports import format_name, list_file
 from portal.ui.templatetags.ui import status_badge
 from servicing.masking import masked_text
 
 FIELD_WORDS = {"id": "ID", "uuid": "ID", "ip": "IP address"}
+MAX_NAMED = 50
+"""The most records whose entries a text finds by their names."""
 BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
 
 
@@ -167,6 +171,24 @@ class ReadOnly(FramedAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         close_stale_writes()
         return super().changelist_view(request, extra_context)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find a text as typed, and names however they are written: of records at any age, others for a month."""
+        pattern, typed = folded_pattern(search_term), search_term.strip()
+        if not pattern:
+            return queryset, False
+        ids = [name for name in self.search_fields if name.endswith("id")]
+        texts = [name for name in self.search_fields if name not in ids]
+        found = Q(*(Q(**{f"{name}__icontains": typed}) for name in texts), _connector=Q.OR)
+        found |= Q(*(Q(**{f"{name}__istartswith": typed}) for name in ids), _connector=Q.OR)
+        named = Record.objects.filter(label__iregex=pattern).values_list("uuid", flat=True)[:MAX_NAMED]
+        found |= Q(subject_uuid__in=list(named)) if hasattr(queryset.model, "subject_uuid") else Q()
+        # SQLite calls Python for each of these comparisons, so only for a month.
+        month = Q(**{f"{TimeFilter.column(queryset)}__gte": period_start("30")})
+        written = Q(*(Q(**{f"{name}__iregex": pattern}) for name in texts), _connector=Q.OR)
+        return queryset.filter(found | (month & written)), False
 
     def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
         log_list(request, count=cl.result_count)

@@ -20,7 +20,6 @@ from servicing import Message as RemoteMessage
 from servicing import codec
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import htmx
 from tests.portal.pages import visible_text
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +52,7 @@ class TestText:
     def test_the_trail_finds_the_entry(self, admin: Browser, name: str, typed: str) -> None:
         append(Actor.system("test"), "notes.add", subject_label=name, reason="")
         state = urlencode({"q": typed, "when": "all"})
-        shown = visible_text(admin.get(f"/audit/?{state}", headers=htmx("audit-rows")).content.decode())
+        shown = visible_text(admin.get(f"/admin/audit/entry/?{state}").content.decode())
         assert name in shown
 
     def test_messages_find_the_payload(self, viewer: Browser, name: str, typed: str) -> None:
