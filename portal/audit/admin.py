@@ -176,8 +176,8 @@ class ReadOnly(FramedAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Find a text as typed, and names however they are written: of records at any age, others for a month."""
-        pattern, typed = folded_pattern(search_term), search_term.strip()
-        if not pattern:
+        typed = search_term.replace("\0", "").strip()
+        if not (pattern := folded_pattern(typed)):
             return queryset, False
         ids = [name for name in self.search_fields if name.endswith("id")]
         texts = [name for name in self.search_fields if name not in ids]
