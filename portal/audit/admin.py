@@ -172,11 +172,15 @@ class ReadOnly(FramedAdmin):
         close_stale_writes()
         return super().changelist_view(request, extra_context)
 
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        request.GET = QueryDict(request.GET.urlencode().replace("%00", ""))  # PostgreSQL refuses NUL.
+        return super().get_changelist_instance(request)
+
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Find a text as typed, and names however they are written: of records at any age, others for a month."""
-        typed = search_term.replace("\0", "").strip()
+        typed = search_term.strip()
         if not (pattern := folded_pattern(typed)):
             return queryset, False
         ids = [name for name in self.search_fields if name.endswith("id")]
