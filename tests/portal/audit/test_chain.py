@@ -377,7 +377,7 @@ class TestDatabaseRole:
         databases.run("RESET ROLE", f"DROP OWNED BY {name}", f"DROP ROLE {name}")
 
     def test_the_portal_works_without_owning_the_trail(self, portal_service: Sandbox) -> None:
-        assert browser_of(Role.AUDITOR).get("/audit/").status_code == 200
+        assert browser_of(Role.AUDITOR).get("/admin/audit/entry/").status_code == 200
         assert (verify_chain().found, guard.missing_triggers(connection)) == (None, [])
 
     def test_the_role_cannot_change_the_trail_or_its_triggers(self) -> None:
