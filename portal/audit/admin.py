@@ -31,9 +31,8 @@ from portal.audit.filters import (
     typed_moment,
 )
 from portal.audit.models import Actor, Entry, PageView, RemoteCall, WriteIntent
-from portal.audit.reading import VIEWS, EntryPages, entry_lines, stream_lines, view_sentence
+from portal.audit.reading import VIEWS, EntryLine, EntryPages, entry_lines, stream_lines, view_sentence
 from portal.audit.view_log import log_list, log_page
-from portal.audit.views import COLUMNS, export_row
 from portal.audit.writes import close_stale_writes
 from portal.registry.models import Record
 from portal.runtime.folding import folded_pattern
@@ -42,6 +41,12 @@ from portal.ui.exports import format_name, list_file
 from portal.ui.templatetags.ui import status_badge
 from servicing.masking import masked_text
 
+COLUMNS = [
+    *("Number", "Time (UTC)", "Person", "Role", "Address", "Browser", "Act", "Step", "Sentence", "Result"),
+    *("Object", "Object id", "Object name", "Borrower id", "Reason", "Reference", "Changes", "Detail"),
+    *("Previous hash", "Hash"),
+]
+"""The columns of a file of entries."""
 FIELD_WORDS = {"id": "ID", "uuid": "ID", "ip": "IP address"}
 MAX_NAMED = 50
 """The most records whose entries a text finds by their names."""
@@ -132,7 +137,7 @@ class DetailFilter(AdminFilter):
     parameter_name, title, prompt = "show", "Also show", "Main entries"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("all", "Also page views until 2.0, no-change saves, started requests")]
+        return [("all", "Also page views before 2.0, no-change saves, started requests")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if self.parsed_value() or request.GET.get("request"):
@@ -321,6 +326,24 @@ def _field_words(field: Any) -> str:
     return " ".join(FIELD_WORDS.get(word, word) for word in field.verbose_name.split())
 
 
+def _export_row(line: EntryLine) -> list[Any]:
+    """An entry as a row of a file, in the order of :data:`COLUMNS`."""
+    entry = line.entry
+    changes = {change.label: [change.old, change.new] for change in line.changes}
+    return [
+        *(entry.pk, f"{entry.at:%Y-%m-%dT%H:%M:%S.%fZ}", entry.actor_name, entry.actor_role, entry.ip),
+        *(entry.user_agent, entry.action, entry.phase, line.sentence, entry.result),
+        *(entry.subject_kind, entry.subject_uuid, entry.subject_label, entry.borrower_uuid, entry.reason),
+        *(entry.request_id, _compact_json(changes), _compact_json(entry.detail)),
+        *(entry.previous_hash, entry.hash),
+    ]
+
+
+def _compact_json(value: dict[str, Any]) -> str:
+    """An object as compact JSON; empty for an empty object."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else ""
+
+
 @admin.register(Entry, site=site)
 class EntryAdmin(ReadOnly):
     """The audit trail as sentences."""
@@ -362,7 +385,7 @@ class EntryAdmin(ReadOnly):
         return COLUMNS
 
     def export_rows(self, found: Any) -> Iterable[list[Any]]:
-        return map(export_row, stream_lines(found) if isinstance(found, QuerySet) else entry_lines(found))
+        return map(_export_row, stream_lines(found) if isinstance(found, QuerySet) else entry_lines(found))
 
     def export_remark(self, request: HttpRequest) -> str:
         if request.GET.get("show") or request.GET.get("request"):

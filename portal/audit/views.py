@@ -1,4 +1,4 @@
-"""The audit trail as a list and as files, one entry with its proof, a record's history, and one write."""
+"""One entry of the audit trail with its proof, a record's history, and one write. The list is in the administration."""
 
 import json
 from datetime import UTC
@@ -18,7 +18,6 @@ from portal.audit.forms import CorrectForm, ResolveForm
 from portal.audit.integrity import is_intact, last_check
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.audit.reading import (
-    EntryLine,
     EntryPages,
     adjacent_entries,
     entry_lines,
@@ -38,11 +37,6 @@ from portal.ui.htmx import finish_action, render_page
 
 State = WriteIntent.State
 PAGE_SIZE = 50
-COLUMNS = [
-    *("Number", "Time (UTC)", "Person", "Role", "Address", "Browser", "Act", "Step", "Sentence", "Result"),
-    *("Object", "Object id", "Object name", "Borrower id", "Reason", "Reference", "Changes", "Detail"),
-    *("Previous hash", "Hash"),
-]
 
 
 @require_safe
@@ -194,21 +188,3 @@ def _question_for_service(intent: WriteIntent) -> str:
         f"What we sent, sensitive values masked: {body}\n"
         f"Did it go through? If so, what is the ID of the record?"
     )
-
-
-def export_row(line: EntryLine) -> list[Any]:
-    """An entry as a row of a file, in the order of :data:`COLUMNS`."""
-    entry = line.entry
-    changes = {change.label: [change.old, change.new] for change in line.changes}
-    return [
-        *(entry.pk, f"{entry.at:%Y-%m-%dT%H:%M:%S.%fZ}", entry.actor_name, entry.actor_role, entry.ip),
-        *(entry.user_agent, entry.action, entry.phase, line.sentence, entry.result),
-        *(entry.subject_kind, entry.subject_uuid, entry.subject_label, entry.borrower_uuid, entry.reason),
-        *(entry.request_id, _compact_json(changes), _compact_json(entry.detail)),
-        *(entry.previous_hash, entry.hash),
-    ]
-
-
-def _compact_json(value: dict[str, Any]) -> str:
-    """An object as compact JSON; empty for an empty object."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else ""

@@ -245,7 +245,7 @@ class Sync:
         listed = self._list(first, last)
         found = _days_with_messages(first, last)
         begin = first or (found[-1] if found else None)
-        if begin and listed and not listed.unusable:  # Nobody knows the days of those.
+        if begin and listed and not listed.unusable:  # Their days are unknown.
             others = set(_days(begin, last or max(begin, service_today()))).difference(found)
             self._with_retries(partial(_mark_compared, dict.fromkeys(others, 0)))
         return found
