@@ -45,9 +45,12 @@ OTHER_FORMS = {
 
 @pytest.fixture(scope="module", params=[{}, OTHER_FORMS], ids=["default", "other"])
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox without signatures: bytes that are not text cannot be signed, but must be rejected too."""
+    """A sandbox without signatures: bytes that are not text cannot be signed, but must be rejected too.
+
+    Its secret is the sandbox's own, which encrypted the values of the examples.
+    """
     path = tmp_path_factory.mktemp("described") / "service.sqlite3"
-    with Sandbox(path, secret=SECRET, auth="none", **request.param) as sandbox:
+    with Sandbox(path, auth="none", **request.param) as sandbox:
         yield sandbox
 
 
