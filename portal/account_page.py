@@ -11,7 +11,7 @@ from portal.audit.models import Actor
 from portal.audit.view_log import last_view, log_view, update_view
 from portal.gateway import StaffRequest
 from portal.lists.pages import ListPage
-from portal.live.panels import LOADER, Freshness, Panels, show_panels
+from portal.live.panels import Freshness, panel_copies, tell_account_read
 from portal.live.reading import LiveCopy, account_records
 from portal.messaging.payment_events import messages_of_account
 from portal.notes.models import Note
@@ -19,6 +19,7 @@ from portal.registry import changes
 from portal.registry.models import Kind, Record
 from portal.registry.records import records_by_uuid
 from portal.repayments.table import ACCOUNT_PAGE_SIZE, repayment_table, rows_of_lists
+from portal.ui.htmx import render_page
 from servicing import Loan, Statement
 
 MAX_NOTES = 50
@@ -32,27 +33,22 @@ def account_page(
     *,
     build_context: ContextBuilder,
     parts: tuple[str, ...],
-    followers: tuple[str, ...] = (),
 ) -> HttpResponse:
-    """Render the page from saved copies, or its panels after a call to the service.
+    """Render the page from saved copies, its panel after calling the service, or one of its other parts.
 
-    ``build_context`` adds what only this kind of account has, from its copy and that of its repayments. Two panels
-    call the service: one named like the noun, and its repayments under the same name with ``-repayments`` appended.
-    ``followers`` are the parts of the page that change with the first.
+    ``build_context`` adds what only this kind of account has, from its copy and that of its repayments. The panel is
+    named like the noun; the repayments are a part of the same name with ``-repayments`` appended.
     """
     area, noun = list_page.area, list_page.noun
-    repayments_panel = f"{noun}-repayments"
-    account, repayments = account_records(record)
-    copies = show_panels(request, {noun: [account], repayments_panel: [repayments]})
-    copy, repayments_copy = copies[noun][0], copies[repayments_panel][0]
-    fresh, repayments_fresh = Freshness([copy]), Freshness([repayments_copy])
-    panels = Panels(request, {noun: fresh, repayments_panel: repayments_fresh}, {noun: followers})
+    repayments_part = f"{noun}-repayments"
+    copy, repayments_copy = panel_copies(request, noun, account_records(record))
     context = {
         **record_context(
             request, copy, action=f"{area}.detail", label=f"{noun} {record.uuid[:8]}", panel=noun
         ),
-        "fresh": fresh,
-        "repayments_fresh": repayments_fresh,
+        "fresh": Freshness([copy]),
+        "repayments_fresh": Freshness([repayments_copy]),
+        "panel_fresh": Freshness([copy, repayments_copy]),
         "table": cache(
             lambda: repayment_table(
                 request, rows_of_lists([repayments_copy]), covers=f"of this {noun}", size=ACCOUNT_PAGE_SIZE
@@ -60,9 +56,10 @@ def account_page(
         ),
         "newest_messages": cache(partial(messages_of_account, record)),
     }
-    if panels.draws(noun):
+    if request.htmx.target != repayments_part:
         context |= build_context(request, copy, repayments_copy)
-    return panels.render(f"{area}/detail.html", context, partial=parts)
+    response = render_page(request, f"{area}/detail.html", context, partial=(noun, repayments_part, *parts))
+    return tell_account_read(request, response, noun)
 
 
 def record_context(
@@ -75,7 +72,7 @@ def record_context(
     record, actor = copy.record, Actor.of(request)
     digest, look = changes.answer_digest(record), last_view(actor, record.uuid)
     log_view(actor, action, shown=digest, is_repeat=bool(request.htmx), **entry_subject(record, label))
-    if request.htmx.target in (panel, LOADER):
+    if request.htmx.target == panel:
         update_view(actor, record.uuid, digest)
     return {
         "record": record,

@@ -6,7 +6,6 @@ import os
 import tempfile
 import zoneinfo
 from collections.abc import Iterator
-from concurrent.futures import wait
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,6 @@ from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.unsaved import answers_file
-from portal.live import reading
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import databases
@@ -202,15 +200,8 @@ def portal_service(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterat
     cache.clear()
     yield sandbox
     sandbox.heal()
-    # A page's background reads must not write to the next test's database.
-    wait_for_reads()
     gateway.client.cache_clear()
     answers_file().unlink(missing_ok=True)  # Unsaved answers belong to this test's database.
-
-
-def wait_for_reads() -> None:
-    """Wait for service calls that are still running after their page was sent."""
-    wait(set(reading._running), timeout=10)
 
 
 def browser_of(role: Role, **extra: Any) -> Browser:

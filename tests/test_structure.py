@@ -228,7 +228,10 @@ class TestTemplates:
 
     def test_targeted_partials_have_their_name_as_id(self, template: Path) -> None:
         text = template.read_text()
-        roots = {name: re.search(r'(?:\bid=|panel )"([^"]+)"', root) for name, root in PARTIAL.findall(text)}
+        roots = {
+            name: re.search(r'(?:\bid=|panel |follows )"([^"{]+)"', root)
+            for name, root in PARTIAL.findall(text)
+        }
         assert [name for name, found in roots.items() if found and found[1] != name] == []
         targets = set(re.findall(r'hx-target="#([\w-]+)"', "".join(path.read_text() for path in templates())))
         names = set(re.findall(r"{% partialdef ([\w-]+)", text))

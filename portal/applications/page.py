@@ -37,7 +37,7 @@ from portal.audit.chain import entry_subject
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.view_log import log_page
 from portal.gateway import StaffRequest
-from portal.live.panels import Freshness, Panels, show_panels
+from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import LiveCopy
 from portal.registry import store
 from portal.registry.figures import copy_day
@@ -48,6 +48,7 @@ from portal.ui.htmx import finish_action, render_page, toast
 from servicing import Application, consistency
 from servicing.values import decimal_or_none
 
+PANEL = "application"
 MAX_UUID = 64
 MAX_ISSUES = 10
 CONSENT = {True: "Given", False: "Not given", None: None}
@@ -72,24 +73,21 @@ class ShownOffer:
 def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
     """Show one application."""
     record = find_application(borrower_uuid, application_uuid)
-    copies = show_panels(request, {"application": [record]} if record.can_be_read else {})
-    copy = copies["application"][0] if record.can_be_read else LiveCopy(record)
-    fresh = Freshness([copy]) if record.can_be_read else None
+    (copy,) = panel_copies(request, PANEL, [record]) if record.can_be_read else [LiveCopy(record)]
     context = {
         **record_context(
             request,
             copy,
             action="applications.detail",
             label=services.application_name(record),
-            panel="application",
+            panel=PANEL,
         ),
-        "fresh": fresh,
+        "fresh": Freshness([copy]) if record.can_be_read else None,
         "sent": _write_as_sent(record),
     }
-    panels = Panels(request, {"application": fresh} if fresh else {})
-    if panels.draws("application") and isinstance(copy.answer, Application):
+    if isinstance(copy.answer, Application):
         context |= answer_context(request, record, copy.answer)
-    return panels.render("applications/detail.html", context, partial="offers")
+    return render_page(request, "applications/detail.html", context, partial=(PANEL, "offers"))
 
 
 def _write_as_sent(record: Record) -> WriteIntent | None:

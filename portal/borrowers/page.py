@@ -2,15 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from django.db.models import Max, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
 
 from portal.accounts.roles import requires
 from portal.approvals.lifecycle import open_approvals
@@ -18,6 +15,8 @@ from portal.audit.chain import entry_subject
 from portal.audit.models import Actor, Entry, PageView, WriteIntent
 from portal.audit.reading import entry_lines, record_entries
 from portal.audit.view_log import log_view
+from portal.borrowers import tasks
+from portal.borrowers.account_panels import MAX_LIVE_ACCOUNTS, account_panels
 from portal.borrowers.as_sent import profile_as_sent
 from portal.borrowers.checklist import (
     INDIVIDUAL_TYPES,
@@ -28,9 +27,8 @@ from portal.borrowers.checklist import (
 from portal.borrowers.position import Position
 from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
 from portal.gateway import StaffRequest
-from portal.lists.refresh import parse_moment
-from portal.live.panels import LOADER, Panels, show_panels
-from portal.live.reading import MAX_WAIT, LiveCopy, repayment_lists, saved_copies
+from portal.live.panels import read_copies
+from portal.live.reading import LiveCopy, repayment_lists, stored_lists
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
@@ -39,10 +37,9 @@ from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.repayments.table import repayment_table, rows_of_lists
 from portal.runtime.business_date import business_date
+from portal.ui.htmx import render_page
 from servicing import Borrower, KeyPerson, Loan, Statement, consistency
 
-MAX_LIVE_ACCOUNTS = 12
-"""More loans or lines than this are shown from saved copies; each has its own page, which asks the service."""
 MAX_FINDINGS = 5
 MAX_EVENTS = 1000
 TABS = {
@@ -57,8 +54,9 @@ TABS = {
     "history": "History",
 }
 CARDS = "position"
-"""The panel of all cards, as most of their figures depend on several accounts."""
-PROGRESS_PANELS = ("refresh-all", "refresh-progress")
+"""The part with all cards, as most of their figures depend on several accounts."""
+TYPED_TABS = {"notes"}
+"""Tabs with fields, which a refresh leaves as they are."""
 PERSONAL_FIELDS = {"start_date": "start date", "website": "website", "industry": "industry"}
 BUSINESS_FIELDS = {"entity": "business type"} | PERSONAL_FIELDS | {"start_date": "incorporation date"}
 """Fields that the profile lists on one line if the service doesn't provide them."""
@@ -69,24 +67,34 @@ Copies = dict[str, list[LiveCopy]]
 
 @requires("borrowers.index")
 def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """Show the page, its cards after calling the service, or one of its tabs."""
+    """Show the page, its cards, or one of its tabs, from saved copies; with few accounts, Refresh reads all."""
     record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
     accounts = accounts_of(borrower_uuid)
-    copies = read_accounts(request, accounts)
-    loans, lines, lists = copies["loans"], copies["lines"], copies["lists"]
-    position = Position(loans, lines, lists)
-    panels = Panels(request, {CARDS: position.fresh}, {CARDS: ["position-age"]})
+    live = [*accounts[Kind.LOAN], *accounts[Kind.LINE]]
+    loads_all = len(live) <= MAX_LIVE_ACCOUNTS
+    is_refresh = "refresh" in request.GET and loads_all
+    if is_refresh:
+        read_copies(request, [*live, *repayment_lists(live)], force=True)
+        accounts = accounts_of(borrower_uuid)
+    copies = saved_copies(accounts)
+    position = Position(copies["loans"], copies["lines"], copies["lists"], loads_itself=loads_all)
     context: dict[str, Any] = {"record": record, "position": position}
-    if request.htmx.target in PROGRESS_PANELS:
-        asked = [one for one in (*loans, *lines, *lists) if one.is_asked]
-        context |= {"progress": progress(asked, request.GET.get("since", ""))}
-    elif request.htmx.target not in (CARDS, LOADER):
-        found = findings([*loans, *lines], lists)
+    if request.htmx.target != CARDS or (is_refresh and request.GET.get("tab") not in TYPED_TABS):
+        found = findings([*copies["loans"], *copies["lines"]], copies["lists"])
         context |= identity(record) | {"findings": list(islice(found, MAX_FINDINGS))}
         context |= tab_context(request, record, accounts, copies)
+        in_cards = position.accounts if loads_all else position.named_accounts
+        in_rows = {panel.name for panel in context.get("shown", ())}
+        context |= {
+            "loads_all": loads_all,
+            "loading": [
+                panel for panel in account_panels(in_cards, copies["lists"]) if panel.name not in in_rows
+            ],
+            "refresh_job": None if loads_all else tasks.open_refresh(borrower_uuid),
+        }
     is_repeat = bool(request.htmx) and request.htmx.target != "borrower-tab"
     log_view(Actor.of(request), "borrowers.detail", is_repeat=is_repeat, **entry_subject(record))
-    return panels.render("borrowers/detail.html", context, partial=(*PROGRESS_PANELS, "borrower-tab"))
+    return render_page(request, "borrowers/detail.html", context, partial=(CARDS, "borrower-tab"))
 
 
 def accounts_of(borrower_uuid: str) -> Accounts:
@@ -98,19 +106,11 @@ def accounts_of(borrower_uuid: str) -> Accounts:
     return accounts
 
 
-def read_accounts(request: StaffRequest, accounts: Accounts) -> Copies:
-    """The copies of loans, lines and repayment lists: first those that call the service, then all others."""
+def saved_copies(accounts: Accounts) -> Copies:
+    """The saved copies of loans, lines and their lists of repayments."""
     loans, lines = accounts[Kind.LOAN], accounts[Kind.LINE]
-    live = [*loans[:MAX_LIVE_ACCOUNTS], *lines[:MAX_LIVE_ACCOUNTS]]
-    found = show_panels(request, {CARDS: [*live, *repayment_lists(live)]})[CARDS]
-    for others in (loans[MAX_LIVE_ACCOUNTS:], lines[MAX_LIVE_ACCOUNTS:]):
-        for copies in saved_copies(others):
-            found += copies
-    names = {Kind.LOAN: "loans", Kind.LINE: "lines"}
-    copies_of: Copies = {"loans": [], "lines": [], "lists": []}
-    for copy in found:
-        copies_of[names.get(Kind(copy.record.kind), "lists")].append(copy)
-    return copies_of
+    found = {"loans": loans, "lines": lines, "lists": stored_lists([*loans, *lines])}
+    return {name: [LiveCopy(record) for record in records] for name, records in found.items()}
 
 
 def findings(
@@ -125,33 +125,6 @@ def findings(
             (one.record, rule)
             for rule in consistency.check_account(account, of_loan, one.copied_on or business_date())
         )
-
-
-# --- Refreshing all accounts at once ---
-
-
-@dataclass(frozen=True)
-class RefreshProgress:
-    """How many copies were updated since somebody asked to refresh all of them."""
-
-    since: datetime
-    done: int
-    failed: int
-    total: int
-
-    @property
-    def is_over(self) -> bool:
-        """Whether all were updated, or nobody waits for the rest any more."""
-        return self.done == self.total or timezone.now() - self.since > MAX_WAIT
-
-
-def progress(copies: Sequence[LiveCopy], since: str) -> RefreshProgress:
-    """The progress of a refresh; without a valid start time it starts now."""
-    start = parse_moment(since) or timezone.now()
-    answered = [one for one in copies if one.record.checked_at and one.record.checked_at >= start]
-    tried = [one for one in copies if one.record.failed_at and one.record.failed_at >= start]
-    failed = [one for one in tried if one not in answered]
-    return RefreshProgress(start, len(answered) + len(failed), len(failed), len(copies))
 
 
 # --- Who the borrower is ---
@@ -222,12 +195,11 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
             context["applications"] = accounts[Kind.APPLICATION]
         case "loans" | "lines":
             found = sorted(
-                ((one, one.figures) for one in copies[tab]),
-                key=lambda row: rank(row[1].past_due, is_late=row[1].is_late) or 0,
+                copies[tab],
+                key=lambda one: rank(one.figures.past_due, is_late=one.figures.is_late) or 0,
                 reverse=True,
             )
-            today = business_date()
-            context["shown"] = [(one, figures, figures.days_past_due(today)) for one, figures in found]
+            context["shown"] = account_panels(found, copies["lists"])
         case "repayments":
             context["table"] = repayment_table(request, repayments, covers="of this borrower")
         case "messages":

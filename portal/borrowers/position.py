@@ -20,6 +20,7 @@ from servicing.figures import Figures, PastDue, percent_of_limit
 from servicing.schedules import total
 
 SCHEDULED = "SCHEDULED"
+MAX_LATE_NAMED = 3
 
 
 class AccountsCard:
@@ -107,16 +108,21 @@ class Position:
     """The four cards, each computed when shown."""
 
     def __init__(
-        self, loans: Sequence[LiveCopy], lines: Sequence[LiveCopy], lists: Sequence[LiveCopy]
+        self,
+        loans: Sequence[LiveCopy],
+        lines: Sequence[LiveCopy],
+        lists: Sequence[LiveCopy],
+        *,
+        loads_itself: bool = False,
     ) -> None:
         self.loans, self.lines = LoansCard(loans), LinesCard(lines)
-        self._accounts, self._lists, self._today = [*loans, *lines], lists, business_date()
-        self.fresh = Freshness([*loans, *lines, *lists], has_link=False)
+        self.accounts, self._lists, self._today = [*loans, *lines], lists, business_date()
+        self.fresh = Freshness([*loans, *lines, *lists], has_link=False, loads_itself=loads_itself)
 
     @cached_property
     def next_payment(self) -> NextPayment | None:
         """The earliest upcoming payment, from loan schedules and line statements."""
-        payments = [found for one in self._accounts if (found := self._next_payment_of(one))]
+        payments = [found for one in self.accounts if (found := self._next_payment_of(one))]
         return min(payments, key=lambda payment: payment.due_date, default=None)
 
     def _next_payment_of(self, copy: LiveCopy) -> NextPayment | None:
@@ -129,24 +135,34 @@ class Position:
     @cached_property
     def past_due(self) -> PastDue:
         """The past due total over all open accounts."""
-        return past_due_of((one.record.kind, one.figures) for one in self._accounts)
+        return past_due_of((one.record.kind, one.figures) for one in self.accounts)
 
     @cached_property
     def old_late_copy(self) -> date | None:
         """The business date of the oldest answer about a past due account, unless that is today."""
-        found = (old_copy_day(one.record) for one in self._accounts if one.figures.is_late)
+        found = (old_copy_day(one.record) for one in self.accounts if one.figures.is_late)
         return min(filter(None, found), default=None)
 
     @cached_property
     def late_accounts(self) -> list[tuple[Record, Figures, int | None]]:
         """The past due accounts, worst first, with their figures and days."""
-        found = [(one.record, one.figures) for one in self._accounts]
+        found = [(one.record, one.figures) for one in self.accounts]
         late = [
             (record, figures, figures.days_past_due(self._today))
             for record, figures in found
             if figures.is_late
         ]
         return sorted(late, key=lambda one: rank(one[1].past_due, is_late=True) or 0, reverse=True)
+
+    @cached_property
+    def named_accounts(self) -> list[LiveCopy]:
+        """The accounts whose figures the cards name."""
+        named = {record.uuid for record, _, _ in self.late_accounts[:MAX_LATE_NAMED]}
+        if self.next_payment:
+            named.add(self.next_payment.record.uuid)
+        if self.last_repayment.record:  # It is the record of the account's list.
+            named.add(self.last_repayment.record.uuid)
+        return [one for one in self.accounts if one.record.uuid in named]
 
     @cached_property
     def last_repayment(self) -> LastRepayment:

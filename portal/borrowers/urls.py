@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.borrowers import onboarding, page, profile
+from portal.borrowers import account_panels, onboarding, page, profile
 from portal.borrowers.list_page import BORROWERS
 from portal.lists.addresses import list_addresses
 
@@ -14,5 +14,9 @@ urlpatterns = [
     path("new/<uuid:draft_id>/<str:step>/", onboarding.draft, name="draft"),
     path("<str:borrower_uuid>/edit/", profile.edit, name="edit"),
     path("<str:borrower_uuid>/people/<str:person_uuid>/edit/", profile.edit, name="edit_person"),
+    path("<str:borrower_uuid>/refresh/", account_panels.refresh, name="refresh"),
+    path(
+        "<str:borrower_uuid>/accounts/<str:kind>/<str:account_uuid>/", account_panels.account, name="account"
+    ),
     path("<str:borrower_uuid>/", page.detail, name="detail"),
 ]

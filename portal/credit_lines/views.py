@@ -38,7 +38,6 @@ DOCUMENT_POLICY = (
     "frame-ancestors 'self'"
 )
 MAX_BYTES_IN_MEMORY = 1024 * 1024
-PARTS = ("line-statements", "statement-list")
 
 
 @require_safe
@@ -48,9 +47,7 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid)
     if record.borrower_uuid != borrower_uuid:
         return redirect(record)
-    # A document that is open beside the list stays open.
-    followers = PARTS[1:] if request.GET.get("statement") else PARTS[:1]
-    return account_page(request, LINES, record, build_context=build_context, parts=PARTS, followers=followers)
+    return account_page(request, LINES, record, build_context=build_context, parts=("line-statements",))
 
 
 def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[str, Any]:

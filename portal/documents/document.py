@@ -30,7 +30,7 @@ from portal.documents.options import Options
 from portal.documents.pdf import NotRendered, find_unprintable, is_unusual
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
-from portal.live.reading import LiveCopy, ask_and_wait
+from portal.live.reading import LiveCopy, read_if_old, wait_for_others
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui.logo import logo
@@ -41,7 +41,6 @@ from servicing.credit_lines import StatementDocument
 # Errors that nonsensical saved answers raise during layout.
 LAYOUT_ERRORS = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # A PDF waits this long for a silent service, then shows saved copies.
-MAX_SERVICE_WAIT_SECONDS = 8.0
 # With more rows than this in its long tables, a job creates a document.
 MAX_REQUEST_ROWS = 400
 # The characters of codes, without letters and digits that look alike.
@@ -201,7 +200,8 @@ def account_document(
 def read_copies(actor: Actor, records: Sequence[Record], options: Options) -> list[LiveCopy]:
     """Read the copies for a PDF, after calling the service unless saved copies were chosen."""
     if not options.is_from_copies:
-        ask_and_wait(actor, records, deadline=MAX_SERVICE_WAIT_SECONDS)
+        read_if_old(actor, records)
+        wait_for_others(records)
     stored = Record.objects.in_bulk([record.pk for record in records])
     return [LiveCopy(stored[record.pk]) for record in records]
 

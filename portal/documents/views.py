@@ -41,7 +41,7 @@ from portal.documents.options import CHOICES, FIELDS, Mode, Options
 from portal.documents.pdf import NotRendered, TookTooLong, render
 from portal.errors import error_page
 from portal.gateway import StaffRequest
-from portal.live.panels import Freshness, Panels, show_panels
+from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import LiveCopy, account_records
 from portal.registry import store
 from portal.registry.models import Kind, Record
@@ -54,6 +54,7 @@ from servicing import Repayment
 
 logger = logging.getLogger(__name__)
 
+PANEL = "document"
 # What takes longer than this is created by a job, so that a request never waits for it.
 REQUEST_SECONDS = 5
 
@@ -136,7 +137,7 @@ def _read(
     """Read the copies of a document. A preview's panel calls the service later, a PDF calls it first."""
     if as_pdf or options.is_from_copies:
         return read_copies(Actor.of(request), records, options)
-    return show_panels(request, {"document": records})["document"]
+    return panel_copies(request, PANEL, records)
 
 
 def _owner(record: Record) -> Record | None:
@@ -197,8 +198,7 @@ def _preview_page(
         "has_sections": document.form is borrower_summary.FORM,
     }
     status = HTTPStatus.SERVICE_UNAVAILABLE if failure else HTTPStatus.OK
-    panels = Panels(request, {"document": fresh} if fresh else {})
-    return panels.render("documents/preview.html", context, partial="document", status=status)
+    return render_page(request, "documents/preview.html", context, partial=PANEL, status=status)
 
 
 def _addresses(request: StaffRequest) -> Mapping[str, Any]:
@@ -207,7 +207,7 @@ def _addresses(request: StaffRequest) -> Mapping[str, Any]:
     name = f"documents:{match.url_name.removesuffix('_pdf')}" if match and match.url_name else ""
     ids = {key: value for key, value in match.kwargs.items() if key != "as_pdf"} if match else {}
     query = request.GET.copy()
-    for transient in ("panel", "known", "refresh", "download"):
+    for transient in ("refresh", "download"):
         query.pop(transient, None)
     pdf_url = reverse(f"{name}_pdf", kwargs=ids)
     return {

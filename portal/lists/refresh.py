@@ -16,13 +16,7 @@ from portal.audit.models import Actor
 from portal.audit.view_log import log_list
 from portal.gateway import StaffRequest
 from portal.lists.pages import MAX_SELECTED, ListPage, Row
-from portal.live.reading import (
-    MAX_WAIT,
-    NO_SCRIPT_WAIT_SECONDS,
-    PANEL_WAIT_SECONDS,
-    account_records,
-    ask_and_wait,
-)
+from portal.live.reading import MAX_WAIT, account_records, read_if_old
 from portal.registry.models import Record
 from portal.registry.store import IDENTIFIER
 from portal.ui.htmx import render_page
@@ -60,8 +54,7 @@ def refresh_selected(request: StaffRequest, list_page: ListPage) -> HttpResponse
         return HttpResponseRedirect(list_page.url)
     without_script = not request.htmx and request.COOKIES.get("js") != "1"
     if without_script or request.htmx.target == PROGRESS:
-        deadline = NO_SCRIPT_WAIT_SECONDS if without_script else PANEL_WAIT_SECONDS
-        _refresh_next(request, _progress(list_page, records, since), deadline=deadline)
+        _refresh_next(request, _progress(list_page, records, since))
         records = _selected(list_page, request.GET.getlist("uuid"))
     progress = _progress(list_page, records, since)
     log_list(request, count=len(records))
@@ -124,9 +117,9 @@ def _state(record: Record, since: datetime) -> str:
     return "failed" if has_failed else "asking"
 
 
-def _refresh_next(request: StaffRequest, progress: Progress, *, deadline: float) -> None:
+def _refresh_next(request: StaffRequest, progress: Progress) -> None:
     """Refresh the next record with its repayments, unless another one is still being refreshed."""
     if any(state == "asking" for _, state in progress.items):
         return
     if record := next((row.record for row, state in progress.items if state == "waiting"), None):
-        ask_and_wait(Actor.of(request), account_records(record), force=True, deadline=deadline)
+        read_if_old(Actor.of(request), account_records(record), force=True)

@@ -1,51 +1,42 @@
 """Saved copy first, then live: what is shown of a record, and when the service is called for it again.
 
-A page renders saved copies at once. At the same time the service is called in parallel for every record on it, and
-every answer becomes the new copy, which :mod:`portal.live.panels` shows. Hides who calls when: each record at most
-once in 30 seconds, unless a person refreshes it.
+A page shows saved copies and calls nobody. A panel whose copy is old loads itself: its view calls the service, and the
+answer becomes the new copy. Hides who calls when: each record at most once in 30 seconds, unless a person refreshes it.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db import connection, transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.functional import cached_property
 
 from portal.audit.models import Actor
+from portal.audit.writes import call_time_limit_seconds
 from portal.gateway import client_for
 from portal.registry import store
 from portal.registry.figures import copy_day, figures_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import LISTS, READS, REPAYMENTS_OF
-from portal.runtime.database import release_connection
+from portal.runtime.database import in_parallel, release_connection
 from servicing import Application, Loan, Rejected, Repayment, ServicingError, Statement
 from servicing.figures import Figures
 
 FRESH_FOR = timedelta(seconds=30)
-NO_SCRIPT_WAIT_SECONDS = 0.8
-PANEL_WAIT_SECONDS = 2.0
-"""After this the panel asks again, because a silent service must not block every thread of the web server."""
-POLL_INTERVAL_SECONDS = 0.02
-"""How often a waiting panel checks whether another process got the answer."""
+POLL_INTERVAL_SECONDS = 0.1
 COVERAGE_CACHE_SECONDS = 60
-MAX_WAIT = timedelta(seconds=40)
-"""How long to wait at most for an answer that another request asked for."""
+MAX_WAIT = timedelta(seconds=call_time_limit_seconds() + 10)
+"""After this nobody waits for an answer any more: whoever asked for it is gone."""
 REJECTED_PREFIX = "Refused: "
 """Marks a stored failure as a rejection by the service, rather than no answer."""
-
-_pool = ThreadPoolExecutor(max_workers=24, thread_name_prefix="live")
-_running: set[Future[None]] = set()
 
 
 @dataclass
@@ -53,8 +44,6 @@ class LiveCopy:
     """A record's saved copy, and the result of the last call for it."""
 
     record: Record
-    is_asked: bool = True
-    """Whether the service may be called for it; if not, the copy is shown however old it is."""
 
     @cached_property
     def answer(self) -> Application | Loan | Statement | None:
@@ -104,13 +93,16 @@ class LiveCopy:
         return self.record.failure.startswith(REJECTED_PREFIX)
 
     @property
+    def can_be_read(self) -> bool:
+        """Whether the service can be called for it."""
+        return bool(self.record.borrower_uuid)
+
+    @property
     def is_due(self) -> bool:
-        """Whether a panel that shows this copy should call the service."""
-        return (
-            self.is_asked
-            and bool(self.record.borrower_uuid)
-            and not (self.record.asked_at and timezone.now() - self.record.asked_at <= FRESH_FOR)
-        )
+        """Whether the service was not called for it in the last half minute."""
+        asked = self.record.asked_at
+        is_fresh = asked is not None and timezone.now() - asked <= FRESH_FOR
+        return self.can_be_read and not self.is_pending and not is_fresh
 
     @property
     def is_pending(self) -> bool:
@@ -150,11 +142,9 @@ def _list_records(wanted: Mapping[tuple[str, str], Record]) -> list[Record]:
     return [found[key] for key in wanted]
 
 
-def saved_copies(accounts: Sequence[Record]) -> tuple[list[LiveCopy], list[LiveCopy]]:
-    """The saved copies of accounts and their repayments, without calling the service."""
-    lists = _stored_lists((REPAYMENTS_OF[one.kind], one.uuid) for one in accounts).values()
-    copies, of_lists = ([LiveCopy(one, is_asked=False) for one in found] for found in (accounts, lists))
-    return copies, of_lists
+def stored_lists(accounts: Sequence[Record]) -> list[Record]:
+    """The records of the accounts' lists of repayments, as far as there are any."""
+    return list(_stored_lists((REPAYMENTS_OF[one.kind], one.uuid) for one in accounts).values())
 
 
 def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Record]:
@@ -166,67 +156,35 @@ def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Reco
     return {(record.kind, record.uuid): record for record in stored}
 
 
-def ask_and_wait(
-    actor: Actor, records: Sequence[Record], *, force: bool = False, deadline: float = PANEL_WAIT_SECONDS
-) -> None:
-    """Wait until every due record is read, by this process or another. Calls still running at the deadline continue."""
-    if connection.in_atomic_block:
-        for record in claim_due(records, force=force):
-            read_live(actor, record)
-        return
-    until = time.monotonic() + deadline
-    running = start_reads(actor, records, force=force)
-    release_connection()
-    wait(running, timeout=deadline)
-    if len(running) < len(records):
-        _wait_for_others(records, until)
+def read_if_old(actor: Actor, records: Sequence[Record], *, force: bool = False) -> None:
+    """Call the service for each of these records whose copy is old, in parallel, and save what it answers.
 
-
-def start_reads(actor: Actor, records: Sequence[Record], *, force: bool = False) -> set[Future[None]]:
-    """Start one call for each due record, in parallel, and return without waiting."""
-    if connection.in_atomic_block:  # Other threads can't see this transaction or write beside it.
-        return set()
-    # The request's context is copied, so that logs of the call have its reference.
-    started = {
-        _pool.submit(copy_context().run, _read_in_thread, actor, record)
-        for record in claim_due(records, force=force)
-    }
-    _running.update(started)
-    for one in started:
-        one.add_done_callback(_running.discard)
-    return started
-
-
-def _wait_for_others(records: Sequence[Record], until: float) -> None:
-    asked = Record.objects.filter(pk__in=[record.pk for record in records])
-    moments = asked.only("asked_at", "checked_at", "failed_at")
-    while any(LiveCopy(record).is_pending for record in moments.all()) and time.monotonic() < until:
-        release_connection()
-        time.sleep(POLL_INTERVAL_SECONDS)
+    ``force`` also calls for copies that aren't old. A record that another request is reading is left to that one.
+    """
+    in_parallel(partial(read_live, actor), claim_due(records, force=force))
 
 
 def claim_due(records: Sequence[Record], *, force: bool = False) -> list[Record]:
-    """Claim records for this caller to read; one of several callers within half a minute wins."""
-    if not records:
-        return []
-    now = timezone.now()
-    free = Record.objects.filter(pk__in=[record.pk for record in records]).exclude(borrower_uuid="")
-    if not force:
-        free = free.filter(~Q(asked_at__gte=now - FRESH_FOR))
-    if not free.exists():  # The usual case: everything was just read, so nothing needs a lock.
-        return []
-    won = _mark_asked(free, now)
-    mine = [record for record in records if record.pk in won]
-    for record in mine:
-        record.asked_at = now
-    return mine
+    """Those of these records that the caller is to read; of several callers, one gets each record."""
+    return [record for record in records if _claim(record, force=force)]
 
 
-def _mark_asked(free: QuerySet[Record], now: datetime) -> set[int]:
-    with transaction.atomic():
-        won = set(free.select_for_update().values_list("pk", flat=True))
-        Record.objects.filter(pk__in=won).update(asked_at=now)
-    return won
+def _claim(record: Record, *, force: bool) -> bool:
+    copy, now = LiveCopy(record), timezone.now()
+    if not (copy.can_be_read and not copy.is_pending if force else copy.is_due):
+        return False
+    if not Record.objects.filter(pk=record.pk, asked_at=record.asked_at).update(asked_at=now):
+        return False
+    record.asked_at = now
+    return True
+
+
+def wait_for_others(records: Sequence[Record]) -> None:
+    """Wait while other requests are reading any of these records."""
+    found = Record.objects.filter(pk__in=[record.pk for record in records])
+    while any(LiveCopy(record).is_pending for record in found.only("asked_at", "checked_at", "failed_at")):
+        release_connection()
+        time.sleep(POLL_INTERVAL_SECONDS)
 
 
 def read_live(actor: Actor, record: Record) -> bool:
@@ -255,16 +213,9 @@ def read_at_pace(
     pause = 1 / (rate or settings.READS_PER_MINUTE / 60)
     for record in records:
         started = time.monotonic()
-        claim_due([record], force=True)
+        Record.objects.filter(pk=record.pk).update(asked_at=timezone.now())
         yield record, read_live(actor, record)
         time.sleep(max(0.0, pause - (time.monotonic() - started)))
-
-
-def _read_in_thread(actor: Actor, record: Record) -> None:
-    try:
-        read_live(actor, record)
-    finally:
-        connection.close()
 
 
 def refreshable(kinds: Sequence[str]) -> QuerySet[Record]:

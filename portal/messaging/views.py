@@ -21,7 +21,6 @@ from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.jobs.status import live_workers
 from portal.lists.saved_views import saved_views_menu
-from portal.live.reading import NO_SCRIPT_WAIT_SECONDS
 from portal.messaging import tasks
 from portal.messaging.coverage import check_days, coverage
 from portal.messaging.explorer import FILE_COLUMNS, Explorer, values_in_use
@@ -49,6 +48,7 @@ BUILT_IN_VIEWS = {
 }
 NO_TIME = dict.fromkeys(("start_date", "start_time", "end_date", "end_time"))
 TOO_LONG = "Large exports use the local copy, shown now. If it isn’t complete, sync first."
+PAGE_WAIT_SECONDS = 0.8
 PARTIALS = ("messages", "message", "message-claim", "message-news")
 
 
@@ -125,7 +125,7 @@ def sync_context() -> dict[str, Any]:
 
 def client_in_time(request: StaffRequest) -> Client:
     """The service's client: a whole page waits no longer for it than other pages do, a fragment may take its time."""
-    return request.servicing if request.htmx else request.servicing.with_time_limit(NO_SCRIPT_WAIT_SECONDS)
+    return request.servicing if request.htmx else request.servicing.with_time_limit(PAGE_WAIT_SECONDS)
 
 
 def remote_count(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:

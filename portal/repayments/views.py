@@ -21,7 +21,7 @@ from portal.gateway import StaffRequest
 from portal.lists.filters import NONE
 from portal.lists.pages import Listing
 from portal.lists.paging import MAX_COUNTED, CappedPaginator
-from portal.live.panels import Freshness, Panels, show_panels
+from portal.live.panels import Freshness, panel_copies
 from portal.registry import store
 from portal.registry.attention import Amount
 from portal.registry.models import Kind, Record
@@ -41,12 +41,14 @@ from portal.repayments.table import (
 )
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.htmx import render_page
 from portal.ui.query_strings import query_before
 
 Months = Mapping[str, tuple[int, Decimal | None]]
 """By title of a group: its number of rows in all, and the sum of the successful ones."""
 StatusCounts = dict[str, tuple[int | None, Amount | None]]
 """For each status the number and the sum of its repayments; None if there are too many, or amounts are absurd."""
+PANEL = "repayment"
 UNKNOWN = Count("pk", filter=Q(amount__isnull=True))
 
 
@@ -67,12 +69,12 @@ def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
     record = get_object_or_404(Record, kind=Kind.REPAYMENT, uuid=repayment_uuid)
     fresh = None
     if listed := Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=record.parent_uuid).first():
-        fresh = Freshness(show_panels(request, {"repayment": [listed]})["repayment"])
+        fresh = Freshness(panel_copies(request, PANEL, [listed]))
         record.refresh_from_db()
     (row,) = load_rows([record])
     log_repayment_view(request, record)
     context = {"record": record, "row": row, "fresh": fresh, "opened": OpenRepayment(row, record)}
-    return Panels(request, {"repayment": fresh} if fresh else {}).render("repayments/detail.html", context)
+    return render_page(request, "repayments/detail.html", context, partial=PANEL)
 
 
 def find_open(uuid: str) -> OpenRepayment | None:

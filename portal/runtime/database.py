@@ -6,8 +6,10 @@ Hides how each database reports that it is locked, full, read-only or down.
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +24,8 @@ from django.db import (
 from servicing.masking import masked_text
 
 T = TypeVar("T")
+
+MAX_THREADS = 24
 
 # SQLite: busy, locked, out of memory, read-only, I/O error, full, cannot be opened, locking protocol.
 _SQLITE_CODES = {5, 6, 7, 8, 10, 13, 14, 15}
@@ -53,6 +57,29 @@ def release_connection() -> None:
     """Return the connection to the pool before a long wait, so that others can use it."""
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         connection.close()
+
+
+def in_parallel(work: Callable[[T], object], items: Sequence[T]) -> None:
+    """Do the work for all items at once, each in a thread with a connection of its own.
+
+    Inside a transaction, which other threads can't see, one after another.
+    """
+
+    def in_thread(item: T) -> None:
+        try:
+            work(item)
+        finally:
+            connection.close()
+
+    if len(items) < 2 or connection.in_atomic_block:
+        for item in items:
+            work(item)
+        return
+    release_connection()
+    with ThreadPoolExecutor(min(len(items), MAX_THREADS)) as pool:
+        # The context is copied, so that logs of a call have the reference of the request.
+        for done in [pool.submit(copy_context().run, in_thread, item) for item in items]:
+            done.result()
 
 
 def index_values(rows: str, column: str, limit: int) -> list[str]:

@@ -17,6 +17,7 @@
 //   data-busy="Sending…"    a submit button's words while its form is on the way
 //   data-focus              what takes the focus once it is on the page
 //   data-announce="37 rows" said to screen readers when it arrives
+//   data-due                a panel whose copy is old: it loads by itself, with "in-view" only once it is in view
 //   data-ago                a time whose text is its age
 //   data-suggest            the search field with its suggestions
 //   data-refresh            a region that asks for itself every minute; data-item="key" are its rows, data-news says how many are new
@@ -408,6 +409,36 @@
   });
   document.addEventListener("htmx:sendError", (event) => isRefresh(event) && event.stopPropagation(), true);
 
+  // --- Panels: each loads itself once, at most four at a time, those in view first ---
+
+  const MOST_LOADING = 4;
+  const inView = new WeakSet(), tried = new WeakSet();
+
+  const loadPanels = () => {
+    const due = all("[data-due]"), free = MOST_LOADING - due.filter((panel) => panel.matches(".htmx-request")).length;
+    const next = due.filter((panel) => !tried.has(panel) && (inView.has(panel) || panel.dataset.due !== "in-view"));
+    next.sort((one, other) => inView.has(other) - inView.has(one));
+    for (const panel of next.slice(0, Math.max(free, 0))) {
+      tried.add(panel);
+      window.htmx.trigger(panel, "due");
+    }
+  };
+
+  const watcher = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) inView[isIntersecting ? "add" : "delete"](target);
+    loadPanels();
+  });
+  const watchPanels = () => all("[data-due]").forEach((panel) => watcher.observe(panel));
+
+  for (const type of ["htmx:afterSettle", "htmx:afterRequest"]) document.addEventListener(type, watchPanels);
+  document.addEventListener("htmx:afterRequest", loadPanels);
+  // One notice is enough where the portal is away and several panels load.
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (detail.isError && detail.elt.matches("[data-due]") && $("#toasts > *")) detail.shouldSwap = false;
+  });
+  // What is open stays open when a panel is redrawn.
+  if (window.Idiomorph) Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name) => name !== "open";
+
   // --- Search suggestions ---
 
   const search = $("[data-suggest]");
@@ -553,4 +584,5 @@
 
   all("#toasts > .sd-toast").forEach(expire);
   settle(document.body);
+  watchPanels();
 })();

@@ -12,7 +12,6 @@ with BENCH_KEPT they are generated once.
 import gc
 import gzip
 import html
-import json
 import multiprocessing
 import os
 import re
@@ -382,18 +381,12 @@ def compare_cold(browser: Any, name: str, page: Page, size: Size) -> Row:
 
 def compare_complete(browser: Any, name: str, page: Page, size: Size) -> Row:
     """Measure the CPU of all threads until the last panel of a page is filled; the service answers at once."""
-    from portal.live.panels import LOADER
-
-    loader = re.compile(rf'<div id="{LOADER}"[^>]* hx-get="([^"]*)" hx-headers="([^"]*)"[^>]*>')
+    due = re.compile(r'id="([\w-]+)" aria-busy="true" hx-get="([^"]*)" hx-trigger="due"')
 
     def load() -> None:
-        shown = fetch(browser, page.address, {})
-        while wanted := loader.search(shown):
-            time.sleep(1 if "delay:1s" in wanted[0] else 0)
-            address, headers = map(html.unescape, wanted.groups())
-            shown = fetch(
-                browser, address, {"HX-Request": "true", "HX-Target": LOADER, **json.loads(headers)}
-            )
+        for name, url in due.findall(fetch(browser, page.address, {})):
+            address = html.unescape(url) or page.address
+            fetch(browser, address, {"HX-Request": "true", "HX-Target": name})
 
     bare = partial(get, browser, Page(f"/bench/bare/{page.kind}/", 1))
     forget = partial(page_records(page).update, asked_at=None)

@@ -104,6 +104,7 @@ def test_a_statement_that_fails_says_why_without_its_buttons(
     portal_service.fail_next("documents.fetch", status=404, times=None)
     page.goto(f"{line.get_absolute_url()}?statement={DAYS[0]}")
     pane = page.locator(".sd-viewer")
+    expect(pane).to_be_attached()
     page.evaluate(
         "document.querySelector('.sd-viewer').scrollIntoView()"
     )  # In one step, as it's loaded again.

@@ -26,7 +26,7 @@ from servicing.sandbox.seed import seed
 from tests import given, owed
 from tests.browser.axe import find_problems
 from tests.browser.conftest import press
-from tests.conftest import browser_of, wait_for_reads
+from tests.conftest import browser_of
 from tests.reconcile import dollars, raw_accounts, shown_day
 
 pytestmark = pytest.mark.browser
@@ -192,7 +192,6 @@ def portfolio(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sand
             for one in service.world.store.all(kind):
                 read_account(given.account(kind, owners[one.owner], one.uuid))
         yield service
-        wait_for_reads()
     gateway.client.cache_clear()
     cache.clear()
 

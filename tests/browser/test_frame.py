@@ -5,7 +5,6 @@ from playwright.sync_api import Page, expect
 
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import LAYOUT_SHIFT
 
 pytestmark = pytest.mark.browser
 
@@ -138,43 +137,3 @@ def test_a_short_page_does_not_scroll(page: Page) -> None:
     page.goto("/approvals/")
     assert page.evaluate("document.documentElement.scrollHeight") == 900
     expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_in_viewport(ratio=1)
-
-
-def test_panels_load_in_one_request_and_failures_show_in_the_header(
-    page: Page, portal_service: Sandbox
-) -> None:
-    loan = given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
-    page.context.add_cookies([{"name": "js", "value": "1", "url": page.request.get("/").url}])
-    page.goto(f"{loan.get_absolute_url()}?refresh=1")
-    expect(page.locator("#loan")).to_contain_text("$12,000.00")
-    expect(page.locator("[aria-busy]")).to_have_count(0)
-    portal_service.fail_next("loans.get", delay=0.5, status=500)
-    portal_service.fail_next("repayments.of_loan", delay=0.5)
-    requests: list[str] = []
-    page.on("request", lambda request: "panel=" in request.url and requests.append(request.url))
-    page.goto(f"{loan.get_absolute_url()}?refresh=1")
-    expect(page.locator("#loan-age")).to_contain_text("Failing since")
-    expect(page.locator("#loan-repayments-age")).to_contain_text("Updated")
-    expect(page.locator("[aria-busy]")).to_have_count(0)
-    expect(page.locator("#health")).to_contain_text("Loans failing since")
-    assert len(requests) == 1
-    page.locator("#loan-age").get_by_role("link", name="Retry").click()
-    expect(page.locator("#loan-age")).to_contain_text("Updated")
-    expect(page.locator("#health")).to_contain_text("All systems responding")
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-def test_a_slow_answer_does_not_shift_the_borrower_page(
-    page: Page, portal_service: Sandbox, width: int
-) -> None:
-    owner = given.borrower(portal_service, first_name="Harbor Bakery of the Pacific Northwest LLC")
-    given.loan(portal_service, owner, amount="12000.00")
-    page.context.add_cookies([{"name": "js", "value": "1", "url": page.request.get("/").url}])
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(f"{owner.get_absolute_url()}?refresh=1")
-    expect(page.locator("#position-age")).to_contain_text("Updated")
-    portal_service.fail_next("loans.get", delay=2)
-    page.goto(f"{owner.get_absolute_url()}?refresh=1")
-    expect(page.locator("#position-age")).to_contain_text("Loading")
-    expect(page.locator("#position-age")).to_contain_text("Updated")
-    assert page.evaluate(LAYOUT_SHIFT) < 0.01

@@ -38,7 +38,7 @@ def returned(portal_service: Sandbox) -> Record:
     payment = portal_service.world.repayment(loan.uuid, amount="310.00", effective_date=str(today))
     for status, error in (("SUCCEEDED", None), ("FAILED_AFTER_SUCCESS", "R01 - Insufficient funds")):
         portal_service.world.amend(payment["uuid"], status=status, error_description=error)
-        panel(browser_of(Role.VIEWER), f"{loan.get_absolute_url()}?refresh=1", "loan-repayments")
+        panel(browser_of(Role.VIEWER), f"{loan.get_absolute_url()}?refresh=1", "loan")
     return Record.objects.get(kind=Kind.REPAYMENT, uuid=payment["uuid"])
 
 

@@ -1,6 +1,5 @@
 """Helpers that read a page with scripts, without scripts, or one of its panels."""
 
-import json
 import re
 from datetime import timedelta
 from html import unescape
@@ -8,14 +7,12 @@ from html import unescape
 from django.test import Client as Browser
 
 from portal.audit.models import PageView
-from portal.live.panels import LOADER
-from portal.live.reading import PANEL_WAIT_SECONDS
 from portal.registry.models import Record
 from tests.conftest import htmx
 
 
 def page(browser: Browser, address: str) -> str:
-    """Return the page with scripts on, built from saved copies; its panels refresh themselves."""
+    """Return the page with scripts on, built from saved copies; its panels load themselves."""
     browser.cookies["js"] = "1"
     return plain(browser, address)
 
@@ -34,23 +31,17 @@ def checked(shown: str) -> str:
 
 
 def panel(browser: Browser, address: str, name: str, **headers: str) -> str:
-    """Return a panel after its answer arrived, polling for it as a browser does."""
-    browser.cookies["js"] = "1"
-    for _ in range(20):
-        answer = browser.get(address, headers=htmx(name) | headers)
-        assert answer.status_code == 200
-        shown = checked(answer.content.decode().strip())
-        if 'hx-trigger="load delay:1s"' not in shown:
-            return shown
-        address = address.replace("&refresh=1", "").replace("?refresh=1", "")
-    raise AssertionError(f"{name} has no answer after {PANEL_WAIT_SECONDS * 20} s")
+    """Return a panel after it loaded itself."""
+    answer = browser.get(address, headers=htmx(name) | headers)
+    assert answer.status_code == 200
+    return checked(answer.content.decode().strip())
 
 
-def load_panels(browser: Browser, shown: str) -> str:
-    """Load all panels of a page that wait for the service, and return the response."""
-    loader = re.search(r'<div id="panels" hidden[^>]* hx-get="([^"]+)" hx-headers="([^"]+)"', shown)
-    assert loader, "no panel waits"
-    return panel(browser, unescape(loader[1]), LOADER, **json.loads(unescape(loader[2])))
+def load_panels(browser: Browser, address: str, shown: str | None = None) -> dict[str, str]:
+    """Load the panels of a page that load themselves, and return each answer by the panel's ID."""
+    shown = page(browser, address) if shown is None else shown
+    due = re.findall(r'id="([\w-]+)" aria-busy="true" hx-get="([^"]*)" hx-trigger="due"', shown)
+    return {name: panel(browser, unescape(url) or address, name) for name, url in due}
 
 
 def visible_text(shown: str) -> str:

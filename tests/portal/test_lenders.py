@@ -22,7 +22,6 @@ from portal.messaging.sync import Sync
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import wait_for_reads
 from tests.portal.borrowers.editor import Editor, html_of_error
 from tests.portal.borrowers.wizard import BUSINESS, EIN, SSN, Wizard
 from tests.portal.pages import page, visible_text
@@ -128,7 +127,6 @@ def lender_at(tmp_path: Path, settings: LazySettings, lender: Lender) -> Iterato
         documents._fetcher.cache_clear()
         cache.clear()
         yield service
-        wait_for_reads()
     gateway.client.cache_clear()
     documents._fetcher.cache_clear()
 

@@ -1,21 +1,28 @@
-"""Tests that all panels of a page that wait for the service load with one request."""
+"""Panels: a page shows saved copies, and each panel whose copy is old loads itself."""
 
 import re
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from time import monotonic
 
 import pytest
+from django.core.management import call_command
 from django.test import Client as Browser
 from django.utils import timezone
 
+from portal.accounts.roles import Role
 from portal.audit.models import PageView
-from portal.live.panels import LOADER, SHOWN_HEADER
+from portal.jobs.models import Job
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import htmx
-from tests.portal.pages import load_panels, page, panel, visible_text
+from tests.conftest import browser_of, htmx
+from tests.portal.pages import load_panels, page, panel, plain, visible_text
 
 pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the service
+
+ACCOUNTS = ("loans.get", "credit_lines.statement")
 
 
 @pytest.fixture
@@ -23,38 +30,200 @@ def loan(portal_service: Sandbox) -> Record:
     return given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
 
 
-def region_ids(shown: str) -> list[str]:
-    """Return the IDs of the regions that the response replaces."""
-    return re.findall(r'id="([\w-]+)"[^>]*hx-swap-oob="true"', shown)
+def grow_old() -> None:
+    """Let half a minute pass since the service was last called."""
+    Record.objects.exclude(asked_at=None).update(asked_at=timezone.now() - timedelta(seconds=31))
 
 
-def open_page_slowly(browser: Browser, service: Sandbox, record: Record) -> str:
-    """Open the page of a record with an old copy while the service is slow."""
-    Record.objects.update(asked_at=timezone.now() - timedelta(minutes=5))
-    service.fail_next("*", delay=0.5, times=2)
-    return page(browser, record.get_absolute_url())
+def calls(service: Sandbox) -> Counter[tuple[str, str]]:
+    """How often each record was read, by operation and path."""
+    return Counter((call.operation, call.path) for call in service.calls)
 
 
-def test_all_panels_of_a_page_load_with_one_request(
+def test_a_page_calls_nobody(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+    for record in (loan, Record.objects.get(kind=Kind.BORROWER)):
+        shown = page(viewer, record.get_absolute_url())
+        plain(viewer, record.get_absolute_url())
+        assert "$12,000.00" not in shown
+    assert portal_service.calls == []
+
+
+def test_a_panel_reads_the_account_and_its_repayments_once(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
-    shown = open_page_slowly(viewer, portal_service, loan)
-    assert "$12,000.00" not in shown
-    answer = load_panels(viewer, shown)
-    assert region_ids(answer) == ["loan", "loan-repayments", "health"]
+    answer = load_panels(viewer, loan.get_absolute_url())["loan"]
     assert "$12,000.00" in answer
     assert "aria-busy" not in answer
-    assert 'hx-get="' + loan.get_absolute_url() + "?panel=panels" not in answer
     assert sorted(call.operation for call in portal_service.calls) == ["loans.get", "repayments.of_loan"]
-    assert PageView.objects.filter(page="loans.detail").count() == 1
+    assert load_panels(viewer, loan.get_absolute_url()) == {}
+    panel(viewer, loan.get_absolute_url(), "loan")
+    assert len(portal_service.calls) == 2
 
 
-def test_dependent_regions_load_with_their_panel(
+def test_the_two_answers_are_read_at_once(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+    portal_service.fail_next("*", delay=0.6, times=2)
+    started = monotonic()
+    assert "$12,000.00" in panel(viewer, loan.get_absolute_url(), "loan")
+    assert monotonic() - started < 1.1
+
+
+@pytest.mark.parametrize(("age", "is_due"), [(29, False), (31, True)])
+def test_a_panel_loads_itself_once_its_copy_is_half_a_minute_old(
+    viewer: Browser, portal_service: Sandbox, loan: Record, age: int, is_due: bool
+) -> None:
+    panel(viewer, loan.get_absolute_url(), "loan")
+    before = timezone.now() - timedelta(seconds=age)
+    Record.objects.update(asked_at=before, checked_at=before)
+    assert ("loan" in load_panels(viewer, loan.get_absolute_url())) is is_due
+    assert len(portal_service.calls) == (4 if is_due else 2)
+
+
+def test_a_panel_is_no_page_view(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+    borrower = Record.objects.get(kind=Kind.BORROWER)
+    for address in (loan.get_absolute_url(), borrower.get_absolute_url()):
+        grow_old()
+        load_panels(viewer, address)
+    views = PageView.objects.order_by("page").values_list("page", "count")
+    assert list(views) == [("borrowers.detail", 1), ("loans.detail", 1)]
+
+
+def test_an_account_requested_alone_is_a_view_of_its_borrower(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    panel(viewer, f"/borrowers/{loan.borrower_uuid}/accounts/loan/{loan.uuid}/", f"loan-{loan.uuid}")
+    view = PageView.objects.get()
+    assert (view.page, view.subject_uuid) == ("borrowers.detail", loan.borrower_uuid)
+
+
+def test_while_somebody_else_reads_the_copy_is_shown_and_looked_at_again(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    panel(viewer, loan.get_absolute_url(), "loan")
+    grow_old()
+    portal_service.fail_next("loans.get", delay=1.5)
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(lambda: panel(browser_of(Role.SERVICER), loan.get_absolute_url(), "loan"))
+        while not any(call.operation == "loans.get" for call in portal_service.calls[2:]):
+            pass
+        started = monotonic()
+        shown = panel(viewer, loan.get_absolute_url(), "loan")
+        assert monotonic() - started < 1
+        assert 'hx-trigger="every 2s"' in shown
+        assert "$12,000.00" in shown
+        assert "hx-trigger" not in re.sub("<section.*", "", other.result(), flags=re.DOTALL)
+    assert "every 2s" not in panel(viewer, loan.get_absolute_url(), "loan")
+    assert max(calls(portal_service).values()) == 2
+
+
+def test_ten_people_open_a_borrower_with_forty_accounts(portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for number in range(20):
+        given.loan(portal_service, borrower, amount=f"{number + 1}000.00")
+        given.line(portal_service, borrower)
+    browsers = [browser_of(role) for role in (Role.VIEWER, Role.SERVICER, Role.SUPERVISOR) * 4][:10]
+    address = f"{borrower.get_absolute_url()}?tab=loans"
+
+    def open_it(browser: Browser) -> list[str]:
+        shown = page(browser, address)
+        rows = re.findall(
+            r'id="(row-[\w-]+)" aria-busy="true" hx-get="([^"]*)" hx-trigger="due" data-due="in-view"', shown
+        )
+        return [panel(browser, url, name) for name, url in rows]
+
+    with ThreadPoolExecutor(10) as pool:
+        shown = list(pool.map(open_it, browsers))
+    assert [len(rows) for rows in shown] == [20] * 10
+    read = calls(portal_service)
+    assert sorted(Counter(operation for operation, _ in read).items()) == [
+        ("loans.get", 20),
+        ("repayments.of_loan", 20),
+    ]
+    assert set(read.values()) == {1}
+
+
+def test_of_many_accounts_the_cards_load_those_they_name(viewer: Browser, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for _ in range(13):
+        given.loan(portal_service, borrower)
+    late = given.loan(portal_service, borrower, late=2)
+    panel(viewer, late.get_absolute_url(), "loan")
+    grow_old()
+    assert f"loan-{late.uuid}" in load_panels(viewer, borrower.get_absolute_url())
+    assert len(portal_service.calls) <= 6
+
+
+def test_twelve_accounts_load_themselves_and_thirteen_wait(viewer: Browser, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for _ in range(12):
+        given.loan(portal_service, borrower)
+    assert len(load_panels(viewer, borrower.get_absolute_url())) == 12
+    given.loan(portal_service, borrower)
+    grow_old()
+    shown = page(viewer, f"{borrower.get_absolute_url()}?tab=loans")
+    assert shown.count('data-due="in-view"') == 13
+    assert 'data-due=""' not in shown
+
+
+def test_a_job_refreshes_all_of_many_accounts(viewer: Browser, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for _ in range(13):
+        given.loan(portal_service, borrower)
+    address = borrower.get_absolute_url()
+    for _ in range(2):
+        assert viewer.post(f"{address}refresh/").status_code == 303
+    job = Job.objects.get(name="borrowers.refresh_accounts")
+    assert f'hx-get="{job.get_absolute_url()}"' in page(viewer, address)
+    call_command("work", batch=True)
+    job.refresh_from_db()
+    assert (job.state, job.done, job.failed) == (Job.State.DONE, 26, 0)
+    assert set(calls(portal_service).values()) == {1}
+    assert job.get_absolute_url() not in page(viewer, address)
+
+
+def test_without_scripts_the_refresh_button_waits(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
     borrower = Record.objects.get(kind=Kind.BORROWER)
-    answer = load_panels(viewer, open_page_slowly(viewer, portal_service, borrower))
-    assert region_ids(answer) == ["position", "position-age", "health"]
+    for record in (loan, borrower):
+        portal_service.fail_next("loans.get", delay=1)
+        assert "$12,000.00" in plain(viewer, f"{record.get_absolute_url()}?refresh=1")
+    assert len(portal_service.calls) == 4
+
+
+def test_a_page_that_was_refreshed_does_not_refresh_again_by_itself(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    address = f"{loan.get_absolute_url()}?refresh=1"
+    plain(viewer, address)
+    panel(viewer, address, "loan", **{"HX-Trigger": "loan"})
+    assert len(portal_service.calls) == 2
+    panel(viewer, address, "loan", **{"HX-Trigger": "loan-refresh"})
+    assert len(portal_service.calls) == 4
+
+
+def test_the_cards_follow_the_accounts(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+    borrower = Record.objects.get(kind=Kind.BORROWER)
+    shown = page(viewer, borrower.get_absolute_url())
+    assert 'id="position" hx-get="" hx-trigger="account:read from:body delay:200ms' in shown
+    address = f"{borrower.get_absolute_url()}accounts/loan/{loan.uuid}/"
+    answer = viewer.get(address, headers=htmx(f"loan-{loan.uuid}"))
+    assert answer["HX-Trigger"] == '{"account:read": {}}'
+    cards = panel(viewer, borrower.get_absolute_url(), "position")
+    assert "$12,000.00" in cards
+    assert re.findall(r'id="([\w-]+)"[^>]*hx-swap-oob="true"', cards) == ["position-age", "health"]
+    assert len(portal_service.calls) == 2
+
+
+def test_an_account_is_read_for_its_own_borrower_only(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    other = given.borrower(portal_service)
+    address = f"{other.get_absolute_url()}accounts/loan/{loan.uuid}/"
+    assert viewer.get(address, headers=htmx(f"loan-{loan.uuid}")).status_code == 404
+    own = f"/borrowers/{loan.borrower_uuid}/accounts"
+    assert viewer.get(f"{own}/borrower/{loan.borrower_uuid}/", headers=htmx("x")).status_code == 404
+    assert viewer.get(f"{own}/loan/{loan.uuid}/")["Location"] == loan.get_absolute_url()
+    assert portal_service.calls == []
 
 
 def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
@@ -62,27 +231,10 @@ def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: San
     shown = page(viewer, borrower.get_absolute_url())
     assert re.findall(r'id="([\w-]+-age)"', shown) == ["position-age"]
     portal_service.fail_next("credit_lines.statement", status=500, times=None)
-    Record.objects.update(asked_at=timezone.now() - timedelta(minutes=5))
+    load_panels(viewer, borrower.get_absolute_url())
     answer = panel(viewer, borrower.get_absolute_url(), "position")
     assert visible_text(answer).count("Failing since") == 1
     assert "$12,000.00" in answer
-
-
-def test_an_unchanged_panel_sends_only_its_age(
-    viewer: Browser, portal_service: Sandbox, loan: Record
-) -> None:
-    panel(viewer, loan.get_absolute_url(), "loan")
-    panel(viewer, loan.get_absolute_url(), "loan-repayments")
-    before = Record.objects.get(pk=loan.pk).checked_at
-    answer = load_panels(viewer, open_page_slowly(viewer, portal_service, loan))
-    assert region_ids(answer) == ["loan-age", "loan-repayments-age", "health"]
-    assert visible_text(answer).count("Updated") == 2
-    assert "$12,000.00" not in answer
-    checked = Record.objects.get(pk=loan.pk).checked_at
-    assert before
-    assert checked
-    assert checked > before
-    assert PageView.objects.get(subject_uuid=loan.uuid).shown
 
 
 def test_a_failed_panel_is_reported_in_the_header(
@@ -90,27 +242,16 @@ def test_a_failed_panel_is_reported_in_the_header(
 ) -> None:
     panel(viewer, loan.get_absolute_url(), "loan")
     assert "All systems responding" in page(viewer, loan.get_absolute_url())
-    Record.objects.update(asked_at=timezone.now() - timedelta(minutes=5))
-    portal_service.fail_next("loans.get", status=500, delay=0.5)
-    answer = load_panels(viewer, page(viewer, loan.get_absolute_url()))
-    assert "loan" in region_ids(answer)
+    grow_old()
+    portal_service.fail_next("loans.get", status=500)
+    answer = panel(viewer, loan.get_absolute_url(), "loan")
     assert "Failing since" in visible_text(answer)
     assert "Loans failing since" in visible_text(answer.partition('id="health"')[2])
 
 
-@pytest.mark.parametrize("shown", ["", "loan", "loan.", "x.y,,.", "loan.\0", "loan-repayments.ab,loan.cd"])
-def test_an_invalid_shown_header_is_ignored(
-    viewer: Browser, portal_service: Sandbox, loan: Record, shown: str
-) -> None:
-    answer = viewer.get(loan.get_absolute_url(), headers=htmx(LOADER) | {SHOWN_HEADER: shown})
-    assert answer.status_code == 200
-
-
-def test_panel_links_omit_the_refresh_parameters(
-    viewer: Browser, portal_service: Sandbox, loan: Record
-) -> None:
+def test_links_of_panels_omit_the_refresh(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
     given.line(portal_service, Record.objects.get(kind=Kind.BORROWER))
-    for record in Record.objects.all():
-        answer = load_panels(viewer, open_page_slowly(viewer, portal_service, record))
-        refreshing = re.sub(r'<[^>]*(panel=[\w-]+&amp;refresh=1|id="panels")[^>]*>', "", answer)
-        assert not re.findall(r'(?:href|hx-get)="[^"]*(?:panel=|refresh=)[^"]*"', refreshing)
+    for record in Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE, Kind.BORROWER]):
+        shown = plain(viewer, f"{record.get_absolute_url()}?refresh=1")
+        refreshing = re.sub(r'<a [^>]*id="(?:[\w-]+-)?refresh"[^>]*>', "", shown)
+        assert not re.findall(r'(?:href|hx-get)="[^"]*refresh=[^"]*"', refreshing)

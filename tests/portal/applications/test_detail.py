@@ -207,7 +207,7 @@ class TestRefresh:
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         record = line_application(portal_service, borrower, purpose="Stock")
-        assert 'hx-trigger="load"' in page(viewer, record.get_absolute_url())
+        assert 'id="application" aria-busy="true"' in page(viewer, record.get_absolute_url())
         assert portal_service.calls == []
         assert "Purpose Stock" in words(panel(viewer, record.get_absolute_url(), "application"))
         portal_service.world.amend(record.uuid, purpose="Ovens")
@@ -216,11 +216,11 @@ class TestRefresh:
         assert shown.startswith('<div class="sd-stack sd-application" id="application"')
         assert "Purpose Ovens" in words(shown)
 
-    def test_without_scripts_the_page_loads_fresh_data(
+    def test_without_scripts_refresh_reads_the_service(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         record = line_application(portal_service, borrower, purpose="Stock")
-        assert "Purpose Stock" in words(plain(viewer, record.get_absolute_url()))
+        assert "Purpose Stock" in words(plain(viewer, f"{record.get_absolute_url()}?refresh=1"))
 
     def test_sorting_makes_no_service_calls(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record

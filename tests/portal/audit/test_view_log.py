@@ -144,8 +144,8 @@ UNRECORDED: dict[str, frozenset[str]] = {
         {
             "accounts:end_sessions", "accounts:theme", "accounts:without_scripts", "applications:follow",
             "approvals:decide", "audit:save_answer",
-            "approvals:withdraw", "borrowers:discard_draft", "collections:assign", "collections:log",
-            "collections:next", "collections:take", "collections:update_due_since", "home:wake",
+            "approvals:withdraw", "borrowers:discard_draft", "borrowers:refresh", "collections:assign",
+            "collections:log", "collections:next", "collections:take", "collections:update_due_since", "home:wake",
             "lookup:refresh_portfolio",
             "messaging:check", "messaging:sync", "notes:finish", "notes:unpin", "operations:cancel",
             "saved_views:delete", "saved_views:save",
@@ -187,6 +187,7 @@ UNRECORDED: dict[str, frozenset[str]] = {
             "admin:audit_remotecall_delete", "admin:audit_writeintent_add", "admin:audit_writeintent_delete",
         }
     ),
+    "a panel, recorded as a view of its page (tests/portal/test_panels.py)": frozenset({"borrowers:account"}),
     "leads to the list in the administration": frozenset({"audit:index"}),
     "checks of the platform, figures without records, samples": frozenset(
         {
@@ -258,7 +259,6 @@ def places(
     ):
         panel(supervisor, record.get_absolute_url(), part)
     message = world.message("payment.succeeded", {"borrower_bank_account_uuid": str(uuid4()), "amount": 12})
-    del supervisor.cookies["js"]
     supervisor.get("/messages/")
     Editor(supervisor, borrower).send(email="new@bakery.example")
     editor = Editor(supervisor, borrower)

@@ -1,7 +1,6 @@
 """The onboarding checklist, the items sent for each person, and refreshing all accounts of a borrower."""
 
 import re
-from html import unescape
 
 import pytest
 from django.test import Client as Browser
@@ -9,7 +8,6 @@ from django.test import Client as Browser
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import htmx, wait_for_reads
 from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor
 from tests.portal.borrowers.wizard import SSN, Wizard
 from tests.portal.pages import load_panels, page, panel, visible_text
@@ -70,7 +68,7 @@ def test_missing_consent_is_listed_and_viewing_changes_no_date(
     )["uuid"]
     address = given.account(Kind.APPLICATION, borrower, application).get_absolute_url()
     for _ in range(2):
-        servicer.get(address)
+        servicer.get(f"{address}?refresh=1")
         shown = visible_text(page(servicer, borrower.get_absolute_url()))
         assert "No credit-check consent" in shown
         assert re.search(r"First application sent (9 Oct|Oct 9)", shown)
@@ -95,40 +93,32 @@ def test_a_viewer_sees_the_required_role(viewer: Browser, portal_service: Sandbo
         assert not re.search(r'href="[^"]+/(edit|new)/', main)
 
 
-def test_refresh_all_shows_progress_and_failures(
+def test_refresh_reads_all_accounts_and_shows_failures(
+    servicer: Browser, portal_service: Sandbox, borrower: Record
+) -> None:
+    given.loan(portal_service, borrower, amount="7000.00")
+    given.line(portal_service, borrower)
+    address = borrower.get_absolute_url()
+    assert 'hx-vals=\'{"refresh": "1"}\'' in page(servicer, f"{address}?tab=loans")
+    portal_service.fail_next("credit_lines.statement", status=500)
+    shown = panel(servicer, f"{address}?tab=loans&refresh=1", "position")
+    assert "Failing since" in visible_text(shown)
+    assert "$7,000.00" in shown.partition('id="borrower-tab"')[2]
+    assert len(portal_service.calls) == 4
+
+
+def test_refresh_leaves_a_tab_with_fields_alone(
     servicer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     given.loan(portal_service, borrower)
-    given.line(portal_service, borrower)
-    address = borrower.get_absolute_url()
-    assert "?panel=refresh-all" in page(servicer, address)
-    wait_for_reads()
-    calls_before = len(portal_service.calls)
-    started = panel(servicer, f"{address}?panel=refresh-all", "refresh-all")
-    assert "Refreshing: 0 of 4" in started
-    since = re.search(r"since=([^\"]+)", unescape(started))
-    assert since
-    portal_service.fail_next("loans.get", status=500)
-    load_panels(servicer, started)
-    finished = panel(servicer, f"{address}?panel=refresh-progress&since={since[1]}", "refresh-progress")
-    assert "4 of 4 refreshed, 1 failed" in finished
-    assert "hx-trigger" not in finished
-    assert len(portal_service.calls) - calls_before == 4
-
-
-@pytest.mark.parametrize("since", ["", "x", "2026-13-45T00:00:00Z", "2026-01-01", "\0"])
-def test_an_invalid_start_time_counts_as_now(
-    servicer: Browser, portal_service: Sandbox, borrower: Record, since: str
-) -> None:
-    given.loan(portal_service, borrower)
-    response = servicer.get(borrower.get_absolute_url(), {"since": since}, headers=htmx("refresh-progress"))
-    assert "Refreshing: 0 of 2" in response.content.decode()
+    shown = panel(servicer, f"{borrower.get_absolute_url()}?tab=notes&refresh=1", "position")
+    assert 'id="borrower-tab"' not in shown
 
 
 def test_contradictory_line_figures_show_a_data_check(
     servicer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     line = given.line(portal_service, borrower, past_due_balance="5.00", days_past_due=0)
-    panel(servicer, f"{borrower.get_absolute_url()}?panel=position", "position")
+    load_panels(servicer, borrower.get_absolute_url())
     shown = visible_text(page(servicer, borrower.get_absolute_url()))
     assert f"Data check on line of credit {line.uuid[:8]}" in shown

@@ -18,7 +18,7 @@ from portal.registry.models import Record
 from portal.runtime.business_date import CACHE_KEY
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import CLIENT_ID, SECRET, browser_of, wait_for_reads
+from tests.conftest import CLIENT_ID, SECRET, browser_of
 
 ACTOR = Actor(name="Maya Chen")
 
@@ -32,7 +32,6 @@ def sandbox(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sandbo
         gateway.client.cache_clear()
         cache.clear()
         yield sandbox
-        wait_for_reads()
     gateway.client.cache_clear()
 
 

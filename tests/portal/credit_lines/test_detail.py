@@ -257,19 +257,18 @@ class TestStatements:
         line_panel(viewer, line)
         assert "0 statements, 2 without a date or link" in page(viewer, line.get_absolute_url())
 
-    def test_line_refresh_does_not_reload_the_open_document(
+    def test_the_statements_follow_the_line_and_keep_the_open_document(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         line = given.line(portal_service, borrower, opened=date(2026, 1, 1))
         portal_service.world.statement(line.uuid, "2026-03-15")
-        viewer.cookies["js"] = "1"
-        list_only, together = '<div class="sd-papers" id="statement-list" hx-swap-oob', 'id="line-statements"'
-        shown = panel(viewer, f"{line.get_absolute_url()}?statement=2026-03-15", "line")
-        assert list_only in shown
-        assert together not in shown
-        assert "Mar 15, 2026" in shown
-        shown = panel(viewer, line.get_absolute_url(), "line")
-        assert f"{together} hx-swap-oob" in shown
+        address = f"{line.get_absolute_url()}?statement=2026-03-15"
+        shown = line_panel(viewer, line)
+        assert 'id="line-statements"' not in shown
+        followed = panel(viewer, address, "line-statements")
+        assert 'hx-get="" hx-trigger="account:read from:body' in followed
+        assert "Statement of Mar 15, 2026" in followed
+        assert "Mar 15, 2026" in followed
 
 
 class TestPanels:
@@ -279,7 +278,7 @@ class TestPanels:
         line = given.line(portal_service, borrower)
         page(viewer, line.get_absolute_url())
         assert portal_service.calls == []
-        for name in ("line", "line-repayments", "line", "statement-list", "line-statements"):
+        for name in ("line", "line-repayments", "line", "line-statements"):
             panel(viewer, line.get_absolute_url(), name)
         assert [call.operation for call in portal_service.calls] == [
             "credit_lines.statement",
@@ -298,13 +297,12 @@ class TestPanels:
         assert "$12,345.00" in failed
         assert "Not responding" not in panel(viewer, line.get_absolute_url(), "line-repayments")
 
-    @pytest.mark.django_db(transaction=True)
-    def test_page_without_scripts_loads_current_data(
+    def test_without_scripts_refresh_reads_the_service(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         line = given.line(portal_service, borrower, limit="12345.00")
         portal_service.world.repayment(line.uuid, amount="310.00")
-        shown = plain(viewer, line.get_absolute_url())
+        shown = plain(viewer, f"{line.get_absolute_url()}?refresh=1")
         assert "$12,345.00" in shown
         assert "$310.00" in shown
 

@@ -21,7 +21,7 @@ def loan(portal_service: Sandbox) -> Record:
 
 def read_detail(browser: Browser, loan: Record, uuid: str) -> str:
     """Return the page of a repayment after the repayments of its loan were read."""
-    panel(browser, loan.get_absolute_url(), "loan-repayments")
+    panel(browser, loan.get_absolute_url(), "loan")
     return page(browser, f"/repayments/{uuid}/")
 
 

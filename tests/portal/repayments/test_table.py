@@ -16,7 +16,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
 from tests.portal import pages
-from tests.portal.pages import page, panel
+from tests.portal.pages import load_panels, page, panel
 
 
 @pytest.fixture
@@ -25,6 +25,7 @@ def loan(portal_service: Sandbox) -> Record:
 
 
 def read_repayments(browser: Browser, loan: Record, query: str = "") -> str:
+    panel(browser, f"{loan.get_absolute_url()}?refresh=1", "loan")
     return panel(browser, f"{loan.get_absolute_url()}{query}", "loan-repayments")
 
 
@@ -57,7 +58,7 @@ def test_a_single_bank_account_is_shown_above_the_rows(
 ) -> None:
     for bank in ("b1a7c0de-1", "b1a7c0de-1", "0ther-bank"):
         portal_service.world.repayment(loan.uuid, borrower_bank_account_uuid=bank)
-        shown = read_repayments(viewer, loan, "?refresh=1")
+        shown = read_repayments(viewer, loan)
         assert ("Account</th>" in shown) is (bank == "0ther-bank")
         assert ("Bank account b1a7c0de" in pages.visible_text(shown)) is (bank != "0ther-bank")
 
@@ -92,7 +93,7 @@ def test_months_with_one_repayment_have_no_heading(
     assert "Mar 8, 2026" in shown
     assert "March 2026" not in shown
     portal_service.world.repayment(loan.uuid, effective_date="2026-03-09")
-    shown = read_repayments(viewer, loan, "?refresh=1")
+    shown = read_repayments(viewer, loan)
     assert "February 2026" in shown
     assert "March 2026" in shown
 
@@ -170,7 +171,7 @@ def test_the_borrowers_tab_lists_all_accounts(viewer: Browser, portal_service: S
     portal_service.world.repayment(loan.uuid, amount="12.50")
     portal_service.world.repayment(line.uuid, amount="310.00")
     read_repayments(viewer, loan)
-    panel(viewer, line.get_absolute_url(), "line-repayments")
+    load_panels(viewer, line.get_absolute_url())
     shown = page(viewer, f"/borrowers/{loan.borrower_uuid}/?tab=repayments")
     assert "2 repayments" in shown
     for html, address in ((shown, ""), (read_repayments(viewer, loan), f"?account={loan.uuid}")):

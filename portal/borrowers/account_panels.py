@@ -1,0 +1,93 @@
+"""The accounts of a borrower's page, each of which loads itself, and the job that refreshes all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import trigger_client_event
+
+from portal.accounts.roles import requires
+from portal.audit.chain import entry_subject
+from portal.audit.models import Actor
+from portal.audit.view_log import log_view
+from portal.borrowers import tasks
+from portal.gateway import StaffRequest
+from portal.jobs.queue import start_job
+from portal.live.panels import Freshness, read_copies
+from portal.live.reading import LiveCopy, account_records
+from portal.registry.models import Kind, Record
+from portal.registry.sources import REPAYMENTS_OF
+from portal.runtime.business_date import business_date
+from portal.ui.htmx import finish_action, render_page
+
+MAX_LIVE_ACCOUNTS = 12
+"""Of more loans and lines than this, only those in view load themselves; a job refreshes all."""
+
+
+@dataclass(frozen=True)
+class AccountPanel:
+    """A loan or line, with its list of repayments if that was ever read."""
+
+    copy: LiveCopy
+    repayments: LiveCopy | None = None
+
+    @property
+    def name(self) -> str:
+        """Its id where no row shows it."""
+        return f"{self.copy.record.kind}-{self.copy.record.uuid}"
+
+    @property
+    def row_name(self) -> str:
+        """The id of its row."""
+        return f"row-{self.name}"
+
+    @property
+    def url(self) -> str:
+        """Where it and its row load from."""
+        record = self.copy.record
+        return reverse("borrowers:account", args=[record.borrower_uuid, record.kind, record.uuid])
+
+    @property
+    def fresh(self) -> Freshness:
+        return Freshness([self.copy, self.repayments] if self.repayments else [self.copy])
+
+    @property
+    def days_past_due(self) -> int | None:
+        return self.copy.figures.days_past_due(business_date())
+
+
+def account_panels(accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]) -> list[AccountPanel]:
+    """The panels of accounts, in their order."""
+    list_of = {(one.record.kind, one.record.uuid): one for one in lists}
+    return [
+        AccountPanel(one, list_of.get((REPAYMENTS_OF[one.record.kind], one.record.uuid))) for one in accounts
+    ]
+
+
+@require_safe
+@requires("borrowers.index")
+def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: str) -> HttpResponse:
+    """Read one account and its repayments, and show it as the row or the panel that asked for it."""
+    owner = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    active = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], archived_at__isnull=True)
+    record = get_object_or_404(active, kind=kind, uuid=account_uuid, borrower_uuid=borrower_uuid)
+    if not request.htmx:
+        return redirect(record)
+    log_view(Actor.of(request), "borrowers.detail", is_repeat=True, **entry_subject(owner))
+    panel = AccountPanel(*read_copies(request, account_records(record)))
+    partial = "account-row" if request.htmx.target == panel.row_name else "account"
+    response = render_page(request, f"borrowers/detail.html#{partial}", {"account": panel})
+    return trigger_client_event(response, "account:read")
+
+
+@require_POST
+@requires("borrowers.index")
+def refresh(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
+    """Refresh all accounts of a borrower in the background."""
+    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    if tasks.open_refresh(borrower_uuid) is None:
+        start_job(tasks.refresh_accounts, by=Actor.of(request), borrower=borrower_uuid)
+    return finish_action(request, record.get_absolute_url())

@@ -1,0 +1,157 @@
+"""Panels in a browser: each loads itself, in view first and four at a time, and leaves what a person does alone."""
+
+from datetime import timedelta
+from time import monotonic, sleep
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.browser.axe import LAYOUT_SHIFT
+
+pytestmark = pytest.mark.browser
+
+
+def grow_old() -> None:
+    """Let half a minute pass since the service was last called."""
+    Record.objects.exclude(asked_at=None).update(asked_at=timezone.now() - timedelta(seconds=31))
+
+
+def most_at_once(page: Page, part: str) -> int:
+    """The most requests at once whose address contains this."""
+    timings = page.evaluate(
+        """part => performance.getEntriesByType("resource").filter(one => one.name.includes(part))
+            .map(one => [one.startTime, one.responseEnd])""",
+        part,
+    )
+    return max(sum(begin <= at < end for begin, end in timings) for at, _ in timings)
+
+
+def test_a_panel_loads_itself_and_its_failure_shows_in_the_header(
+    page: Page, portal_service: Sandbox
+) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
+    portal_service.world.repayment(loan.uuid, amount="310.00")
+    page.goto(loan.get_absolute_url())
+    expect(page.locator("#loan")).to_contain_text("$12,000.00")
+    expect(page.locator("#loan-repayments")).to_contain_text("$310.00")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    grow_old()
+    portal_service.fail_next("loans.get", status=500)
+    page.goto(loan.get_absolute_url())
+    expect(page.locator("#loan-age")).to_contain_text("Failing since")
+    expect(page.locator("#loan-repayments-age")).to_contain_text("Updated")
+    expect(page.locator("#health")).to_contain_text("Loans failing since")
+    page.locator("#loan-age").get_by_role("link", name="Retry").click()
+    expect(page.locator("#loan-age")).to_contain_text("Updated")
+    expect(page.locator("#health")).to_contain_text("All systems responding")
+
+
+def test_four_accounts_load_at_a_time_and_the_cards_follow(page: Page, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for _ in range(10):
+        given.loan(portal_service, borrower, amount="1000.00")
+    portal_service.fail_next("loans.get", delay=0.3, times=None)
+    page.goto(borrower.get_absolute_url())
+    expect(page.locator("#position")).to_contain_text("$10,000.00")
+    expect(page.locator("#position-age")).to_contain_text("Updated")
+    assert most_at_once(page, "/accounts/") == 4
+
+
+def test_of_many_accounts_those_in_view_load(page: Page, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for _ in range(40):
+        given.loan(portal_service, borrower, amount="1000.00")
+    page.goto(f"{borrower.get_absolute_url()}?tab=loans")
+    rows = page.locator("tr[id^=row-]")
+    expect(rows.first).to_contain_text("$1,000.00")
+    sleep(2)
+    read = Record.objects.filter(kind=Kind.LOAN).exclude(checked_at=None).count()
+    assert 3 < read < 40
+    rows.last.scroll_into_view_if_needed()
+    expect(rows.last).to_contain_text("$1,000.00")
+
+
+def test_panels_in_view_load_first(page: Page, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for _ in range(12):
+        given.loan(portal_service, borrower)
+    page.set_viewport_size({"width": 390, "height": 300})
+    order: list[str] = []
+    page.on("request", lambda request: "/accounts/" in request.url and order.append(request.url))
+    portal_service.fail_next("loans.get", delay=0.3, times=None)
+    page.goto(f"{borrower.get_absolute_url()}?tab=loans")
+    page.locator("tr[id^=row-]").last.scroll_into_view_if_needed()
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    last = page.locator("tr[id^=row-]").last.get_attribute("id") or ""
+    assert len(order) == 12
+    assert [url.rpartition("/accounts/loan/")[2].strip("/") in last for url in order].index(True) < 11
+
+
+def test_what_a_person_does_meanwhile_stays(page: Page, portal_service: Sandbox) -> None:
+    line = given.line(portal_service, given.borrower(portal_service), opened=timezone.localdate())
+    for day in ("2026-01-15", "2026-02-15"):
+        portal_service.world.statement(line.uuid, day)
+    page.goto(line.get_absolute_url())
+    expect(page.locator("#line-age")).to_contain_text("Updated")
+    page.locator("#contacts").scroll_into_view_if_needed()
+    grow_old()
+    portal_service.fail_next("credit_lines.statement", delay=2)
+    page.goto(line.get_absolute_url())
+    page.locator("#contacts").scroll_into_view_if_needed()
+    page.locator("#contacts summary").click()
+    page.get_by_label("Note").fill("Pays on Friday.")
+    place = page.evaluate("scrollY")
+    expect(page.locator("#line[aria-busy]")).to_have_count(1)
+    expect(page.locator("#line[aria-busy]")).to_have_count(0)
+    expect(page.get_by_label("Note")).to_have_value("Pays on Friday.")
+    expect(page.get_by_label("Note")).to_be_focused()
+    assert abs(page.evaluate("scrollY") - place) < 2
+
+
+def test_a_menu_that_is_open_stays_open_and_focused(page: Page, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    page.goto(loan.get_absolute_url())
+    expect(page.locator("#loan-age")).to_contain_text("Updated")
+    grow_old()
+    portal_service.fail_next("loans.get", delay=1.5)
+    portal_service.world.amend(loan.uuid, status="CHARGED_OFF")
+    page.goto(loan.get_absolute_url())
+    menu = page.locator("#loan .sd-menu summary")
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#loan")).to_contain_text("Charged off")
+    expect(menu).to_be_focused()
+    expect(page.locator("#loan .sd-menu")).to_have_attribute("open", "")
+
+
+def test_a_panel_looks_again_while_a_colleague_reads(page: Page, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
+    now = timezone.now()
+    Record.objects.filter(pk=loan.pk).update(asked_at=now)
+    page.goto(loan.get_absolute_url())
+    expect(page.locator("#loan")).to_have_attribute("hx-trigger", "every 2s")
+    started = monotonic()
+    Record.objects.filter(pk=loan.pk).update(asked_at=None)
+    expect(page.locator("#loan")).to_contain_text("$12,000.00")
+    assert monotonic() - started < 4
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_slow_answer_does_not_shift_the_borrower_page(
+    page: Page, portal_service: Sandbox, width: int
+) -> None:
+    owner = given.borrower(portal_service, first_name="Harbor Bakery of the Pacific Northwest LLC")
+    given.loan(portal_service, owner, amount="12000.00")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(owner.get_absolute_url())
+    expect(page.locator("#position-age")).to_contain_text("Updated")
+    grow_old()
+    portal_service.fail_next("loans.get", delay=1)
+    page.goto(owner.get_absolute_url())
+    expect(page.locator("#position-age")).to_contain_text("Loading")
+    expect(page.locator("#position-age")).to_contain_text("Updated")
+    assert page.evaluate(LAYOUT_SHIFT) < 0.01
