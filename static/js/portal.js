@@ -45,7 +45,7 @@
 
   document.documentElement.dataset.ready = "";
   if (navigator.pdfViewerEnabled === false) document.documentElement.dataset.noViewer = "";
-  // Tells the server that panels will load themselves; without it a page waits for the lending service.
+  // Tells the server that parts of a page load by themselves.
   document.cookie = `js=1; path=/; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
 
   // --- Saying things ---
@@ -170,7 +170,7 @@
 
   // --- What arrives: focus, announcement, dialog, errors of a request made from a dialog ---
 
-  const dirty = new Set();
+  const dirty = new Set(), announced = new WeakMap();
 
   // On a narrow screen a row of tabs or pills scrolls; the page itself stays where it is.
   const showTab = (tab) => {
@@ -186,7 +186,9 @@
     all(":is(.sd-tabs, .sd-pills) [aria-current]", root).forEach(showTab);
     all("form[data-guard=typed], form[data-guard]:has(.sd-errors)", root).forEach((form) => dirty.add(form));
     const said = root.matches("[data-announce]") ? root : $("[data-announce]", root);
-    if (said) announce(said.dataset.announce);
+    // A part that was only redrawn with the same words is not said again.
+    if (said && announced.get(said) !== said.dataset.announce) announce(said.dataset.announce);
+    all("[data-announce]", root.parentElement ?? root).forEach((part) => announced.set(part, part.dataset.announce));
     all("#toasts > :not(.sd-toast)").forEach((notice) => {
       if (!$("[data-dismiss]", notice)) notice.append($("#toast-form").content.querySelector("button").cloneNode(true));
     });
@@ -412,7 +414,7 @@
   // --- Panels: each loads itself once, at most four at a time, those in view first ---
 
   const MOST_LOADING = 4;
-  const inView = new WeakSet(), tried = new WeakSet();
+  const inView = new WeakSet(), tried = new WeakSet(), askedAt = new WeakMap();
 
   const loadPanels = () => {
     const due = all("[data-due]"), free = MOST_LOADING - due.filter((panel) => panel.matches(".htmx-request")).length;
@@ -432,6 +434,13 @@
 
   for (const type of ["htmx:afterSettle", "htmx:afterRequest"]) document.addEventListener(type, watchPanels);
   document.addEventListener("htmx:afterRequest", loadPanels);
+  // A panel that was asked for before the address changed, as by the next page of its table, is asked for again.
+  document.addEventListener("htmx:beforeRequest", ({ detail }) => askedAt.set(detail.elt, location.href));
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (!detail.elt.matches("[aria-busy][hx-get='']") || askedAt.get(detail.elt) === location.href) return;
+    detail.shouldSwap = false;
+    tried.delete(detail.elt);
+  });
   // One notice is enough where the portal is away and several panels load.
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     if (detail.isError && detail.elt.matches("[data-due]") && $("#toasts > *")) detail.shouldSwap = false;

@@ -12,15 +12,9 @@ from tests.bench.table import Row, at_most, bounded
 
 DELAYS = [float(each) for each in os.environ.get("BENCH_DELAYS", "0,0.1,0.5,1").split(",")]
 """Seconds of silence before each answer of the service."""
-SILENCE = 60
-PAGE_WAIT_MS = 40
-"""How long a page waits for the service: ``PAGE_WAIT_SECONDS`` of portal.live.panels."""
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-WHY = (
-    "the page takes longer than that without any delay, although all its panels come in one answer, and a page waits up"
-    " to 40 ms for answers before it is drawn."
-)
+WHY = "the page takes longer than that without any delay: it is drawn first, and its panels then call the service."
 COMPLETE = "() => !document.querySelector('[aria-busy=true]') && document.documentElement?.dataset.ready !== undefined"
 
 
@@ -42,8 +36,7 @@ def rows() -> list[Row]:
         found += [
             without_javascript(portal, *page, delay) for page in panel_pages.items() for delay in DELAYS
         ]
-        found += [silent_service(portal, name, path) for name, path in panel_pages.items()]
-        return [*found, home_with_silent_service(portal)]
+        return found
 
 
 def addresses(portal: Portal) -> dict[str, str]:
@@ -65,13 +58,13 @@ def addresses(portal: Portal) -> dict[str, str]:
 
 def first_paint(portal: Portal, name: str, path: str) -> list[Row]:
     """Measure a page before its panels load."""
-    undelayed = _page_times(portal, path, js=True)
+    undelayed = _page_times(portal, path)
     rows = [at_most(f"first paint of {name}, calls not delayed", undelayed, None)]
     for delay in DELAYS[1:]:
         with _delayed(portal, delay):
-            delayed = _page_times(portal, path, js=True)
+            delayed = _page_times(portal, path)
         label = f"first paint of {name}, calls delayed by {_words(delay)}, beside undelayed"
-        rows.append(bounded(label, delayed, undelayed, PAGE_WAIT_MS + 25))
+        rows.append(bounded(label, delayed, undelayed, 25))
     return rows
 
 
@@ -106,10 +99,10 @@ def signed_in_page(portal: Portal, browser: Browser) -> Page:
 
 
 def without_javascript(portal: Portal, name: str, path: str, delay: float) -> Row:
-    """Measure a whole page, for which the server makes its calls in parallel."""
+    """Measure a whole page after its Refresh button, for which the server makes its calls in parallel."""
     with _delayed(portal, delay):
-        times = _page_times(portal, path, js=False)
-    label = f"{name} without JavaScript, calls delayed by {_words(delay)}"
+        times = _page_times(portal, f"{path}?refresh=1")
+    label = f"{name} refreshed without JavaScript, calls delayed by {_words(delay)}"
     return _compare_with_slowest_call(label, times, delay, delay * 1000 * 0.2 + 50)
 
 
@@ -121,24 +114,8 @@ def _compare_with_slowest_call(name: str, times: list[float], delay: float, limi
     return bounded(f"{name}, beside the slowest call", times, slowest, limit, why=WHY)
 
 
-def silent_service(portal: Portal, name: str, path: str) -> Row:
-    """Measure how long a page without JavaScript waits for a silent service."""
-    copies = _page_times(portal, path, js=True)
-    with _delayed(portal, SILENCE):
-        times = _page_times(portal, path, js=False)
-    return bounded(f"{name} without JavaScript, service silent, beside with copies", times, copies, 850)
-
-
-def home_with_silent_service(portal: Portal) -> Row:
-    """Measure home while the service is silent; it is drawn from saved copies."""
-    with _delayed(portal, SILENCE):
-        times = _page_times(portal, "/", js=False)
-    return at_most("home without JavaScript, service silent", times, 1000)
-
-
-def _page_times(portal: Portal, path: str, *, js: bool) -> list[float]:
+def _page_times(portal: Portal, path: str) -> list[float]:
     """Return the milliseconds of each run."""
-    portal.session.cookies.set("js", "1" if js else "")
 
     def load() -> None:
         assert portal.session.get(f"{portal.address}{path}", timeout=60).status_code == 200, path

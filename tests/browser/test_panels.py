@@ -128,6 +128,20 @@ def test_a_menu_that_is_open_stays_open_and_focused(page: Page, portal_service: 
     expect(page.locator("#loan .sd-menu")).to_have_attribute("open", "")
 
 
+def test_rows_that_were_opened_meanwhile_stay_open(page: Page, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service), installments=36, paid=20)
+    page.goto(loan.get_absolute_url())
+    expect(page.locator("#loan-age")).to_contain_text("Updated")
+    grow_old()
+    portal_service.fail_next("loans.get", delay=1.5)
+    page.goto(loan.get_absolute_url())
+    page.get_by_role("link", name="earlier").first.click()
+    expect(page.locator("#loan-schedule [data-row], #loan-schedule tbody tr")).not_to_have_count(0)
+    expect(page.locator("#loan-schedule")).to_have_attribute("data-announce", "36 of 36 installments shown")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    expect(page.locator("#loan-schedule")).to_have_attribute("data-announce", "36 of 36 installments shown")
+
+
 def test_a_panel_looks_again_while_a_colleague_reads(page: Page, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
     now = timezone.now()

@@ -34,8 +34,7 @@ def line(portal_service: Sandbox, viewer: Browser) -> Record:
     portal_service.fail_next(STATEMENT, changes=past_due)
     row = {"uuid": "r-1", "amount": Decimal("310.25"), "status": "SCHEDULED", "effective_date": "2026-12-01"}
     portal_service.fail_next(REPAYMENTS, body=[row])
-    for name in PANELS:
-        panel(viewer, line.get_absolute_url(), name)
+    panel(viewer, line.get_absolute_url(), "line")
     return line
 
 
@@ -65,6 +64,7 @@ def test_an_incomplete_list_keeps_what_was_known_and_says_so(
     allow_refresh(line)
     part = {"data": [{"uuid": "r-9", "amount": 5, "status": "SUCCEEDED"}], "pagination": {"total": 7}}
     portal_service.fail_next(REPAYMENTS, body=part, times=None)
+    panel(viewer, line.get_absolute_url(), "line")
     shown = visible_text(panel(viewer, line.get_absolute_url(), "line-repayments"))
     assert "The list is incomplete: the service returned 1 of 7 records." in shown
     assert "$310.25" in shown
@@ -78,7 +78,7 @@ def test_pages_of_repayments_become_one_copy(viewer: Browser, portal_service: Sa
             {"uuid": f"p-{n}", "amount": n, "status": "SUCCEEDED"} for n in range(first, min(first + 3, 8))
         ]
         portal_service.fail_next(REPAYMENTS, body={"data": rows, "pagination": {"total": 7}})
-    panel(viewer, line.get_absolute_url(), "line-repayments")
+    panel(viewer, line.get_absolute_url(), "line")
     copy = Record.objects.get(kind=Kind.LINE_REPAYMENTS)
     assert (copy.answer.count('"uuid"'), copy.failing_since) == (7, None)
     assert Record.objects.filter(kind=Kind.REPAYMENT, uuid__startswith="p-").count() == 7

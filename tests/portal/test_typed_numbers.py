@@ -196,6 +196,7 @@ def create_records(portal_service: Sandbox, person: Visitor) -> dict[str, Any]:
     key = Authenticator.objects.create(user=user, type="webauthn", data={"name": "Key", "credential": {}})
     return {
         "borrower_uuid": borrower.uuid, "uuid": borrower.uuid, "kind": "borrower", "loan_uuid": of[Kind.LOAN].uuid,
+        "account_uuid": of[Kind.LOAN].uuid,
         "line_uuid": of[Kind.LINE].uuid, "application_uuid": of[Kind.APPLICATION].uuid, "key": "2026-11-01",
         "person_uuid": of[Kind.KEY_PERSON].uuid, "repayment_uuid": "sample", "message_uuid": message,
         "draft_id": Draft.objects.get().pk, "step": Step.BUSINESS, "approval_id": Approval.objects.get().pk,

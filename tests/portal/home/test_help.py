@@ -38,7 +38,7 @@ def screen_text(sandbox: Sandbox) -> str:
     application = saved_application(borrower, offer(0), offer(1))
     own = application.get_absolute_url()
     supervisor.post(f"{own}prefer/", {"offer": offer(0)["uuid"], "reason": "Cheaper"})
-    read = [(loan, "loan"), (loan, "loan-repayments"), (line, "line"), (application, "application")]
+    read = [(loan, "loan"), (line, "line"), (application, "application")]
     read.append((given.loan(sandbox, borrower, status="CHARGED_OFF"), "loan"))
     panels = [panel(supervisor, record.get_absolute_url(), name) for record, name in read]
     Record.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))

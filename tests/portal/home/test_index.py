@@ -322,7 +322,8 @@ class TestAttention:
         line = portal_service.world.line(owner.uuid, past_due_balance=Decimal("310.00"), days_past_due=12)
         record = given.account(Kind.LINE, owner, line["uuid"])
         assert "sd-nav-count" not in servicer.get("/borrowers/").content.decode()
-        assert '<span class="sd-nav-count">1<' in servicer.get(record.get_absolute_url()).content.decode()
+        shown = servicer.get(f"{record.get_absolute_url()}?refresh=1").content.decode()
+        assert '<span class="sd-nav-count">1<' in shown
 
     def test_navigation_uses_the_workers_count_until_someone_acts(
         self, portal_service: Sandbox, servicer: Browser

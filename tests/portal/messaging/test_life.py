@@ -32,7 +32,7 @@ def read_payment_history(browser: Browser, address: str) -> str:
 
 def test_messages_are_shown_in_order(viewer: Browser, portal_service: Sandbox) -> None:
     loan, payment = payment_with_messages(portal_service, *STATES)
-    viewer.get(loan)
+    viewer.get(f"{loan}?refresh=1")
     for address in (f"/repayments/{payment}/", f"{loan}?payment={payment}"):
         history = read_payment_history(viewer, address)
         places = [history.index(word) for word in WORDS]
@@ -45,5 +45,5 @@ def test_a_success_without_a_message_is_shown_without_a_time(
     viewer: Browser, portal_service: Sandbox
 ) -> None:
     loan, payment = payment_with_messages(portal_service, "SCHEDULED", "FAILED_AFTER_SUCCESS")
-    viewer.get(loan)
+    viewer.get(f"{loan}?refresh=1")
     assert "Succeeded before; time not on file" in read_payment_history(viewer, f"/repayments/{payment}/")

@@ -22,7 +22,7 @@ def text(browser: Browser, address: str = "/messages/") -> str:
 def test_a_known_payment_links_to_its_loan_and_borrower(viewer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service, first_name="Northwind Baking Co LLC"))
     repayment = portal_service.world.repayment(loan.uuid)
-    viewer.get(loan.get_absolute_url())
+    viewer.get(f"{loan.get_absolute_url()}?refresh=1")
     message = portal_service.world.message("payment.scheduled", repayment)["uuid"]
     assert "Northwind Baking Co LLC" in text(viewer)
     page = text(viewer, f"/messages/{message}/")
@@ -69,7 +69,7 @@ def test_an_ambiguous_name_is_rejected(servicer: Browser, portal_service: Sandbo
 def test_a_known_payment_cannot_be_linked_again(servicer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service))
     repayment = portal_service.world.repayment(loan.uuid)
-    servicer.get(loan.get_absolute_url())
+    servicer.get(f"{loan.get_absolute_url()}?refresh=1")
     message = portal_service.world.message("payment.scheduled", repayment)["uuid"]
     text(servicer)
     assert servicer.post(f"/messages/{message}/link/", {"borrower": "x"}).status_code == 303
@@ -87,7 +87,7 @@ def test_the_unlinked_filter_finds_messages_without_a_borrower(
 ) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service))
     repayment = portal_service.world.repayment(loan.uuid)
-    servicer.get(loan.get_absolute_url())
+    servicer.get(f"{loan.get_absolute_url()}?refresh=1")
     known = portal_service.world.message("payment.scheduled", repayment)["uuid"]
     unknown, other = (
         add_payment_message(portal_service),

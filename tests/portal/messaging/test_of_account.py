@@ -20,7 +20,7 @@ def test_account_pages_show_messages_about_their_repayments(
     for account, amount in ((one, "310.00"), (other, "77.00")):
         payment = portal_service.world.repayment(account.uuid, amount=amount)
         portal_service.world.message("payment.succeeded", payment)
-        panel(viewer, account.get_absolute_url(), f"{kind}-repayments")
+        panel(viewer, account.get_absolute_url(), kind)
     assert 'id="messages-title"' not in page(viewer, one.get_absolute_url())
     read_front(client_for(Actor.system("test")))
     section = page(viewer, one.get_absolute_url()).partition('id="messages-title"')[2]

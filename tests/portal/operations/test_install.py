@@ -97,7 +97,7 @@ def test_the_portal_works_without_the_sandboxs_packages(
     loan = sandbox.world.loan(borrower)["uuid"]
     ids = tmp_path / "ids.csv"
     ids.write_text(f"kind,uuid,borrower_uuid,label\nborrower,{borrower},,Acme\nloan,{loan},{borrower},\n")
-    pages = ["/", f"/borrowers/{borrower}/", f"/borrowers/{borrower}/loans/{loan}/"]
+    pages = ["/", f"/borrowers/{borrower}/", f"/borrowers/{borrower}/loans/{loan}/?refresh=1"]
     done = run(
         USE_PORTAL,
         ",".join(packages),
