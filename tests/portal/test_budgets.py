@@ -1,0 +1,161 @@
+"""What a page costs: its statements and its bytes, which may fall but never grow unnoticed.
+
+After a change that makes a page cheaper, lower its budget. One that has to grow gets its new numbers and, in a comment
+beside them, the reason. The numbers are those of the second request; Home also has those with empty caches.
+"""
+
+from http import HTTPStatus
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.roles import Role
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import browser_of
+from tests.portal.places import addresses_with_content
+
+BORROWERS = 30
+TABS = ("people", "applications", "loans", "lines", "repayments", "messages", "notes", "history")
+COLD = "home:index, caches empty"
+# Statements on SQLite, statements on PostgreSQL, and kilobytes of HTML, by the name of the URL.
+BUDGETS: dict[str, tuple[int, int, int]] = {
+    "admin:audit_entry_change": (9, 12, 16),
+    "admin:audit_entry_changelist": (13, 16, 23),
+    "admin:audit_entry_history": (9, 12, 13),
+    "admin:audit_pageview_change": (8, 11, 14),
+    "admin:audit_pageview_changelist": (11, 14, 18),
+    "admin:audit_pageview_history": (9, 12, 13),
+    "admin:audit_remotecall_change": (8, 11, 15),
+    "admin:audit_remotecall_changelist": (13, 16, 21),
+    "admin:audit_remotecall_history": (9, 12, 13),
+    "admin:audit_writeintent_change": (8, 11, 15),
+    "admin:audit_writeintent_changelist": (9, 12, 17),
+    "admin:audit_writeintent_history": (9, 12, 13),
+    "applications:detail": (12, 15, 35),
+    "applications:index": (12, 16, 20),
+    "applications:open": (7, 10, 14),
+    "applications:prefer": (7, 10, 14),
+    "applications:submit": (9, 12, 17),
+    "approvals:detail": (9, 12, 15),
+    "approvals:index": (9, 12, 13),
+    "audit:detail": (16, 19, 17),
+    "audit:history": (11, 14, 18),
+    "audit:resolve": (18, 21, 17),
+    "audit:write": (16, 19, 17),
+    "borrowers:create": (8, 11, 34),
+    "borrowers:detail": (25, 28, 29),
+    "borrowers:detail, applications": (17, 20, 24),
+    "borrowers:detail, history": (20, 23, 28),
+    "borrowers:detail, lines": (17, 20, 24),
+    "borrowers:detail, loans": (17, 20, 24),
+    "borrowers:detail, messages": (20, 23, 24),
+    "borrowers:detail, notes": (19, 22, 24),
+    "borrowers:detail, people": (18, 21, 26),
+    "borrowers:detail, repayments": (17, 20, 25),
+    "borrowers:draft": (8, 11, 35),
+    "borrowers:edit": (11, 14, 24),
+    "borrowers:edit_person": (12, 15, 27),
+    "borrowers:index": (12, 17, 47),
+    "collections:contacts": (16, 19, 18),
+    "collections:index": (12, 16, 17),
+    "collections:print_list": (12, 16, 13),
+    "collections:refresh": (22, 25, 14),
+    "collections:returns": (8, 11, 14),
+    "collections:withdraw": (8, 11, 13),
+    "credit_lines:detail": (15, 19, 21),
+    "credit_lines:index": (12, 17, 49),
+    "credit_lines:refresh": (10, 13, 14),
+    "documents:batch": (11, 14, 14),
+    "documents:borrower": (18, 21, 30),
+    "documents:line": (9, 12, 18),
+    "documents:loan_schedule": (9, 12, 27),
+    "documents:long_document": (7, 10, 12),
+    "documents:offer_sheet": (8, 11, 19),
+    "documents:payment_history": (15, 18, 17),
+    "documents:verify": (7, 10, 15),
+    "documents:verify_any": (7, 10, 15),
+    "home:help:page": (5, 8, 13),
+    "home:index": (27, 54, 24),
+    "home:index, caches empty": (60, 123, 24),
+    "home:snooze": (18, 41, 14),
+    "loans:detail": (12, 14, 34),
+    "loans:index": (14, 18, 52),
+    "loans:refresh": (10, 12, 14),
+    "lookup:archive": (8, 10, 14),
+    "lookup:correct": (7, 9, 14),
+    "lookup:imported": (8, 10, 13),
+    "lookup:record": (9, 11, 14),
+    "lookup:search": (19, 17, 19),
+    "messaging:detail": (11, 13, 15),
+    "messaging:index": (14, 18, 36),
+    "messaging:link": (8, 10, 13),
+    "messaging:note": (8, 10, 14),
+    "notes:add": (7, 9, 14),
+    "notes:add_follow_up": (8, 10, 14),
+    "operations:status": (43, 46, 24),
+    "repayments:detail": (13, 15, 21),
+    "repayments:index": (17, 23, 20),
+}
+
+
+@pytest.fixture
+def supervisor(portal_service: Sandbox) -> Browser:
+    return browser_of(Role.SUPERVISOR)
+
+
+@pytest.fixture
+def addresses(portal_service: Sandbox, supervisor: Browser) -> dict[str, str]:
+    """The pages of one of many borrowers, and lists that fill a page."""
+    for number in range(BORROWERS):
+        owner = given.borrower(portal_service, first_name=f"Harbor Bakery {number:02} LLC")
+        given.loan(portal_service, owner)
+        given.line(portal_service, owner)
+    borrower = given.borrower(portal_service, first_name="Harbor Street Bakery LLC")
+    found = addresses_with_content(portal_service, supervisor, borrower)
+    found |= {f"borrowers:detail, {tab}": f"{found['borrowers:detail']}?tab={tab}" for tab in TABS}
+    found |= {COLD: "/", "borrowers:index": "/borrowers/", "home:help:page": "/help/loans/"}
+    found["admin:audit_entry_changelist"] = "/admin/audit/entry/"
+    found["admin:audit_pageview_changelist"] = "/admin/audit/pageview/"
+    return found
+
+
+def cost(browser: Browser, name: str, address: str) -> tuple[int, int] | None:
+    """The statements and bytes of a page; None for a file."""
+    if (
+        "/export" in address
+        or ".pdf" in address
+        or "/pdf/" in address
+        or address.endswith((".csv", "/json/"))
+    ):
+        return None
+    answer = browser.get(address)
+    if answer.status_code != HTTPStatus.OK or not answer["Content-Type"].startswith("text/html"):
+        return None
+    statements = []
+    for _ in range(2):  # A cache that ends between two requests costs a few statements more.
+        if name == COLD:
+            cache.clear()
+        with CaptureQueriesContext(connection) as queries:
+            answer = browser.get(address)
+        statements.append(len(queries))
+    return min(statements), len(answer.content)
+
+
+def test_no_page_costs_more_than_its_budget(addresses: dict[str, str], supervisor: Browser) -> None:
+    found = {name: cost(supervisor, name, address) for name, address in sorted(addresses.items())}
+    costs = {name: each for name, each in found.items() if each}
+    on_postgres = connection.vendor == "postgresql"
+    over = []
+    for name, (statements, size) in costs.items():
+        on_sqlite, on_postgresql, kilobytes = BUDGETS.get(name, (0, 0, 0))
+        budget = on_postgresql if on_postgres else on_sqlite
+        if statements > budget:
+            over.append(f"{name} ({addresses[name]}): {statements} statements instead of {budget}")
+        if size > kilobytes * 1000:
+            over.append(f"{name} ({addresses[name]}): {size:,} bytes instead of {kilobytes},000")
+    assert over == []
+    assert set(BUDGETS) == set(costs)
