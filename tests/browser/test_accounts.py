@@ -1,10 +1,11 @@
 """Loans and lines of credit in a browser: by keyboard, without a PDF viewer, and checked by axe."""
 
 import re
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from django.conf import LazySettings
+from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
 from portal.accounts.roles import Role
@@ -95,6 +96,24 @@ def test_schedules_and_statements_work_by_keyboard_alone(page: Page, loan: Recor
     expect(page.locator(".sd-viewer h3")).to_have_text("No statement selected")
     page.get_by_role("link", name="Newest statement").click()
     expect(page.locator(".sd-viewer h3")).to_have_text("Statement of May 15, 2026")
+
+
+@with_pdf_viewer
+def test_a_statement_that_opened_by_itself_stays_open(
+    page: Page, portal_service: Sandbox, line: Record
+) -> None:
+    title = page.locator(".sd-viewer h3")
+    page.goto(line.get_absolute_url())
+    expect(title).to_have_text("Statement of May 15, 2026")
+    Record.objects.exclude(asked_at=None).update(asked_at=timezone.now() - timedelta(seconds=31))
+    portal_service.fail_next("credit_lines.statement", delay=1)
+    page.goto(line.get_absolute_url())
+    expect(title).to_have_text("Statement of May 15, 2026")
+    page.evaluate("document.querySelector('iframe.sd-paper').stays = true")
+    with page.expect_response(lambda answer: "/statement" not in answer.url and "?statement=" in answer.url):
+        expect(page.locator("#line[aria-busy]")).to_have_count(1)  # Then the statements follow the line.
+    expect(page.locator("#line-age")).to_contain_text("Updated")
+    assert page.evaluate("document.querySelector('iframe.sd-paper').stays")
 
 
 @with_pdf_viewer

@@ -204,7 +204,8 @@ def test_a_page_that_was_refreshed_does_not_refresh_again_by_itself(
 def test_the_cards_follow_the_accounts(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
     borrower = Record.objects.get(kind=Kind.BORROWER)
     shown = page(viewer, borrower.get_absolute_url())
-    assert 'id="position" hx-get="" hx-trigger="account:read from:body delay:200ms' in shown
+    own = borrower.get_absolute_url()
+    assert f'id="position" hx-get="{own}?" hx-trigger="account:read from:body delay:200ms' in shown
     address = f"{borrower.get_absolute_url()}accounts/loan/{loan.uuid}/"
     answer = viewer.get(address, headers=htmx(f"loan-{loan.uuid}"))
     assert answer["HX-Trigger"] == '{"account:read": {}}'

@@ -28,10 +28,20 @@ def panel(name: str, fresh: Any = None, url: str = "", out_of_view: bool = True)
     return format_html('id="{}" aria-busy="true" hx-get="{}" {} {}', name, url, how, SafeString(LOADS))
 
 
-@register.simple_tag
-def follows(name: str) -> SafeString:
-    """The id of a part that loads again from saved copies whenever a panel of the page has read an account."""
-    events = "account:read from:body delay:200ms, job:ended from:body"
+@register.simple_tag(takes_context=True)
+def follows(context: template.RequestContext, name: str) -> SafeString:
+    """The id of a part that loads again from saved copies whenever a panel of the page has read an account.
+
+    It asks for what it shows, such as the second page of a table, which need not be in the page's address.
+    """
+    request = context.request
+    query = request.GET.copy()
+    query.pop("refresh", None)
     return format_html(
-        'id="{}" hx-get="" hx-trigger="{}" hx-sync="this:queue last" {}', name, events, SafeString(LOADS)
+        'id="{}" hx-get="{}?{}" hx-trigger="{}" hx-sync="this:queue last" {}',
+        name,
+        request.path,
+        query.urlencode(),
+        "account:read from:body delay:200ms, job:ended from:body",
+        SafeString(LOADS),
     )

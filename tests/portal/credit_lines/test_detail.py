@@ -266,7 +266,7 @@ class TestStatements:
         shown = line_panel(viewer, line)
         assert 'id="line-statements"' not in shown
         followed = panel(viewer, address, "line-statements")
-        assert 'hx-get="" hx-trigger="account:read from:body' in followed
+        assert f'hx-get="{address}" hx-trigger="account:read from:body' in followed
         assert "Statement of Mar 15, 2026" in followed
         assert "Mar 15, 2026" in followed
 
