@@ -57,7 +57,7 @@ class Trend:
 
 def samples(record: Record) -> list[Sample]:
     """The saved copies, oldest first; the current one is last."""
-    copies = [(one.at, one.answer) for one in record.snapshots.all()[:MAX_COPIES]][::-1]
+    copies = [(one.last_at, one.answer) for one in record.snapshots.all()[:MAX_COPIES]][::-1]
     if record.answer and record.answer_at:
         copies.append((record.answer_at, record.answer))
     return [Sample(at, codec.decode(Statement, answer)) for at, answer in copies]

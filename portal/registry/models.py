@@ -175,7 +175,10 @@ class Record(models.Model):
     )
     label = models.CharField(max_length=300, blank=True)
 
-    answer_at = models.DateTimeField(null=True)
+    answer_at = models.DateTimeField(null=True, help_text="When this answer was received last.")
+    answer_first_at = models.DateTimeField(
+        null=True, help_text="When this answer was received first; null if version 1.0 saved it."
+    )
     answer_day = models.DateField(null=True, help_text="The business date of the answer.")
     source = models.CharField(max_length=10, choices=Source.choices, default=Source.STAFF)
     checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
@@ -322,17 +325,18 @@ class Snapshot(models.Model):
     """An earlier answer, saved if it differs from the one before."""
 
     record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="snapshots")
-    at = models.DateTimeField()
+    first_at = models.DateTimeField(null=True, help_text="When it was received first; null as above.")
+    last_at = models.DateTimeField(help_text="When it was received last.")
     source = models.CharField(max_length=10, choices=Source.choices)
     digest = models.CharField(max_length=64)
     answer = models.TextField()
 
     class Meta:
-        ordering = ["-at", "-id"]
-        indexes = [models.Index(fields=["record", "-at"])]
+        ordering = ["-last_at", "-id"]
+        indexes = [models.Index(fields=["record", "-last_at"], name="snapshots_of_record")]
 
     def __str__(self) -> str:
-        return f"{self.record} {self.at:%Y-%m-%d %H:%M}"
+        return f"{self.record} {self.last_at:%Y-%m-%d %H:%M}"
 
 
 class PastDueChange(models.Model):

@@ -180,8 +180,8 @@ def delete_old_snapshots() -> int:
     """
     limit = timezone.now() - timedelta(days=settings.SNAPSHOT_DAYS)
     PastDueChange.objects.filter(day__lt=business_date() - timedelta(days=settings.SNAPSHOT_DAYS)).delete()
-    newer = Snapshot.objects.filter(record=OuterRef("record"), at__gt=OuterRef("at"))
-    deleted, _ = Snapshot.objects.filter(Exists(newer), at__lt=limit).delete()
+    newer = Snapshot.objects.filter(record=OuterRef("record"), last_at__gt=OuterRef("last_at"))
+    deleted, _ = Snapshot.objects.filter(Exists(newer), last_at__lt=limit).delete()
     return deleted
 
 
@@ -346,8 +346,8 @@ def _touch(records: Sequence[Record], source: str, at: datetime) -> None:
 
 # The columns that an answer may change.
 _COLUMNS_FROM_ANSWER = [
-    *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
-    "answer_day",
+    *("borrower_uuid", "parent_uuid", "label", "search_text", "source", "checked_at"),
+    *("answer", "answer_at", "answer_first_at", "answer_day"),
     "name_key",
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
     *("rate", "flagged", "failing_since", "failure", "submitted_at", "bank_account"),
@@ -384,12 +384,17 @@ def _apply_answer(
     record: Record, answer: Answer | list[Repayment], text: str, source: str, at: datetime
 ) -> list[Snapshot]:
     if _has_newer_answer(record, at):  # an old file must not replace a newer answer
-        earlier = _snapshot(record, text, at, source)
-        is_saved = text == record.answer or record.snapshots.filter(at=at, digest=earlier.digest).exists()
+        earlier = _snapshot(record, text, source, first_at=at, last_at=at)
+        is_saved = (
+            text == record.answer or record.snapshots.filter(last_at=at, digest=earlier.digest).exists()
+        )
         return [] if is_saved else [earlier]
     replaced = []
-    if record.answer and record.answer_at and record.answer != text:
-        replaced = [_snapshot(record, record.answer, record.answer_at, record.source)]
+    if record.answer != text:
+        if record.answer and record.answer_at:
+            times = {"first_at": record.answer_first_at, "last_at": record.answer_at}
+            replaced = [_snapshot(record, record.answer, record.source, **times)]
+        record.answer_first_at = at
     record.answer, record.answer_at, record.source = text, at, source
     record.answer_day = business_date_at(at)
     if source == Source.SERVICE:
@@ -405,7 +410,6 @@ def _has_newer_answer(record: Record, at: datetime) -> bool:
     return record.answer_at is not None and at < record.answer_at
 
 
-def _snapshot(record: Record, text: str, at: datetime, source: str) -> Snapshot:
-    return Snapshot(
-        record=record, at=at, source=source, digest=hashlib.sha256(text.encode()).hexdigest(), answer=text
-    )
+def _snapshot(record: Record, text: str, source: str, **times: datetime | None) -> Snapshot:
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Snapshot(record=record, source=source, digest=digest, answer=text, **times)

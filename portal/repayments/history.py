@@ -67,7 +67,7 @@ def payment_history(record: Record | None, messages: Iterable[Message]) -> list[
 
 def saved_answers(record: Record) -> list[SavedAnswer]:
     """Every saved answer about a repayment, oldest first; the last one is current."""
-    answers = [(one.answer, one.at) for one in record.snapshots.all()[:MAX_ANSWERS]][::-1]
+    answers = [(one.answer, one.last_at) for one in record.snapshots.all()[:MAX_ANSWERS]][::-1]
     if record.answer and record.answer_at:
         answers.append((record.answer, record.answer_at))
     return [SavedAnswer(codec.decode(Repayment, answer), at) for answer, at in answers]

@@ -66,7 +66,7 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
     }
     copies: dict[int, list[Snapshot]] = {}
     if without_message := [one.pk for one in found if one.uuid not in message_days]:
-        for copy in Snapshot.objects.filter(record__in=without_message).order_by("at", "id"):
+        for copy in Snapshot.objects.filter(record__in=without_message).order_by("last_at", "id"):
             copies.setdefault(copy.record_id, []).append(copy)
     return {
         one: message_days.get(one.uuid)
@@ -78,7 +78,7 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
 
 def _first_copy_with_return(record: Returned, earlier: Sequence[Snapshot]) -> date | None:
     """The day of the first copy that shows the return, after one that did not."""
-    moments = [*(copy.at for copy in earlier), record.updated_at]
+    moments = [*(copy.last_at for copy in earlier), record.updated_at]
     without = [number for number, copy in enumerate(earlier) if not _shows_return(copy)]
     return business_date_at(moments[without[-1] + 1]) if without else None
 

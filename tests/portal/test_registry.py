@@ -64,6 +64,19 @@ class TestStore:
         assert after.answer_at > before.answer_at
         assert Record.objects.get(pk=after.pk).updated_at == before.updated_at
 
+    def test_the_first_and_last_time_of_each_answer_are_kept(self, sandbox: Sandbox) -> None:
+        user = sandbox.world.borrower()
+        one, two = (
+            store.observe(codec.decode(Borrower, dumps(user | {"email": email})))
+            for email in ("one@northwind.example", "two@northwind.example")
+        )
+        days = [timezone.now() - timedelta(days=days) for days in (5, 4, 3, 2, 1)]
+        for answer, at in zip((one, one, two, two, one), days, strict=True):
+            (record, *_) = store.save(answer, source=Source.SERVICE, at=at)
+        assert (record.answer_first_at, record.answer_at) == (days[4], days[4])
+        told = [(each.first_at, each.last_at) for each in record.snapshots.order_by("last_at")]
+        assert told == [(days[0], days[1]), (days[2], days[3])]
+
     def test_importing_known_data_leaves_updated_at_unchanged(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower(key_people=[])
         answer = store.observe(codec.decode(Borrower, dumps(user)))

@@ -33,7 +33,7 @@ def record(portal_service: Sandbox, settings: LazySettings) -> Record:
     for number in range(3):
         found = given.save_answer(user | {"email": f"mail{number}@north.example"})
     for days, snapshot in zip((10, 20), found.snapshots.all(), strict=True):
-        Snapshot.objects.filter(pk=snapshot.pk).update(at=timezone.now() - timedelta(days=days))
+        Snapshot.objects.filter(pk=snapshot.pk).update(last_at=timezone.now() - timedelta(days=days))
     return found
 
 

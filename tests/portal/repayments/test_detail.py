@@ -134,7 +134,7 @@ def test_an_invalid_earlier_answer_does_not_break_the_history(
     read_detail(viewer, loan, payment["uuid"])
     Snapshot.objects.create(
         record=Record.objects.get(uuid=payment["uuid"]),
-        at=timezone.now() - timedelta(days=3),
+        last_at=timezone.now() - timedelta(days=3),
         source="service",
         digest="0",
         answer=f'{{"uuid": "{payment["uuid"]}", "status": 7, "completion_date": {{}}, "effective_date": "soon"}}',
