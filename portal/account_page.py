@@ -59,7 +59,8 @@ def account_page(
     if request.htmx.target != repayments_part:
         context |= build_context(request, copy, repayments_copy)
     response = render_page(request, f"{area}/detail.html", context, partial=(noun, repayments_part, *parts))
-    return tell_account_read(request, response, noun)
+    is_panel = request.htmx.target == noun
+    return tell_account_read(response, context["panel_fresh"]) if is_panel else response
 
 
 def record_context(

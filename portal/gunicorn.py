@@ -52,9 +52,10 @@ with suppress(OSError, AttributeError):
 
 HEAD_BYTES = 16 * 1024
 CHECKS = re.compile(rb"(?:GET|HEAD) /(?:healthz|readyz|metrics)[ ?]")
-# Panels, statement documents, printed documents and downloads wait for the service or take a long time.
+# Panels, refreshed pages, statement and printed documents, and downloads wait for the service or take a long time.
 SLOW_READS = re.compile(
-    rb"(?:GET|HEAD) [^ ?]*(?:\.pdf|/pdf/|/print/|/export/|/download/|\.csv)[ ?]|.*\r\nhx-request: *true",
+    rb"(?:GET|HEAD) (?:[^ ?]*(?:\.pdf|/pdf/|/print/|/export/|/download/|/refresh/|\.csv)[ ?]|[^ ]*[?&]refresh=)"
+    rb"|.*\r\nhx-request: *true",
     re.DOTALL | re.I,
 )
 

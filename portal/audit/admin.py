@@ -9,8 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import JSONField, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.urls import URLPattern, path, reverse
@@ -24,6 +25,7 @@ from portal.audit.filters import (
     KINDS,
     PERIODS,
     RESULTS,
+    ids_of_named,
     is_about_borrower,
     people,
     period_start,
@@ -34,7 +36,7 @@ from portal.audit.models import Actor, Entry, PageView, RemoteCall, WriteIntent
 from portal.audit.reading import VIEWS, EntryLine, EntryPages, entry_lines, stream_lines, view_sentence
 from portal.audit.view_log import log_list, log_page
 from portal.audit.writes import close_stale_writes
-from portal.registry.models import Record
+from portal.registry.models import NAMED_KINDS
 from portal.runtime.folding import folded_pattern
 from portal.ui import wording
 from portal.ui.exports import format_name, list_file
@@ -48,7 +50,7 @@ COLUMNS = [
 ]
 """The columns of a file of entries."""
 FIELD_WORDS = {"id": "ID", "uuid": "ID", "ip": "IP address"}
-MAX_NAMED = 50
+MAX_TYPED = 200
 """The most records whose entries a text finds by their names."""
 BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
 
@@ -185,15 +187,15 @@ class ReadOnly(FramedAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """Find a text as typed, and names however they are written: of records at any age, others for a month."""
-        typed = search_term.strip()
+        typed = search_term.strip()[:MAX_TYPED]
         if not (pattern := folded_pattern(typed)):
             return queryset, False
         ids = [name for name in self.search_fields if name.endswith("id")]
         texts = [name for name in self.search_fields if name not in ids]
         found = Q(*(Q(**{f"{name}__icontains": typed}) for name in texts), _connector=Q.OR)
         found |= Q(*(Q(**{f"{name}__istartswith": typed}) for name in ids), _connector=Q.OR)
-        named = Record.objects.filter(label__iregex=pattern).values_list("uuid", flat=True)[:MAX_NAMED]
-        found |= Q(subject_uuid__in=list(named)) if hasattr(queryset.model, "subject_uuid") else Q()
+        if hasattr(queryset.model, "subject_uuid"):
+            found |= Q(subject_uuid__in=ids_of_named(typed, *NAMED_KINDS))
         # SQLite calls Python for each of these comparisons, so only for a month.
         month = Q(**{f"{TimeFilter.column(queryset)}__gte": period_start("30")})
         written = Q(*(Q(**{f"{name}__iregex": pattern}) for name in texts), _connector=Q.OR)
@@ -262,7 +264,10 @@ class ReadOnly(FramedAdmin):
         query, is_whole = request.GET, "all" in request.GET
         asked = {name: str(value) for name, value in query.items() if name not in ("format", "all")}
         request.GET = QueryDict(urlencode(asked))  # Django's list accepts only its own filters.
-        cl = self.get_changelist_instance(request)
+        try:
+            cl = self.get_changelist_instance(request)
+        except IncorrectLookupParameters:
+            raise BadRequest("A filter of this address is unknown.") from None
         found = cl.get_queryset(request) if is_whole else cl.result_list
         request.GET = query
         own = append(

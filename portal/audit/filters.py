@@ -1,5 +1,6 @@
 """The choices of the audit trail's filters, and what each of them means."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q
@@ -10,6 +11,8 @@ from portal.accounts.models import User
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE
 from portal.registry.models import Kind, Record
+from portal.registry.query import parse_query
+from portal.registry.search.find import rank_matches
 from portal.runtime.folding import folded_pattern
 
 GROUPS = {
@@ -45,14 +48,24 @@ def people() -> Choices:
     return {str(user.pk): (user.audit_name(), Q(actor_id=user.pk)) for user in staff} | NON_STAFF
 
 
+MAX_NAMED = 50
+
+
 def is_about_borrower(text: str) -> Q:
     """The condition that an entry is about a borrower with this ID or with this text in the name."""
     borrowers = Record.objects.filter(kind=Kind.BORROWER)
     if not text or borrowers.filter(uuid=text).exists():
         return Q(borrower_uuid=text)
+    return Q(borrower_uuid__in=[text, *ids_of_named(text, Kind.BORROWER)])
+
+
+def ids_of_named(text: str, *kinds: Kind) -> list[str]:
+    """The IDs of the best matches of the search that have this text in their name, however it is written."""
     pattern = folded_pattern(text)
-    named = borrowers.filter(label__iregex=pattern).values_list("uuid", flat=True)[:50] if pattern else []
-    return Q(borrower_uuid__in=[text, *named])
+    found = rank_matches(kinds, parse_query(text, operators=False), MAX_NAMED) if pattern else {}
+    keys = [key for ranks in found.values() for key in ranks]
+    named = Record.objects.filter(pk__in=keys).values_list("uuid", "label")
+    return [uuid for uuid, label in named if re.search(pattern, label, re.IGNORECASE)]
 
 
 def started_or_unchanged() -> Q:

@@ -133,7 +133,7 @@ def log_view(
     recent = _views(actor, uuid).filter(first_at__gte=now - repeats_within)
     if is_repeat and recent.exists():
         return
-    if recent.filter(page=page).update(count=F("count") + 1, last_at=now, shown=shown):
+    if not is_repeat and recent.filter(page=page).update(count=F("count") + 1, last_at=now, shown=shown):
         return
     PageView.objects.create(
         actor_id=actor.id or 0,

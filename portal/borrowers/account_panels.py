@@ -7,7 +7,6 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
-from django_htmx.http import trigger_client_event
 
 from portal.accounts.roles import requires
 from portal.audit.chain import entry_subject
@@ -16,15 +15,12 @@ from portal.audit.view_log import log_view
 from portal.borrowers import tasks
 from portal.gateway import StaffRequest
 from portal.jobs.queue import start_job
-from portal.live.panels import Freshness, read_copies
+from portal.live.panels import Freshness, read_copies, tell_account_read
 from portal.live.reading import LiveCopy, account_records
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date
-from portal.ui.htmx import finish_action, render_page
-
-MAX_LIVE_ACCOUNTS = 12
-"""Of more loans and lines than this, only those in view load themselves; a job refreshes all."""
+from portal.ui.htmx import finish_action, page_before, render_page
 
 
 @dataclass(frozen=True)
@@ -80,14 +76,13 @@ def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: 
     panel = AccountPanel(*read_copies(request, account_records(record)))
     partial = "account-row" if request.htmx.target == panel.row_name else "account"
     response = render_page(request, f"borrowers/detail.html#{partial}", {"account": panel})
-    return trigger_client_event(response, "account:read")
+    return tell_account_read(response, panel.fresh)
 
 
 @require_POST
 @requires("borrowers.index")
 def refresh(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     """Refresh all accounts of a borrower in the background."""
-    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
-    if tasks.open_refresh(borrower_uuid) is None:
-        start_job(tasks.refresh_accounts, by=Actor.of(request), borrower=borrower_uuid)
-    return finish_action(request, record.get_absolute_url())
+    get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    start_job(tasks.refresh_accounts, by=Actor.of(request), about=borrower_uuid, borrower=borrower_uuid)
+    return finish_action(request, page_before(request))

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Max, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
+from django_htmx.http import trigger_client_event
 
 from portal.accounts.roles import requires
 from portal.approvals.lifecycle import open_approvals
@@ -16,7 +17,7 @@ from portal.audit.models import Actor, Entry, PageView, WriteIntent
 from portal.audit.reading import entry_lines, record_entries
 from portal.audit.view_log import log_view
 from portal.borrowers import tasks
-from portal.borrowers.account_panels import MAX_LIVE_ACCOUNTS, account_panels
+from portal.borrowers.account_panels import account_panels
 from portal.borrowers.as_sent import profile_as_sent
 from portal.borrowers.checklist import (
     INDIVIDUAL_TYPES,
@@ -28,7 +29,7 @@ from portal.borrowers.position import Position
 from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
 from portal.gateway import StaffRequest
 from portal.live.panels import read_copies
-from portal.live.reading import LiveCopy, repayment_lists, stored_lists
+from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, repayment_lists, stored_lists
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
@@ -55,8 +56,6 @@ TABS = {
 }
 CARDS = "position"
 """The part with all cards, as most of their figures depend on several accounts."""
-TYPED_TABS = {"notes"}
-"""Tabs with fields, which a refresh leaves as they are."""
 PERSONAL_FIELDS = {"start_date": "start date", "website": "website", "industry": "industry"}
 BUSINESS_FIELDS = {"entity": "business type"} | PERSONAL_FIELDS | {"start_date": "incorporation date"}
 """Fields that the profile lists on one line if the service doesn't provide them."""
@@ -72,29 +71,29 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     accounts = accounts_of(borrower_uuid)
     live = [*accounts[Kind.LOAN], *accounts[Kind.LINE]]
     loads_all = len(live) <= MAX_LIVE_ACCOUNTS
-    is_refresh = "refresh" in request.GET and loads_all
+    is_refresh = "refresh" in request.GET and loads_all and request.htmx.target in (None, CARDS)
     if is_refresh:
         read_copies(request, [*live, *repayment_lists(live)], force=True)
         accounts = accounts_of(borrower_uuid)
     copies = saved_copies(accounts)
     position = Position(copies["loans"], copies["lines"], copies["lists"], loads_itself=loads_all)
     context: dict[str, Any] = {"record": record, "position": position}
-    if request.htmx.target != CARDS or (is_refresh and request.GET.get("tab") not in TYPED_TABS):
+    if request.htmx.target != CARDS:
         found = findings([*copies["loans"], *copies["lines"]], copies["lists"])
         context |= identity(record) | {"findings": list(islice(found, MAX_FINDINGS))}
         context |= tab_context(request, record, accounts, copies)
         in_cards = position.accounts if loads_all else position.named_accounts
-        in_rows = {panel.name for panel in context.get("shown", ())}
         context |= {
             "loads_all": loads_all,
-            "loading": [
-                panel for panel in account_panels(in_cards, copies["lists"]) if panel.name not in in_rows
-            ],
+            "loading": account_panels(in_cards, copies["lists"]),
             "refresh_job": None if loads_all else tasks.open_refresh(borrower_uuid),
         }
     is_repeat = bool(request.htmx) and request.htmx.target != "borrower-tab"
     log_view(Actor.of(request), "borrowers.detail", is_repeat=is_repeat, **entry_subject(record))
-    return render_page(request, "borrowers/detail.html", context, partial=(CARDS, "borrower-tab"))
+    response = render_page(
+        request, "borrowers/detail.html", context, partial=(CARDS, "borrower-tab", "account-rows")
+    )
+    return trigger_client_event(response, "accounts:refreshed") if is_refresh else response
 
 
 def accounts_of(borrower_uuid: str) -> Accounts:

@@ -6,6 +6,7 @@ from portal.audit.models import Actor
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.jobs.models import Job
+from portal.jobs.queue import open_job
 from portal.live.reading import read_at_pace, repayment_lists
 from portal.registry.models import Kind, Record
 
@@ -27,5 +28,4 @@ def refresh_accounts(progress: Progress, *, borrower: str) -> None:
 
 def open_refresh(borrower_uuid: str) -> Job | None:
     """The job that refreshes a borrower's accounts, as long as it isn't over."""
-    jobs = Job.objects.filter(name=refresh_accounts.name, state__in=Job.OPEN)
-    return jobs.filter(arguments__borrower=borrower_uuid).first()
+    return open_job(refresh_accounts, about=borrower_uuid)

@@ -76,10 +76,13 @@ def print_joined(batch: Batch, on_paper: Listener) -> None:
 
     Then those that have a PDF of their own by then are finished, and the others still wait.
     """
+    if batch.items.filter(state=Item.State.DONE).exists():  # An earlier attempt could not join all.
+        return
     options = Options.of(QueryDict(batch.options))
     papers: list[Paper] = []
     with timezone.override(ZoneInfo(batch.zone)):
-        for item in _waiting(batch):
+        for number, item in enumerate(_waiting(batch), 1):
+            on_paper(number)
             if paper := _lay_out(batch, item, options):
                 papers.append(paper)
         if not papers:

@@ -29,8 +29,9 @@ from portal.documents.models import LongDocument, Printed
 from portal.documents.options import Options
 from portal.documents.pdf import NotRendered, find_unprintable, is_unusual
 from portal.jobs.kinds import JobKind
+from portal.jobs.models import Job
 from portal.jobs.queue import start_job
-from portal.live.reading import LiveCopy, read_if_old, wait_for_others
+from portal.live.reading import LiveCopy, read_and_wait
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui.logo import logo
@@ -40,7 +41,6 @@ from servicing.credit_lines import StatementDocument
 
 # Errors that nonsensical saved answers raise during layout.
 LAYOUT_ERRORS = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-# A PDF waits this long for a silent service, then shows saved copies.
 # With more rows than this in its long tables, a job creates a document.
 MAX_REQUEST_ROWS = 400
 # The characters of codes, without letters and digits that look alike.
@@ -200,10 +200,15 @@ def account_document(
 def read_copies(actor: Actor, records: Sequence[Record], options: Options) -> list[LiveCopy]:
     """Read the copies for a PDF, after calling the service unless saved copies were chosen."""
     if not options.is_from_copies:
-        read_if_old(actor, records)
-        wait_for_others(records)
+        read_and_wait(actor, records)
     stored = Record.objects.in_bulk([record.pk for record in records])
     return [LiveCopy(stored[record.pk]) for record in records]
+
+
+def open_document(actor: Actor, document: Document) -> LongDocument | None:
+    """The same document that this person waits for already."""
+    own = LongDocument.objects.filter(actor_id=actor.id, job__state__in=Job.OPEN).defer("html", "document")
+    return own.filter(print_entry__detail__content_sha256=document.content_hash).first()
 
 
 def start_long_document(

@@ -75,11 +75,16 @@ def convert_together(htmls: list[str], title: str, on_paper: Listener) -> Joined
         except NotRendered as reason:
             papers.append(reason)
         documents = [paper for paper in papers if isinstance(paper, Document)]
-        if sum(len(document.pages) for document in documents) > MAX_JOINED_PAGES:
+        if sum(_sheets(document) for document in documents) > MAX_JOINED_PAGES:
             return Joined(None, [_write(one) if isinstance(one, Document) else one for one in papers])
         on_paper(len(papers))
     reasons = [paper if isinstance(paper, NotRendered) else None for paper in papers]
     return Joined(_join(documents, title) if documents else None, reasons)
+
+
+def _sheets(document: Document) -> int:
+    """The pages of a document in a joined PDF, with the blank one that follows an odd number."""
+    return len(document.pages) + len(document.pages) % 2
 
 
 def _join(documents: list[Document], title: str) -> bytes:

@@ -27,7 +27,7 @@ Listener = Callable[[int], None]
 
 # How long one document may take in the background, and how long a page waits to know its unprintable characters.
 TIME_LIMIT_SECONDS = 300
-CHARACTERS_SECONDS = 15
+CHARACTERS_SECONDS = 5
 MAX_MEMORY_BYTES = 2 * 1024**3
 # A joined PDF has at most this many pages, because all of them are in memory until it is written.
 MAX_JOINED_PAGES = 150

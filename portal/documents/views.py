@@ -31,6 +31,7 @@ from portal.documents.document import (
     LAYOUT_ERRORS,
     Document,
     Stamp,
+    open_document,
     print_entry,
     read_copies,
     record_print,
@@ -42,7 +43,7 @@ from portal.documents.pdf import NotRendered, TookTooLong, render
 from portal.errors import error_page
 from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, panel_copies
-from portal.live.reading import LiveCopy, account_records
+from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_records
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
@@ -147,6 +148,8 @@ def _owner(record: Record) -> Record | None:
 def _create_pdf(request: StaffRequest, document: Document) -> HttpResponse:
     """Send the PDF, or start a job for a document that is long or takes long; if it fails, the preview says why."""
     actor = Actor.of(request)
+    if started := open_document(actor, document):
+        return finish_action(request, started.get_absolute_url())
     stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
     html = document.html(stamp)
     if not document.is_long:
@@ -188,7 +191,10 @@ def _preview_page(
     request: StaffRequest, document: Document, *, failure: NotRendered | None = None
 ) -> HttpResponse:
     stamp = Stamp(timezone.now(), request.user.audit_name())
-    fresh = None if document.options.is_from_copies else Freshness(document.copies)
+    fresh = None
+    if not document.options.is_from_copies:
+        is_short = len(document.copies) <= 2 * MAX_LIVE_ACCOUNTS  # Each account has two.
+        fresh = Freshness(document.copies, loads_itself=is_short)
     context = {
         **document.context(stamp),
         **_addresses(request),

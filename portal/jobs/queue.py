@@ -4,6 +4,7 @@
 waiting or lost by its worker.
 """
 
+import hashlib
 from datetime import timedelta
 from typing import Any, Protocol
 from uuid import uuid4
@@ -33,9 +34,9 @@ class Starter(Protocol):
     def name(self) -> str: ...
 
 
-def start_job(kind: JobKind, *, by: Starter | None = None, **arguments: Any) -> Job:
-    """Start a job in the background; for a single kind, return the open one instead."""
-    job = Job(name=kind.name, label=kind.label, key=kind.name if kind.single else "", arguments=arguments)
+def start_job(kind: JobKind, *, by: Starter | None = None, about: str = "", **arguments: Any) -> Job:
+    """Start a job in the background; for a single kind, or one about the same ID, return the open one instead."""
+    job = Job(name=kind.name, label=kind.label, key=_key(kind, about), arguments=arguments)
     job.actor_id, job.actor_name = (by.id, by.name[:300]) if by else (None, "system")
     try:
         with transaction.atomic():
@@ -46,6 +47,18 @@ def start_job(kind: JobKind, *, by: Starter | None = None, **arguments: Any) -> 
             raise
         return joined
     return job
+
+
+def open_job(kind: JobKind, about: str = "") -> Job | None:
+    """The open job of a single kind, or of a kind about this ID."""
+    return Job.objects.filter(key=_key(kind, about), state__in=Job.OPEN).first()
+
+
+def _key(kind: JobKind, about: str) -> str:
+    """What only one open job has; empty where there may be several."""
+    if about:
+        return f"{kind.name}:{hashlib.sha256(about.encode()).hexdigest()[:16]}"
+    return kind.name if kind.single else ""
 
 
 def take_job() -> Job | None:

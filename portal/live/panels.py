@@ -7,6 +7,7 @@ only then is the service called. Without JavaScript, the page's Refresh button (
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from threading import BoundedSemaphore
 
 from django.http import HttpResponse
 from django_htmx.http import trigger_client_event
@@ -14,9 +15,12 @@ from django_htmx.http import trigger_client_event
 from portal.audit.models import Actor
 from portal.audit.service_health import forget_health
 from portal.gateway import StaffRequest
-from portal.live.reading import LiveCopy, read_if_old
+from portal.live.reading import LiveCopy, read_and_wait, read_if_old
 from portal.registry.models import Record, Source
 from portal.registry.recalculation import account_state
+
+# Half of the threads that may wait for the service (portal/gunicorn.py), so that the others serve everything else.
+_places = BoundedSemaphore(8)
 
 
 def panel_copies(request: StaffRequest, panel: str, records: Sequence[Record]) -> list[LiveCopy]:
@@ -29,8 +33,18 @@ def panel_copies(request: StaffRequest, panel: str, records: Sequence[Record]) -
 
 
 def read_copies(request: StaffRequest, records: Sequence[Record], *, force: bool = False) -> list[LiveCopy]:
-    """The copies of these records after the service was called for those that are old, or for all."""
-    read_if_old(Actor.of(request), records, force=force)
+    """The copies of these records after the service was called for those that are old, or for all.
+
+    A panel that finds too many others waiting shows the copies and looks again. A page without scripts waits.
+    """
+    actor = Actor.of(request)
+    if not request.htmx:
+        read_and_wait(actor, records, force=force)
+    elif _places.acquire(blocking=False):
+        try:
+            read_if_old(actor, records, force=force)
+        finally:
+            _places.release()
     stored = Record.objects.in_bulk([record.pk for record in records])
     copies = [LiveCopy(stored.get(record.pk, record)) for record in records]
     # What was read may have changed what the frame of the page shows.
@@ -40,9 +54,9 @@ def read_copies(request: StaffRequest, records: Sequence[Record], *, force: bool
     return copies
 
 
-def tell_account_read(request: StaffRequest, response: HttpResponse, panel: str) -> HttpResponse:
-    """Tell the parts of the page that follow this panel to load again."""
-    return trigger_client_event(response, "account:read") if request.htmx.target == panel else response
+def tell_account_read(response: HttpResponse, fresh: "Freshness") -> HttpResponse:
+    """Tell the parts of the page that follow a panel to load again, once nobody reads it any more."""
+    return response if fresh.is_pending else trigger_client_event(response, "account:read")
 
 
 @dataclass(frozen=True)

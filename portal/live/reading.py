@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import partial
 from typing import NamedTuple
 
 from django.conf import settings
@@ -31,7 +30,10 @@ from servicing import Application, Loan, Rejected, Repayment, ServicingError, St
 from servicing.figures import Figures
 
 FRESH_FOR = timedelta(seconds=30)
+BEGIN_WITHIN_SECONDS = 5
 POLL_INTERVAL_SECONDS = 0.1
+MAX_LIVE_ACCOUNTS = 12
+"""Of more accounts than this, a page doesn't load all by itself."""
 COVERAGE_CACHE_SECONDS = 60
 MAX_WAIT = timedelta(seconds=call_time_limit_seconds() + 10)
 """After this nobody waits for an answer any more: whoever asked for it is gone."""
@@ -93,16 +95,15 @@ class LiveCopy:
         return self.record.failure.startswith(REJECTED_PREFIX)
 
     @property
-    def can_be_read(self) -> bool:
-        """Whether the service can be called for it."""
-        return bool(self.record.borrower_uuid)
+    def can_be_asked(self) -> bool:
+        """Whether the service may be called for it: it has a borrower, and no call is under way."""
+        return bool(self.record.borrower_uuid) and not self.is_pending
 
     @property
     def is_due(self) -> bool:
         """Whether the service was not called for it in the last half minute."""
         asked = self.record.asked_at
-        is_fresh = asked is not None and timezone.now() - asked <= FRESH_FOR
-        return self.can_be_read and not self.is_pending and not is_fresh
+        return self.can_be_asked and not (asked and timezone.now() - asked <= FRESH_FOR)
 
     @property
     def is_pending(self) -> bool:
@@ -159,32 +160,34 @@ def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Reco
 def read_if_old(actor: Actor, records: Sequence[Record], *, force: bool = False) -> None:
     """Call the service for each of these records whose copy is old, in parallel, and save what it answers.
 
-    ``force`` also calls for copies that aren't old. A record that another request is reading is left to that one.
+    ``force`` also calls for copies that aren't old. A record that another request is reading is left to that one, and
+    so that a request waits little longer than for one call, none begins after a few seconds.
     """
-    in_parallel(partial(read_live, actor), claim_due(records, force=force))
+    started = time.monotonic()
+
+    def read(record: Record) -> None:
+        if time.monotonic() - started < BEGIN_WITHIN_SECONDS and _claim(record):
+            read_live(actor, record)
+
+    copies = map(LiveCopy, records)
+    in_parallel(read, [copy.record for copy in copies if (copy.can_be_asked if force else copy.is_due)])
 
 
-def claim_due(records: Sequence[Record], *, force: bool = False) -> list[Record]:
-    """Those of these records that the caller is to read; of several callers, one gets each record."""
-    return [record for record in records if _claim(record, force=force)]
-
-
-def _claim(record: Record, *, force: bool) -> bool:
-    copy, now = LiveCopy(record), timezone.now()
-    if not (copy.can_be_read and not copy.is_pending if force else copy.is_due):
-        return False
-    if not Record.objects.filter(pk=record.pk, asked_at=record.asked_at).update(asked_at=now):
-        return False
-    record.asked_at = now
-    return True
-
-
-def wait_for_others(records: Sequence[Record]) -> None:
-    """Wait while other requests are reading any of these records."""
+def read_and_wait(actor: Actor, records: Sequence[Record], *, force: bool = False) -> None:
+    """As :func:`read_if_old`, but also wait while other requests are reading any of the records."""
+    until = time.monotonic() + call_time_limit_seconds()
+    read_if_old(actor, records, force=force)
     found = Record.objects.filter(pk__in=[record.pk for record in records])
-    while any(LiveCopy(record).is_pending for record in found.only("asked_at", "checked_at", "failed_at")):
+    moments = found.only("asked_at", "checked_at", "failed_at")
+    while time.monotonic() < until and any(LiveCopy(record).is_pending for record in moments.all()):
         release_connection()
         time.sleep(POLL_INTERVAL_SECONDS)
+
+
+def _claim(record: Record) -> bool:
+    """Whether the caller is to read the record: of several that saw the same time of the last call, one is."""
+    now = timezone.now()
+    return bool(Record.objects.filter(pk=record.pk, asked_at=record.asked_at).update(asked_at=now))
 
 
 def read_live(actor: Actor, record: Record) -> bool:

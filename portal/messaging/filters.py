@@ -27,7 +27,7 @@ SERVICE_FILTERS: Final = ("start_date", "end_date", "event")
 """The service applies these, and only one event; all others are applied here."""
 DISPLAY_PARAMS: Final = ("limit", "source", "order")
 """These affect only the display."""
-TRANSIENT_PARAMS: Final = ("page", "message", "tab", "panel", "since", "format", "all")
+TRANSIENT_PARAMS: Final = ("page", "message", "tab", "since", "format", "all")
 """These are transient, and not part of the list's address."""
 RARE_FILTERS: Final = (
     "payment",

@@ -7,7 +7,7 @@ from functools import lru_cache
 from django.http import QueryDict
 
 # Parameters of one visit, which don't affect what a list shows.
-TRANSIENT_PARAMS = ("page", "panel", "choose", "payment")
+TRANSIENT_PARAMS = ("page", "choose", "payment")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def query_string(state: QueryDict, transient: Collection[str] = ("page",), /, **
 
 def query_before(state: QueryDict, name: str) -> str:
     """The query string to which each of many links adds one parameter."""
-    query = query_string(state, (name, "panel", "refresh"))
+    query = query_string(state, (name, "refresh"))
     return query if query == "?" else f"{query}&"
 
 

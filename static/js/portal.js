@@ -411,9 +411,10 @@
   });
   document.addEventListener("htmx:sendError", (event) => isRefresh(event) && event.stopPropagation(), true);
 
-  // --- Panels: each loads itself once, at most four at a time, those in view first ---
+  // --- Panels: each loads itself, at most four at a time, those in view first ---
 
-  const MOST_LOADING = 4;
+  const MOST_LOADING = 4, TRY_AGAIN = 15000;
+  const PANEL = "[data-due], [hx-trigger='every 2s']", PART = `${PANEL}, [hx-trigger^='account']`;
   const inView = new WeakSet(), tried = new WeakSet(), askedAt = new WeakMap();
 
   const loadPanels = () => {
@@ -432,21 +433,33 @@
   });
   const watchPanels = () => all("[data-due]").forEach((panel) => watcher.observe(panel));
 
-  for (const type of ["htmx:afterSettle", "htmx:afterRequest"]) document.addEventListener(type, watchPanels);
+  // Before other handlers: where the portal is away, one notice is enough for all panels, and each tries again.
+  const isToldAlready = (elt) => elt.matches?.(PART) && $("#toasts > .sd-toast-bad");
+  for (const type of ["htmx:sendError", "htmx:responseError"]) document.addEventListener(type, (event) => {
+    const panel = event.detail.elt;
+    if (isToldAlready(panel)) event.stopImmediatePropagation();
+    if (panel.matches?.("[data-due]")) setTimeout(() => { tried.delete(panel); loadPanels(); }, TRY_AGAIN);
+  }, true);
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (detail.isError && isToldAlready(detail.elt)) detail.shouldSwap = false;
+  });
+
+  // First once htmx listens to them, and again for what arrives.
+  for (const type of ["htmx:load", "htmx:afterRequest"]) document.addEventListener(type, watchPanels);
   document.addEventListener("htmx:afterRequest", loadPanels);
   // A panel that was asked for before the address changed, as by the next page of its table, is asked for again.
   document.addEventListener("htmx:beforeRequest", ({ detail }) => askedAt.set(detail.elt, location.href));
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    if (!detail.elt.matches("[aria-busy][hx-get='']") || askedAt.get(detail.elt) === location.href) return;
+    if (detail.isError || !detail.elt.matches(`:is(${PANEL})[hx-get='']`)) return;
+    if (askedAt.get(detail.elt) === location.href) return;
     detail.shouldSwap = false;
     tried.delete(detail.elt);
   });
-  // One notice is enough where the portal is away and several panels load.
-  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    if (detail.isError && detail.elt.matches("[data-due]") && $("#toasts > *")) detail.shouldSwap = false;
-  });
-  // What is open stays open when a panel is redrawn.
-  if (window.Idiomorph) Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name) => name !== "open";
+  // What is open, ticked or typed stays so when a panel is redrawn.
+  if (window.Idiomorph) Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, field) =>
+    name !== "open" && !(name === "checked" && field.checked !== field.defaultChecked) &&
+    !(name === "selected" && field.selected !== field.defaultSelected) &&
+    !(name === "value" && field.value !== (field.defaultValue ?? field.value));
 
   // --- Search suggestions ---
 
@@ -593,5 +606,4 @@
 
   all("#toasts > .sd-toast").forEach(expire);
   settle(document.body);
-  watchPanels();
 })();

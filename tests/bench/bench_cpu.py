@@ -381,7 +381,7 @@ def compare_cold(browser: Any, name: str, page: Page, size: Size) -> Row:
 
 def compare_complete(browser: Any, name: str, page: Page, size: Size) -> Row:
     """Measure the CPU of all threads until the last panel of a page is filled; the service answers at once."""
-    due = re.compile(r'id="([\w-]+)" aria-busy="true" hx-get="([^"]*)" hx-trigger="due"')
+    due = re.compile(r'id="([\w-]+)" hx-get="([^"]*)" hx-trigger="due"')
 
     def load() -> None:
         for name, url in due.findall(fetch(browser, page.address, {})):

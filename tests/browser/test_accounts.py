@@ -111,7 +111,7 @@ def test_a_statement_that_opened_by_itself_stays_open(
     expect(title).to_have_text("Statement of May 15, 2026")
     page.evaluate("document.querySelector('iframe.sd-paper').stays = true")
     with page.expect_response(lambda answer: "/statement" not in answer.url and "?statement=" in answer.url):
-        expect(page.locator("#line[aria-busy]")).to_have_count(1)  # Then the statements follow the line.
+        expect(page.locator("#line[hx-trigger]")).to_have_count(1)  # Then the statements follow the line.
     expect(page.locator("#line-age")).to_contain_text("Updated")
     assert page.evaluate("document.querySelector('iframe.sd-paper').stays")
 

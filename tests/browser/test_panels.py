@@ -7,10 +7,13 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from portal.accounts.roles import Role
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import LAYOUT_SHIFT
+from tests.conftest import browser_of
+from tests.portal.pages import panel
 
 pytestmark = pytest.mark.browser
 
@@ -77,18 +80,91 @@ def test_of_many_accounts_those_in_view_load(page: Page, portal_service: Sandbox
 
 def test_panels_in_view_load_first(page: Page, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
-    for _ in range(12):
+    late = given.loan(portal_service, borrower, late=2)
+    panel(browser_of(Role.VIEWER), late.get_absolute_url(), "loan")
+    grow_old()
+    for _ in range(13):
         given.loan(portal_service, borrower)
-    page.set_viewport_size({"width": 390, "height": 300})
-    order: list[str] = []
-    page.on("request", lambda request: "/accounts/" in request.url and order.append(request.url))
+    targets: list[str] = []
+    page.on(
+        "request",
+        lambda request: "/accounts/" in request.url and targets.append(request.headers["hx-target"]),
+    )
     portal_service.fail_next("loans.get", delay=0.3, times=None)
     page.goto(f"{borrower.get_absolute_url()}?tab=loans")
-    page.locator("tr[id^=row-]").last.scroll_into_view_if_needed()
-    expect(page.locator("[aria-busy]")).to_have_count(0)
-    last = page.locator("tr[id^=row-]").last.get_attribute("id") or ""
-    assert len(order) == 12
-    assert [url.rpartition("/accounts/loan/")[2].strip("/") in last for url in order].index(True) < 11
+    hidden = f"loan-{late.uuid}"
+    with page.expect_request(lambda request: request.headers.get("hx-target") == hidden):
+        pass  # The cards name the late loan; they are on another tab.
+    assert [target.startswith("row-") for target in targets[:4]] == [True] * 4
+
+
+def test_typing_on_another_tab_survives_a_refresh(page: Page, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    given.loan(portal_service, borrower)
+    page.goto(borrower.get_absolute_url())
+    expect(page.locator("#position-age")).to_contain_text("Updated")
+    portal_service.fail_next("loans.get", delay=2)
+    page.get_by_role("link", name="Refresh").click()
+    page.locator("#tab-notes").click()
+    page.locator("#contacts summary").click()
+    page.get_by_role("textbox", name="Note").fill("Pays on Friday.")
+    with page.expect_response(lambda answer: "refresh=1" in answer.url):
+        pass
+    expect(page.locator(".htmx-request")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Note")).to_have_value("Pays on Friday.")
+
+
+def test_accounts_load_while_another_tab_is_open(page: Page, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for _ in range(8):
+        given.loan(portal_service, borrower, amount="1000.00")
+    portal_service.fail_next("loans.get", delay=0.5, times=None)
+    page.goto(f"{borrower.get_absolute_url()}?tab=loans")
+    page.locator("#tab-notes").click()
+    expect(page.locator("#position")).to_contain_text("$8,000.00")
+
+
+def test_a_panel_tries_again_and_one_notice_is_enough(page: Page, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for _ in range(6):
+        given.loan(portal_service, borrower, amount="1000.00")
+    address = "**/accounts/**"
+    page.clock.install()
+    notice = '<div class="sd-toast sd-toast-bad"><p><b>Away for a moment.</b></p></div>'
+    page.route(address, lambda route: route.fulfill(status=502, body=notice))
+    page.goto(borrower.get_absolute_url())
+    expect(page.locator(".sd-toast-bad")).to_have_count(1)
+    page.clock.run_for(20_000)
+    expect(page.locator(".sd-toast-bad")).to_have_count(1)
+    page.unroute(address)
+    page.clock.run_for(20_000)
+    expect(page.locator("#position")).to_contain_text("$6,000.00")
+
+
+def test_refresh_of_the_repayments_reads_them(page: Page, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    page.goto(loan.get_absolute_url())
+    expect(page.locator("#loan-repayments-age")).to_contain_text("Updated")
+    portal_service.world.repayment(loan.uuid, amount="310.00")
+    page.locator("#loan-repayments-age").get_by_role("link", name="Refresh").click()
+    expect(page.locator("#loan-repayments")).to_contain_text("$310.00")
+
+
+def test_ticked_boxes_stay_ticked(page: Page, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    uuid = portal_service.world.line_application(borrower.uuid)["uuid"]
+    application = given.account(Kind.APPLICATION, borrower, uuid)
+    page.goto(application.get_absolute_url())
+    expect(page.locator("#application-age")).to_contain_text("Updated")
+    grow_old()
+    portal_service.fail_next("applications.get_for_line", delay=1.5)
+    page.goto(application.get_absolute_url())
+    boxes = page.locator("#offers input[type=checkbox]")
+    page.locator("#offers summary", has_text="Choose offers").click()
+    boxes.first.check()
+    expect(page.locator("#application[hx-trigger]")).to_have_count(1)
+    expect(page.locator("#application[hx-trigger]")).to_have_count(0)
+    expect(boxes.first).to_be_checked()
 
 
 def test_what_a_person_does_meanwhile_stays(page: Page, portal_service: Sandbox) -> None:
@@ -103,12 +179,12 @@ def test_what_a_person_does_meanwhile_stays(page: Page, portal_service: Sandbox)
     page.goto(line.get_absolute_url())
     page.locator("#contacts").scroll_into_view_if_needed()
     page.locator("#contacts summary").click()
-    page.get_by_label("Note").fill("Pays on Friday.")
+    page.get_by_role("textbox", name="Note").fill("Pays on Friday.")
     place = page.evaluate("scrollY")
-    expect(page.locator("#line[aria-busy]")).to_have_count(1)
-    expect(page.locator("#line[aria-busy]")).to_have_count(0)
-    expect(page.get_by_label("Note")).to_have_value("Pays on Friday.")
-    expect(page.get_by_label("Note")).to_be_focused()
+    expect(page.locator("#line[hx-trigger]")).to_have_count(1)
+    expect(page.locator("#line[hx-trigger]")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Note")).to_have_value("Pays on Friday.")
+    expect(page.get_by_role("textbox", name="Note")).to_be_focused()
     assert abs(page.evaluate("scrollY") - place) < 2
 
 

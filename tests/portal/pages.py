@@ -40,7 +40,7 @@ def panel(browser: Browser, address: str, name: str, **headers: str) -> str:
 def load_panels(browser: Browser, address: str, shown: str | None = None) -> dict[str, str]:
     """Load the panels of a page that load themselves, and return each answer by the panel's ID."""
     shown = page(browser, address) if shown is None else shown
-    due = re.findall(r'id="([\w-]+)" aria-busy="true" hx-get="([^"]*)" hx-trigger="due"', shown)
+    due = re.findall(r'id="([\w-]+)" hx-get="([^"]*)" hx-trigger="due"', shown)
     return {name: panel(browser, unescape(url) or address, name) for name, url in due}
 
 

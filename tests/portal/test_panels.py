@@ -125,9 +125,7 @@ def test_ten_people_open_a_borrower_with_forty_accounts(portal_service: Sandbox)
 
     def open_it(browser: Browser) -> list[str]:
         shown = page(browser, address)
-        rows = re.findall(
-            r'id="(row-[\w-]+)" aria-busy="true" hx-get="([^"]*)" hx-trigger="due" data-due="in-view"', shown
-        )
+        rows = re.findall(r'id="(row-[\w-]+)" hx-get="([^"]*)" hx-trigger="due" data-due="in-view"', shown)
         return [panel(browser, url, name) for name, url in rows]
 
     with ThreadPoolExecutor(10) as pool:
@@ -161,7 +159,6 @@ def test_twelve_accounts_load_themselves_and_thirteen_wait(viewer: Browser, port
     grow_old()
     shown = page(viewer, f"{borrower.get_absolute_url()}?tab=loans")
     assert shown.count('data-due="in-view"') == 13
-    assert 'data-due=""' not in shown
 
 
 def test_a_job_refreshes_all_of_many_accounts(viewer: Browser, portal_service: Sandbox) -> None:

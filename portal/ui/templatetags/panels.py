@@ -8,28 +8,34 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
-# A request of something inside of the panel replaces what that names, not the panel.
-LOADS = 'hx-target="this" hx-swap="morph:outerHTML" hx-disinherit="hx-target hx-swap"'
+# What is inside of it inherits none of this.
+LOADS = SafeString(
+    'hx-target="this" hx-swap="morph:outerHTML" hx-sync="this:queue last" hx-disinherit="hx-target hx-swap hx-sync"'
+)
 
 
-@register.simple_tag
-def panel(name: str, fresh: Any = None, url: str = "", out_of_view: bool = True) -> SafeString:
+@register.simple_tag(takes_context=True)
+def panel(
+    context: template.Context, name: str, fresh: Any = None, url: str = "", out_of_view: bool = True
+) -> SafeString:
     """The id of a panel and, while its copy is old, how it loads itself: static/js/portal.js says when.
 
-    While another request reads the copy, it looks again every two seconds. ``url`` is the page's address unless given.
-    ``out_of_view`` says whether it also loads before it comes into view.
+    While another request reads the copy, or it just wasn't this panel's turn, it looks again every two seconds.
+    ``url`` is the page's address unless given. ``out_of_view`` says whether it also loads before it comes into view.
     """
-    if fresh and fresh.is_pending:
+    request = context.get("request")
+    is_asking = request is not None and request.htmx.target == name
+    if fresh and fresh.is_awaited and (fresh.is_pending or is_asking):
         how = SafeString('hx-trigger="every 2s"')
     elif fresh and fresh.is_awaited:
         how = format_html('hx-trigger="due" data-due="{}"', "" if out_of_view else "in-view")
     else:
         return format_html('id="{}"', name)
-    return format_html('id="{}" aria-busy="true" hx-get="{}" {} {}', name, url, how, SafeString(LOADS))
+    return format_html('id="{}" hx-get="{}" {} {}', name, url, how, LOADS)
 
 
 @register.simple_tag(takes_context=True)
-def follows(context: template.RequestContext, name: str) -> SafeString:
+def follows(context: template.RequestContext, name: str, event: str = "account:read") -> SafeString:
     """The id of a part that loads again from saved copies whenever a panel of the page has read an account.
 
     It asks for what it shows, such as the second page of a table, which need not be in the page's address.
@@ -38,10 +44,11 @@ def follows(context: template.RequestContext, name: str) -> SafeString:
     query = request.GET.copy()
     query.pop("refresh", None)
     return format_html(
-        'id="{}" hx-get="{}?{}" hx-trigger="{}" hx-sync="this:queue last" {}',
+        # Links inside wait for it, and it for them, so that none takes the other's page back.
+        'id="{}" hx-get="{}?{}" hx-trigger="{}" hx-target="this" hx-swap="morph:outerHTML" hx-sync="this:queue last"'
+        ' hx-disinherit="hx-target hx-swap"',
         name,
         request.path,
         query.urlencode(),
-        "account:read from:body delay:200ms, job:ended from:body",
-        SafeString(LOADS),
+        f"{event} from:body delay:200ms, job:ended from:body",
     )

@@ -207,7 +207,7 @@ class TestRefresh:
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         record = line_application(portal_service, borrower, purpose="Stock")
-        assert 'id="application" aria-busy="true"' in page(viewer, record.get_absolute_url())
+        assert 'id="application" hx-get="" hx-trigger="due"' in page(viewer, record.get_absolute_url())
         assert portal_service.calls == []
         assert "Purpose Stock" in words(panel(viewer, record.get_absolute_url(), "application"))
         portal_service.world.amend(record.uuid, purpose="Ovens")

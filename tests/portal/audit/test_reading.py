@@ -200,6 +200,10 @@ class TestExport:
         assert answer["Content-Type"] == "application/jsonl"
         assert json.loads(text(answer))["Object name"] == "Ünder"
 
+    @pytest.mark.parametrize("kind", ["entry", "pageview", "remotecall", "writeintent"])
+    def test_an_unknown_filter_is_refused(self, auditor: Browser, kind: str) -> None:
+        assert auditor.get(f"/admin/audit/{kind}/export/?zz=1").status_code == 400
+
     def test_an_export_is_recorded_with_filters_and_row_count(self, auditor: Browser) -> None:
         append(MAYA, "lookup.add", subject_label="One")
         file = text(auditor.get("/admin/audit/entry/export/?q=One&when=all"))

@@ -15,6 +15,7 @@ from django.utils import timezone
 from pypdf import PdfReader
 
 from portal.audit.models import Entry
+from portal.documents.batches import print_batch
 from portal.documents.models import Batch, Item, Printed, remove_expired
 from portal.documents.pdf import MAX_JOINED_PAGES
 from portal.jobs.models import Job
@@ -263,6 +264,18 @@ def test_a_killed_worker_joins_a_batch_once(portal_service: Sandbox, servicer: B
     run_worker(lambda: not Job.objects.get(pk=batch.job_id).is_open)
     assert Printed.objects.count() == 10
     assert len([one for one in download_pdf(servicer, batch)[1].outline if not isinstance(one, list)]) == 10
+
+
+def test_a_batch_of_which_some_have_their_own_pdf_becomes_a_zip(
+    portal_service: Sandbox, servicer: Browser
+) -> None:
+    for number in range(3):
+        given.borrower(portal_service, first_name=f"Alpine {number}")
+    batch = start_batch(servicer, form="joined")
+    next(print_batch(batch))  # An earlier attempt couldn't join them, and then its worker stopped.
+    call_command("work", batch=True)
+    assert len([name for name in download_zip(servicer, batch).namelist() if name.endswith(".pdf")]) == 3
+    assert Printed.objects.count() == 3
 
 
 def test_a_killed_worker_neither_loses_nor_repeats_documents(

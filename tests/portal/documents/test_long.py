@@ -232,7 +232,9 @@ def test_a_long_schedule_is_created_in_the_background(portal_service: Sandbox, v
     owner = given.borrower(portal_service)
     loan = given.loan(portal_service, owner, amount="240000.00", installments=480)
     address = f"/borrowers/{owner.uuid}/loans/{loan.uuid}/schedule"
-    assert viewer.get(f"{address}.pdf").status_code == 303
+    first, again = (viewer.get(f"{address}.pdf") for _ in range(2))
+    assert (first.status_code, first["Location"]) == (303, again["Location"])
+    assert LongDocument.objects.count() == 1
     page = viewer.get(f"{address}/?data=copies").content.decode()
     assert "Create the PDF" in page
     assert "Download PDF" not in page

@@ -16,7 +16,7 @@ from portal.collections.contacts import contact_form, save_contact
 from portal.collections.list_page import WORKLIST
 from portal.collections.models import AccountOwner, Contact
 from portal.collections.rows import WorklistRow
-from portal.live.reading import claim_due, due_for_refresh, read_live
+from portal.live.reading import due_for_refresh, read_if_old
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import IS_LATE, Kind, Record
 from portal.repayments.table import SCHEDULED
@@ -61,8 +61,7 @@ class Command(BaseCommand):
         waiting = {row.record.uuid for row in unpaid[2:4]}
         for record in due_for_refresh(ACCOUNTS, older_than=timezone.now()):
             if record.uuid not in waiting:
-                claim_due([record], force=True)
-                read_live(Actor.system("refresh"), record)
+                read_if_old(Actor.system("refresh"), [record], force=True)
         self._promise(_with_scheduled_payments(2), "supervisor", "Knows of the scheduled debit.")
         self._promise(unpaid[4:5], "servicer", "Pays by wire today.", business_date())
 
