@@ -56,7 +56,7 @@ INSTALLMENT: Final = "1052.20"
 PRODUCTS: Final = ["LOAN", "LINE_OF_CREDIT"]
 DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["kind", "uuid", "borrower_uuid", "parent_uuid", "label", "search_text", "answer"], ""),
-    **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
+    **dict.fromkeys(["answer_at", "answer_first_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "source": Source.SERVICE.value,
     "failure": "",
     "created_by": "",
@@ -105,7 +105,9 @@ class Households:
             accounts.append(application := self._application(number, at))
             position["status"] = application["status"] if application["status"] in DECIDED else OPEN
         borrower = self._borrower(number, owner, people) | position
-        common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
+        common = DEFAULTS | dict.fromkeys(
+            ["answer_at", "answer_first_at", "checked_at", "created_at", "updated_at"], at
+        )
         common |= {"borrower_uuid": owner, "answer_day": business_date_at(moment).isoformat()}
         for row in (borrower, *people, *accounts):
             is_account = row["kind"] in ("loan", "line")
