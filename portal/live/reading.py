@@ -36,7 +36,7 @@ MAX_LIVE_ACCOUNTS = 12
 """Of more accounts than this, a page doesn't load all by itself."""
 COVERAGE_CACHE_SECONDS = 60
 MAX_WAIT = timedelta(seconds=call_time_limit_seconds() + 10)
-"""After this nobody waits for an answer any more: whoever asked for it is gone."""
+"""After this nobody waits for an answer any more, because the request that asked for it is gone."""
 REJECTED_PREFIX = "Refused: "
 """Marks a stored failure as a rejection by the service, rather than no answer."""
 
