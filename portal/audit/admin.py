@@ -51,7 +51,6 @@ COLUMNS = [
 """The columns of a file of entries."""
 FIELD_WORDS = {"id": "ID", "uuid": "ID", "ip": "IP address"}
 MAX_TYPED = 200
-"""The most records whose entries a text finds by their names."""
 BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
 
 

@@ -15,6 +15,8 @@ from portal.registry.query import parse_query
 from portal.registry.search.find import rank_matches
 from portal.runtime.folding import folded_pattern
 
+MAX_NAMED = 50
+"""The most records whose entries a text finds by their names."""
 GROUPS = {
     "writes": ("Changes at the service", ~Q(phase=Entry.Phase.EVENT) | Q(action__in=(RESOLVE, CORRECT))),
     "files": (
@@ -46,9 +48,6 @@ def people() -> Choices:
     """Everyone who may have acted."""
     staff = User.objects.order_by("first_name", "username")
     return {str(user.pk): (user.audit_name(), Q(actor_id=user.pk)) for user in staff} | NON_STAFF
-
-
-MAX_NAMED = 50
 
 
 def is_about_borrower(text: str) -> Q:

@@ -131,9 +131,10 @@ def log_view(
     """
     now, uuid = timezone.now(), subject_uuid[:64]
     recent = _views(actor, uuid).filter(first_at__gte=now - repeats_within)
-    if is_repeat and recent.exists():
-        return
-    if not is_repeat and recent.filter(page=page).update(count=F("count") + 1, last_at=now, shown=shown):
+    if is_repeat:
+        if recent.exists():
+            return
+    elif recent.filter(page=page).update(count=F("count") + 1, last_at=now, shown=shown):
         return
     PageView.objects.create(
         actor_id=actor.id or 0,

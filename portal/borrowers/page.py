@@ -93,7 +93,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     response = render_page(
         request, "borrowers/detail.html", context, partial=(CARDS, "borrower-tab", "account-rows")
     )
-    return trigger_client_event(response, "accounts:refreshed") if is_refresh else response
+    return trigger_client_event(response, "account:read") if is_refresh else response
 
 
 def accounts_of(borrower_uuid: str) -> Accounts:

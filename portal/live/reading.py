@@ -102,8 +102,10 @@ class LiveCopy:
     @property
     def is_due(self) -> bool:
         """Whether the service was not called for it in the last half minute."""
-        asked = self.record.asked_at
-        return self.can_be_asked and not (asked and timezone.now() - asked <= FRESH_FOR)
+        asked, checked, failed = self.record.asked_at, self.record.checked_at, self.record.failed_at
+        # From the end of a call: one that took half a minute would be due again at once.
+        last = asked and max(filter(None, (asked, checked, failed)))
+        return self.can_be_asked and not (last and timezone.now() - last <= FRESH_FOR)
 
     @property
     def is_pending(self) -> bool:

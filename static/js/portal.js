@@ -434,7 +434,7 @@
   const watchPanels = () => all("[data-due]").forEach((panel) => watcher.observe(panel));
 
   // Before other handlers: where the portal is away, one notice is enough for all panels, and each tries again.
-  const isToldAlready = (elt) => elt.matches?.(PART) && $("#toasts > .sd-toast-bad");
+  const isToldAlready = (elt) => elt.matches?.(PART) && $("#toasts > :is(.sd-toast-bad, :not(.sd-toast))");
   for (const type of ["htmx:sendError", "htmx:responseError"]) document.addEventListener(type, (event) => {
     const panel = event.detail.elt;
     if (isToldAlready(panel)) event.stopImmediatePropagation();

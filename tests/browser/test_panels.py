@@ -20,7 +20,8 @@ pytestmark = pytest.mark.browser
 
 def grow_old() -> None:
     """Let half a minute pass since the service was last called."""
-    Record.objects.exclude(asked_at=None).update(asked_at=timezone.now() - timedelta(seconds=31))
+    then = timezone.now() - timedelta(seconds=31)
+    Record.objects.exclude(asked_at=None).update(asked_at=then, checked_at=then)
 
 
 def most_at_once(page: Page, part: str) -> int:
@@ -139,6 +140,17 @@ def test_a_panel_tries_again_and_one_notice_is_enough(page: Page, portal_service
     page.unroute(address)
     page.clock.run_for(20_000)
     expect(page.locator("#position")).to_contain_text("$6,000.00")
+
+
+def test_an_error_page_of_something_between_is_told_once(page: Page, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    for _ in range(6):
+        given.loan(portal_service, borrower)
+    page.route("**/accounts/**", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
+    page.goto(borrower.get_absolute_url())
+    expect(page.locator("#toasts h1")).to_have_count(1)
+    page.wait_for_function("!document.querySelector('.htmx-request')")
+    expect(page.locator("#toasts > *")).to_have_count(1)
 
 
 def test_refresh_of_the_repayments_reads_them(page: Page, portal_service: Sandbox) -> None:

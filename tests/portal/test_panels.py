@@ -22,8 +22,6 @@ from tests.portal.pages import load_panels, page, panel, plain, visible_text
 
 pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the service
 
-ACCOUNTS = ("loans.get", "credit_lines.statement")
-
 
 @pytest.fixture
 def loan(portal_service: Sandbox) -> Record:
@@ -32,7 +30,8 @@ def loan(portal_service: Sandbox) -> Record:
 
 def grow_old() -> None:
     """Let half a minute pass since the service was last called."""
-    Record.objects.exclude(asked_at=None).update(asked_at=timezone.now() - timedelta(seconds=31))
+    then = timezone.now() - timedelta(seconds=31)
+    Record.objects.exclude(asked_at=None).update(asked_at=then, checked_at=then)
 
 
 def calls(service: Sandbox) -> Counter[tuple[str, str]]:
@@ -76,6 +75,18 @@ def test_a_panel_loads_itself_once_its_copy_is_half_a_minute_old(
     Record.objects.update(asked_at=before, checked_at=before)
     assert ("loan" in load_panels(viewer, loan.get_absolute_url())) is is_due
     assert len(portal_service.calls) == (4 if is_due else 2)
+
+
+def test_a_call_that_took_half_a_minute_is_not_due_again_at_once(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    portal_service.fail_next("loans.get", status=500)
+    panel(viewer, loan.get_absolute_url(), "loan")
+    asked = timezone.now() - timedelta(seconds=31)
+    Record.objects.exclude(asked_at=None).update(asked_at=asked)
+    assert load_panels(viewer, loan.get_absolute_url()) == {}
+    assert "hx-trigger" not in panel(viewer, loan.get_absolute_url(), "loan").partition(">")[0]
+    assert len(portal_service.calls) == 2
 
 
 def test_a_panel_is_no_page_view(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:

@@ -16,15 +16,14 @@ LOADS = SafeString(
 
 @register.simple_tag(takes_context=True)
 def panel(
-    context: template.Context, name: str, fresh: Any = None, url: str = "", out_of_view: bool = True
+    context: template.RequestContext, name: str, fresh: Any = None, url: str = "", out_of_view: bool = True
 ) -> SafeString:
     """The id of a panel and, while its copy is old, how it loads itself: static/js/portal.js says when.
 
     While another request reads the copy, or it just wasn't this panel's turn, it looks again every two seconds.
     ``url`` is the page's address unless given. ``out_of_view`` says whether it also loads before it comes into view.
     """
-    request = context.get("request")
-    is_asking = request is not None and request.htmx.target == name
+    is_asking = context.request.htmx.target == name  # type: ignore[attr-defined]
     if fresh and fresh.is_awaited and (fresh.is_pending or is_asking):
         how = SafeString('hx-trigger="every 2s"')
     elif fresh and fresh.is_awaited:
@@ -35,8 +34,8 @@ def panel(
 
 
 @register.simple_tag(takes_context=True)
-def follows(context: template.RequestContext, name: str, event: str = "account:read") -> SafeString:
-    """The id of a part that loads again from saved copies whenever a panel of the page has read an account.
+def follows(context: template.RequestContext, name: str, after_jobs_only: bool = False) -> SafeString:
+    """The id of a part that loads again from saved copies when a panel of the page has read an account, or a job ended.
 
     It asks for what it shows, such as the second page of a table, which need not be in the page's address.
     """
@@ -50,5 +49,7 @@ def follows(context: template.RequestContext, name: str, event: str = "account:r
         name,
         request.path,
         query.urlencode(),
-        f"{event} from:body delay:200ms, job:ended from:body",
+        "job:ended from:body"
+        if after_jobs_only
+        else "account:read from:body delay:200ms, job:ended from:body",
     )

@@ -101,7 +101,8 @@ def test_each_pdf_matches_its_preview_and_its_audit_entry(
         assert entry.detail["sha256"] == sha256(response.content).hexdigest()
         assert entry.detail["content_sha256"][:4] in text
         assert entry.detail["code"] in text
-        assert f"Check it at desk.example:8443/verify/{entry.detail['code']}/" in " ".join(text.split())
+        # On one line, so that it can be copied.
+        assert f"Check it at desk.example:8443/verify/{entry.detail['code']}/" in text.splitlines()
 
 
 def elements(node: Any) -> Iterator[Any]:
