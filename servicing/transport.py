@@ -488,7 +488,7 @@ def _no_answer_error(call: Call, reply: Reply) -> ServicingError:
         return NotSent(f"Nothing was sent. {problem.message}", reasons=problem.reasons)
     if call.kind == "read":
         if reply is _BLOCKED:
-            return Unavailable("The service isn’t responding. Retrying shortly.")
+            return Unavailable("The service isn’t responding. Try again in a moment.")
         return Unavailable(f"The lending service didn’t respond: {reply.failure}.")
     if reply.was_not_sent:
         return NotSent(

@@ -54,6 +54,8 @@ TABS = {
     "notes": "Notes",
     "history": "History",
 }
+FOLLOWS = ("overview", "repayments")
+"""Tabs that load again once an account was read; many accounts are rows that load themselves."""
 CARDS = "position"
 """The part with all cards, as most of their figures depend on several accounts."""
 PERSONAL_FIELDS = {"start_date": "start date", "website": "website", "industry": "industry"}
@@ -85,10 +87,12 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         in_cards = position.accounts if loads_all else position.named_accounts
         context |= {
             "loads_all": loads_all,
+            "tab_follows": context["tab"] in FOLLOWS or (loads_all and context["tab"] in ("loans", "lines")),
             "loading": account_panels(in_cards, copies["lists"]),
             "refresh_job": None if loads_all else tasks.open_refresh(borrower_uuid),
         }
-    is_repeat = bool(request.htmx) and request.htmx.target != "borrower-tab"
+    is_tab_opened = request.htmx.target == "borrower-tab" != request.htmx.trigger
+    is_repeat = bool(request.htmx) and not is_tab_opened
     log_view(Actor.of(request), "borrowers.detail", is_repeat=is_repeat, **entry_subject(record))
     response = render_page(
         request, "borrowers/detail.html", context, partial=(CARDS, "borrower-tab", "account-rows")

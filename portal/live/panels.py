@@ -1,7 +1,8 @@
 """Panels: sections of a page that load themselves from the lending service, and how old their copies are.
 
-A page shows saved copies. A panel whose copy is old requests the page's address again with its id as the htmx target;
-only then is the service called. Without JavaScript, the page's Refresh button (``?refresh=1``) calls it and waits.
+A page shows saved copies. A panel whose copy is old requests the page's address again with ``?panel=`` and its id as
+the htmx target; only then is the service called. Without JavaScript, the page's Refresh button (``?refresh=1``) calls
+it and waits.
 """
 
 from collections.abc import Sequence
@@ -25,6 +26,10 @@ _places = BoundedSemaphore(8)
 
 def panel_copies(request: StaffRequest, panel: str, records: Sequence[Record]) -> list[LiveCopy]:
     """The copies that a panel or its whole page shows, read before if the panel loads itself or is refreshed."""
+    # Links of the page are made from its query.
+    query = request.GET.copy()
+    query.pop("panel", None)
+    request.GET = query  # type: ignore[assignment]
     # A panel that loads itself on a page opened with ?refresh=1 doesn't ask for what the page just read.
     force = "refresh" in request.GET and request.htmx.trigger != panel
     if request.htmx.target == panel or (force and not request.htmx):
@@ -74,6 +79,17 @@ class Freshness:
         """The time of the oldest copy; ``None`` if any was never answered."""
         answered = [one.at for one in self.copies if one.at]
         return min(answered, default=None) if len(answered) == len(self.copies) else None
+
+    @property
+    def partly_loaded(self) -> str:
+        """How many copies were ever answered, in words; empty if none or all were."""
+        answered = sum(one.at is not None for one in self.copies)
+        return f"{answered} of {len(self.copies)} loaded" if 0 < answered < len(self.copies) else ""
+
+    @property
+    def may_refresh(self) -> bool:
+        """Whether a person may refresh it: the service reads by borrower, which may not be confirmed."""
+        return any(one.record.borrower_uuid for one in self.copies)
 
     @property
     def from_file(self) -> bool:

@@ -52,6 +52,7 @@ from portal.messaging.sync import MAX_NAMED, offset_counts
 from portal.messaging.text import parse_text
 from portal.ui import wording
 from portal.ui.exports import amount
+from portal.ui.frame import zone_name
 from portal.ui.keys import row_key
 from portal.ui.query_strings import Chip, query_string
 from servicing import Client, ServicingError
@@ -403,7 +404,7 @@ def _in_words(name: str, value: Any) -> str:
         case date():
             return wording.day(value) or ""
         case time():
-            return wording.time_of_day(value)
+            return f"{wording.time_of_day(value)} {zone_name(service_zone())}"
         case Decimal():
             return wording.money(value) or ""
         case _:

@@ -329,7 +329,9 @@
   let refused = "";
   document.addEventListener("load", ({ target }) => {
     if (!target.matches?.("iframe.sd-paper") || !target.contentDocument?.querySelector(".sd-refused")) return;
-    if (refused !== target.src) $('.sd-papers [aria-current="true"]')?.click(); // Once, as it may not be known why.
+    const link = $('.sd-papers [aria-current="true"]'), part = "#line-statements";
+    // Once, as it may not be known why.
+    if (link && refused !== target.src) window.htmx.ajax("GET", link.href, { source: part, target: part });
     refused = target.src;
   }, true);
   window.addEventListener("pageshow", () => all("form[data-sent]").forEach((form) => delete form.dataset.sent));

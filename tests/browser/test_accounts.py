@@ -8,6 +8,7 @@ from django.conf import LazySettings
 from playwright.sync_api import Locator, Page, expect
 
 from portal.accounts.roles import Role
+from portal.audit.models import Entry
 from portal.credit_lines import documents
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
@@ -131,6 +132,19 @@ def test_a_statement_that_fails_says_why_without_its_buttons(
     expect(pane.get_by_role("link", name="Try again")).to_be_visible()
     expect(pane.get_by_role("link", name="Download")).to_have_count(0)
     expect(pane.get_by_role("link", name="Open in new tab")).to_have_count(0)
+
+
+@with_pdf_viewer
+def test_a_statement_that_opens_by_itself_and_fails_adds_no_step_and_one_entry(
+    page: Page, portal_service: Sandbox, line: Record
+) -> None:
+    portal_service.fail_next("documents.fetch", status=404, times=None)
+    page.goto(line.get_absolute_url())
+    steps = page.evaluate("history.length")
+    expect(page.get_by_role("heading", name="This statement isn’t available")).to_be_visible()
+    page.wait_for_function("!document.querySelector('.htmx-request')")
+    assert page.evaluate("history.length") == steps
+    assert Entry.objects.filter(action="credit_lines.pdf").count() == 1
 
 
 def click_without_scrolling(target: Locator) -> None:

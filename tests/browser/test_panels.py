@@ -8,6 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from portal.accounts.roles import Role
+from portal.audit.models import PageView
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
@@ -151,6 +152,40 @@ def test_an_error_page_of_something_between_is_told_once(page: Page, portal_serv
     expect(page.locator("#toasts h1")).to_have_count(1)
     page.wait_for_function("!document.querySelector('.htmx-request')")
     expect(page.locator("#toasts > *")).to_have_count(1)
+
+
+def test_another_tab_of_the_same_page_waits_for_no_panel(page: Page, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    portal_service.fail_next("loans.get", delay=6)
+    page.goto(loan.get_absolute_url())
+    expect(page.locator("#loan.htmx-request")).to_have_count(1)
+    other = page.context.new_page()
+    other.goto(loan.get_absolute_url(), wait_until="commit")
+    expect(page.locator("#loan.htmx-request")).to_have_count(1)
+    expect(other.locator("#loan")).to_contain_text("$12,000.00")
+
+
+def test_a_second_click_on_refresh_reads_nothing_more(page: Page, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    given.loan(portal_service, borrower)
+    page.goto(borrower.get_absolute_url())
+    expect(page.locator("#position-age")).to_contain_text("Updated")
+    before = len(portal_service.calls)
+    portal_service.fail_next("loans.get", delay=1)
+    page.get_by_role("link", name="Refresh").dblclick()
+    expect(page.locator("#refresh.htmx-request")).to_have_count(1)
+    expect(page.locator("#refresh.htmx-request")).to_have_count(0)
+    page.wait_for_function("!document.querySelector('.htmx-request')")
+    assert len(portal_service.calls) == before + 2
+
+
+def test_the_open_tab_and_the_counts_follow_the_accounts(page: Page, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    portal_service.world.repayment(loan.uuid, amount="310.00")
+    page.goto(Record.objects.get(kind=Kind.BORROWER).get_absolute_url())
+    expect(page.locator("#tab-repayments")).to_contain_text("1")
+    expect(page.locator("#borrower-tab .sd-timeline")).to_contain_text("$310.00")
+    assert PageView.objects.filter(page="borrowers.detail").get().count == 1
 
 
 def test_refresh_of_the_repayments_reads_them(page: Page, portal_service: Sandbox) -> None:

@@ -41,7 +41,12 @@ def load_panels(browser: Browser, address: str, shown: str | None = None) -> dic
     """Load the panels of a page that load themselves, and return each answer by the panel's ID."""
     shown = page(browser, address) if shown is None else shown
     due = re.findall(r'id="([\w-]+)" hx-get="([^"]*)" hx-trigger="due"', shown)
-    return {name: panel(browser, unescape(url) or address, name) for name, url in due}
+    return {name: panel(browser, unescape(url) or own_address(address, name), name) for name, url in due}
+
+
+def own_address(address: str, panel: str) -> str:
+    """Return the address from which a panel of the page loads itself."""
+    return f"{address}{'&' if '?' in address else '?'}panel={panel}"
 
 
 def visible_text(shown: str) -> str:

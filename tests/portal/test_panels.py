@@ -89,6 +89,30 @@ def test_a_call_that_took_half_a_minute_is_not_due_again_at_once(
     assert len(portal_service.calls) == 2
 
 
+def test_what_no_borrower_is_confirmed_for_says_so_instead_of_a_refresh(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    address = loan.get_absolute_url()
+    panel(viewer, address, "loan")
+    Record.objects.filter(uuid=loan.uuid).update(borrower_uuid="")
+    shown = page(viewer, address)
+    assert "Refresh, correct the record’s borrower first" in visible_text(shown).replace(" ,", ",")
+    assert "refresh=1" not in shown
+    assert load_panels(viewer, address) == {}
+
+
+def test_the_cards_say_how_many_are_loaded(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+    borrower = Record.objects.get(kind=Kind.BORROWER)
+    given.loan(portal_service, borrower)
+    panel(viewer, loan.get_absolute_url(), "loan")
+    shown = panel(viewer, borrower.get_absolute_url(), "position")
+    assert "2 of 3 loaded" in visible_text(shown)
+
+
+def test_links_of_a_panel_lead_to_the_page(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+    assert "panel=" not in load_panels(viewer, loan.get_absolute_url())["loan"]
+
+
 def test_a_panel_is_no_page_view(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
     borrower = Record.objects.get(kind=Kind.BORROWER)
     for address in (loan.get_absolute_url(), borrower.get_absolute_url()):

@@ -59,7 +59,7 @@ def test_a_blocked_read_fails_at_once_and_is_not_recorded(
     wire: Wire, client: Client, gate: RecordingGate, pauses: list[float]
 ) -> None:
     watcher, gate.is_open = RecordingWatcher(), False
-    with pytest.raises(Unavailable, match=r": The service isn’t responding\. Retrying shortly\.$"):
+    with pytest.raises(Unavailable, match=r": The service isn’t responding\. Try again in a moment\.$"):
         read(client.with_watcher(watcher))
 
     assert (wire.requests, pauses, watcher.outcomes) == ([], [], [])

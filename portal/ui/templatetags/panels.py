@@ -10,7 +10,8 @@ register = template.Library()
 
 # What is inside of it inherits none of this.
 LOADS = SafeString(
-    'hx-target="this" hx-swap="morph:outerHTML" hx-sync="this:queue last" hx-disinherit="hx-target hx-swap hx-sync"'
+    'hx-target="this" hx-swap="morph:outerHTML" hx-sync="this:queue last"'
+    ' hx-disinherit="hx-target hx-swap hx-sync hx-vals"'
 )
 
 
@@ -21,7 +22,8 @@ def panel(
     """The id of a panel and, while its copy is old, how it loads itself: static/js/portal.js says when.
 
     While another request reads the copy, or it just wasn't this panel's turn, it looks again every two seconds.
-    ``url`` is the page's address unless given. ``out_of_view`` says whether it also loads before it comes into view.
+    ``url`` is the page's address unless given, with the panel's name: of one address, a browser's second tab would wait
+    for the first one's panel. ``out_of_view`` says whether it also loads before it comes into view.
     """
     is_asking = context.request.htmx.target == name  # type: ignore[attr-defined]
     if fresh and fresh.is_awaited and (fresh.is_pending or is_asking):
@@ -30,7 +32,8 @@ def panel(
         how = format_html('hx-trigger="due" data-due="{}"', "" if out_of_view else "in-view")
     else:
         return format_html('id="{}"', name)
-    return format_html('id="{}" hx-get="{}" {} {}', name, url, how, LOADS)
+    own = "" if url else format_html('hx-vals=\'{{"panel": "{}"}}\'', name)
+    return format_html('id="{}" hx-get="{}" {} {} {}', name, url, how, own, LOADS)
 
 
 @register.simple_tag(takes_context=True)

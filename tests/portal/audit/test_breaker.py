@@ -46,7 +46,7 @@ def test_panels_show_saved_copies_during_a_pause(
     allow_refresh(loan)
     shown = panel(viewer, loan.get_absolute_url(), "loan")
     assert "Failing since" in shown
-    assert "The service isn’t responding. Retrying shortly. Showing copy of" in visible_text(shown)
+    assert "The service isn’t responding. Try again in a moment. Showing copy of" in visible_text(shown)
     assert "$12,345.00" in shown
     assert (len(portal_service.calls), calls_before_pause) == (calls_before_pause, 2 + MAX_UNANSWERED_TRIES)
 

@@ -104,7 +104,7 @@ def test_refresh_reads_all_accounts_and_shows_failures(
     shown = panel(servicer, f"{address}?tab=loans&refresh=1", "position")
     assert "Failing since" in visible_text(shown)
     assert 'id="borrower-tab"' not in shown  # It may have fields that somebody typed into.
-    assert "$7,000.00" in panel(servicer, f"{address}?tab=loans", "account-rows")
+    assert "$7,000.00" in panel(servicer, f"{address}?tab=loans", "borrower-tab")
     assert len(portal_service.calls) == 4
 
 

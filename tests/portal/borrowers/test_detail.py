@@ -145,7 +145,7 @@ def test_htmx_fetches_one_tab(viewer: Browser, borrower: Record) -> None:
     viewer.cookies["js"] = "1"
     answer = viewer.get(f"/borrowers/{borrower.uuid}/?tab=people", headers=htmx("borrower-tab"))
     fragment = answer.content.decode().strip()
-    assert fragment.startswith('<div id="borrower-tab"')
+    assert 'id="borrower-tab"' in fragment.partition(">")[0]
     assert "Maya Lindqvist" in fragment
 
 
