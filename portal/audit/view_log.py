@@ -127,12 +127,12 @@ def log_view(
 ) -> None:
     """Record that ``actor`` views something now; ``shown`` is the digest of the answer on screen.
 
-    What a page loads by itself is a repeat: it is recorded only if the page was not, and never counted.
+    What a page loads by itself is a repeat: it is recorded only if the page was not in this session, and never counted.
     """
     now, uuid = timezone.now(), subject_uuid[:64]
     recent = _views(actor, uuid).filter(first_at__gte=now - repeats_within)
     if is_repeat:
-        if recent.exists():
+        if _views(actor, uuid).filter(last_at__gte=now - SESSION).exists():
             return
     elif recent.filter(page=page).update(count=F("count") + 1, last_at=now, shown=shown):
         return

@@ -151,8 +151,8 @@ class Document:
         context = self._context_without_notice(stamp)
         return context | {"unprintable": self._unprintable(context)}
 
-    def _unprintable(self, context: dict[str, Any]) -> str:
-        """The printed characters that print as boxes; empty if the document engine can't say."""
+    def _unprintable(self, context: dict[str, Any]) -> str | None:
+        """The printed characters that print as boxes; ``None`` if the document engine can't say."""
         words = [
             self.about,
             context["organization"],
@@ -164,8 +164,8 @@ class Document:
         page = render_to_string("documents/print.html", context)
         try:
             return find_unprintable(unescape(_TAG.sub(" ", page)))
-        except NotRendered:  # The person sees it when the PDF can't be created either.
-            return ""
+        except NotRendered:
+            return None
 
     def _context_without_notice(self, stamp: Stamp) -> dict[str, Any]:
         return {

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -66,6 +66,8 @@ def document_view(build: Callable[..., Document]) -> Callable[..., HttpResponseB
     @require_safe
     @wraps(build)
     def view(request: StaffRequest, *, as_pdf: bool = False, **ids: str) -> HttpResponseBase:
+        if as_pdf and request.method == "HEAD":  # It would be printed for nobody.
+            return HttpResponseNotAllowed(["GET"])
         try:
             document = build(request, as_pdf, **ids)
             return _create_pdf(request, document) if as_pdf else _preview(request, document)

@@ -18,7 +18,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
-from tests.portal.pages import load_panels, page, panel, plain, visible_text
+from tests.portal.pages import age_record_views, load_panels, page, panel, plain, visible_text
 
 pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the service
 
@@ -111,6 +111,15 @@ def test_the_cards_say_how_many_are_loaded(viewer: Browser, portal_service: Sand
 
 def test_links_of_a_panel_lead_to_the_page(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
     assert "panel=" not in load_panels(viewer, loan.get_absolute_url())["loan"]
+
+
+def test_a_panel_of_a_tab_left_open_is_no_page_view(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    page(viewer, loan.get_absolute_url())
+    age_record_views()
+    panel(viewer, loan.get_absolute_url(), "loan")
+    assert PageView.objects.filter(subject_uuid=loan.uuid).get().count == 1
 
 
 def test_a_panel_is_no_page_view(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:

@@ -332,3 +332,10 @@ def test_only_the_account_without_a_break_keeps_its_balances(
     assert sorted(balance_cells(page) or []) == ["", "", "$839.00", "$920.00"]
     summary = viewer.get(f"{line.get_absolute_url()}summary/?data=copies").content.decode()
     assert balance_cells(summary) is None
+
+
+def test_nothing_is_printed_for_a_request_of_headers_alone(portal_service: Sandbox, viewer: Browser) -> None:
+    for address in document_addresses(portal_service).values():
+        assert viewer.head(f"{address}/").status_code == 200
+        assert viewer.head(f"{address}.pdf").status_code == 405
+    assert not Printed.objects.exists()
