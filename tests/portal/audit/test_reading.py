@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -235,6 +237,21 @@ class TestHistory:
         assert "that loan" in borrower
         assert "that borrower" in borrower
         assert "/audit/?request" not in loan
+
+    def test_an_auditor_reaches_who_viewed_a_record(
+        self, auditor: Browser, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        owner = given.borrower(portal_service)
+        loan, other = given.loan(portal_service, owner), given.loan(portal_service, owner)
+        for one in (loan, other):
+            viewer.get(one.get_absolute_url())
+        history = text(auditor.get(f"/audit/history/loan/{loan.uuid}/"))
+        link = re.search(r'href="([^"]+)">Who viewed this', history)
+        assert link
+        views = visible_text(text(auditor.get(unescape(link[1]))))
+        assert f"opened loan {loan.uuid[:8]}" in views
+        assert f"loan {other.uuid[:8]}" not in views
+        assert "Who viewed this" not in text(viewer.get(f"/audit/history/loan/{loan.uuid}/"))
 
     def test_every_account_page_has_a_history(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service)
