@@ -282,7 +282,7 @@ class ReadOnly(FramedAdmin):
             found = found.filter(pk__lt=own.pk)
         rows, remark = self.export_rows(found), self.export_remark(request)
         if remark:
-            rows = chain(rows, [[remark, *[None] * (len(self.export_columns()) - 1)]])
+            rows = chain(rows, [[remark if name == "Sentence" else None for name in self.export_columns()]])
         return list_file(request, str(self.opts.model_name), self.export_columns(), rows)
 
     def export_remark(self, request: HttpRequest) -> str:

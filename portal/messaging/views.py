@@ -198,6 +198,10 @@ def export(request: StaffRequest) -> HttpResponseBase:
     """Export the shown page, or with ``all`` the whole list."""
     explorer = Explorer(request.GET)
     is_whole = "all" in request.GET
+    if explorer.form.problems:  # A file can't say that a filter was ignored.
+        reasons = " ".join(f"{label}: {reason}" for _, label, reason in explorer.form.problems)
+        toast(request, f"Nothing was exported. {reasons}")
+        return finish_action(request, reverse("messaging:index") + explorer.query_string())
     explorer.load(request.servicing)
     if explorer.failure:
         raise explorer.failure
@@ -215,7 +219,8 @@ def export(request: StaffRequest) -> HttpResponseBase:
         },
     )
     lines = explorer.file_lines(request.servicing, is_whole=is_whole)
-    return list_file(request, "messages", FILE_COLUMNS, lines)
+    start = explorer.text_start  # Of a text without a period, only the days since then were searched.
+    return list_file(request, f"messages-since-{start}-until" if start else "messages", FILE_COLUMNS, lines)
 
 
 @require_POST

@@ -209,7 +209,9 @@ class TestExport:
     def test_an_export_is_recorded_with_filters_and_row_count(self, auditor: Browser) -> None:
         append(MAYA, "lookup.add", subject_label="One")
         file = text(auditor.get("/admin/audit/entry/export/?q=One&when=all"))
-        assert "This file leaves out page views" in file
+        remark = list(csv.DictReader(io.StringIO(file.lstrip("\ufeff"))))[-1]
+        assert {name for name, value in remark.items() if value} == {"Sentence"}
+        assert remark["Sentence"].startswith("This file leaves out page views")
         entry = Entry.objects.get(action="audit.export")
         assert entry.detail == {"rows": 1, "filters": {"q": "One", "when": "all"}}
         assert (entry.actor_role, entry.subject_label) == ("auditor", "CSV of entries")

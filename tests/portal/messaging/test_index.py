@@ -16,11 +16,13 @@ from django.test import Client as Browser
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, Outage, RemoteCall
 from portal.messaging.models import BankAccount, Day, Message
+from portal.messaging.store import service_today
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.messaging.conftest import START, emit
+from tests.portal.pages import visible_text
 
 DAY = timedelta(days=1)
 
@@ -542,6 +544,22 @@ class TestLiveExports:
         *_, last = (got + b"".join(answer)).decode().splitlines()
         assert "INCOMPLETE" in last
         assert "This file has 100 of 250 messages" in last
+
+    def test_nothing_is_exported_with_a_filter_that_would_be_ignored(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        answer = viewer.get("/messages/export/?all=1&least=ten&status=FAILED", follow=True)
+        assert answer.redirect_chain[-1][0].startswith("/messages/?")
+        assert "Nothing was exported. Amount from:" in visible_text(answer.content.decode())
+        assert not Entry.objects.filter(action="messaging.export").exists()
+
+    def test_the_file_of_a_text_names_the_days_that_were_searched(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        start = service_today() - 29 * DAY
+        for query, named in (("q=payment", f"messages-since-{start}-until-"), ("status=FAILED", "messages-20")):
+            answer = viewer.get(f"/messages/export/?all=1&{query}")
+            assert f'filename="{named}' in answer["Content-Disposition"]
 
     def test_a_large_export_redirects_to_the_copy(
         self, viewer: Browser, monkeypatch: pytest.MonkeyPatch
