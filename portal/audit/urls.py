@@ -7,6 +7,7 @@ from portal.audit import views
 app_name = "audit"
 urlpatterns = [
     path("", views.index, name="index"),
+    path("export/", views.index),
     path("<int:entry_id>/", views.detail, name="detail"),
     path("history/<str:kind>/<str:uuid>/", views.record_history, name="history"),
     path("writes/<uuid:intent_id>/", views.write, name="write"),

@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Max, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -167,6 +167,14 @@ def last_view(actor: Actor, uuid: str) -> PageView | None:
 
 def _views(actor: Actor, uuid: str) -> QuerySet[PageView]:
     return PageView.objects.filter(actor_id=actor.id or 0, subject_uuid=uuid)
+
+
+def viewers_of(subject_uuid: str) -> QuerySet[PageView, Any]:
+    """Each person who opened the record's own page, with the time of the last view, newest first."""
+    views = PageView.objects.filter(subject_uuid=subject_uuid, page__endswith=".detail").order_by()
+    return (
+        views.values("actor_id").annotate(name=Max("actor_name"), latest=Max("last_at")).order_by("-latest")
+    )
 
 
 def _detail_views(actor: Actor, uuid: str) -> QuerySet[PageView]:

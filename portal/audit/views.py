@@ -23,7 +23,7 @@ from portal.audit.reading import (
     entry_lines,
     record_entries,
 )
-from portal.audit.view_log import log_page, log_subject
+from portal.audit.view_log import log_page, log_subject, viewers_of
 from portal.audit.writes import (
     WriteResult,
     close_stale_writes,
@@ -37,14 +37,16 @@ from portal.ui.htmx import finish_action, render_page
 
 State = WriteIntent.State
 PAGE_SIZE = 50
+MAX_VIEWERS = 20
 
 
 @require_safe
 @requires("audit.index")
 def index(request: HttpRequest) -> HttpResponse:
-    """Lead to the list in the administration, with the filters of the address."""
+    """Lead to the list in the administration, or to its file, with the filters of the address."""
+    name = "export" if request.path.endswith("/export/") else "changelist"
     query = request.GET.urlencode()
-    return redirect(f"{reverse('admin:audit_entry_changelist')}{'?' if query else ''}{query}")
+    return redirect(f"{reverse(f'admin:audit_entry_{name}')}{'?' if query else ''}{query}")
 
 
 @require_safe
@@ -93,6 +95,7 @@ def record_history(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
         "record": record,
         "uuid": uuid,
         "may_read": can(request.user, "audit.detail"),
+        "views": viewers_of(uuid)[:MAX_VIEWERS],
     }
     label = f"the history of {record or uuid}"
     owner = (record.borrower_uuid if record else "") or uuid

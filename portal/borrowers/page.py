@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from django.db.models import Max, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django_htmx.http import trigger_client_event
@@ -13,9 +12,9 @@ from django_htmx.http import trigger_client_event
 from portal.accounts.roles import requires
 from portal.approvals.lifecycle import open_approvals
 from portal.audit.chain import entry_subject
-from portal.audit.models import Actor, Entry, PageView, WriteIntent
+from portal.audit.models import Actor, Entry, WriteIntent
 from portal.audit.reading import entry_lines, record_entries
-from portal.audit.view_log import log_view
+from portal.audit.view_log import log_view, viewers_of
 from portal.borrowers import tasks
 from portal.borrowers.account_panels import account_panels
 from portal.borrowers.as_sent import profile_as_sent
@@ -240,16 +239,8 @@ def overview(
         "tasks": tasks,
         "tasks_done": sum(task.done_at is not None for task in tasks),
         "open_follow_ups": FollowUp.objects.filter(borrower_uuid=record.uuid, done_at=None)[:10],
-        "views": last_views(record)[:5],
+        "views": viewers_of(record.uuid)[:5],
     }
-
-
-def last_views(record: Record) -> QuerySet[PageView, Any]:
-    """Each person who viewed the page, with the time of the last view, newest first."""
-    views = PageView.objects.filter(subject_uuid=record.uuid, page="borrowers.detail").order_by()
-    return (
-        views.values("actor_id").annotate(name=Max("actor_name"), latest=Max("last_at")).order_by("-latest")
-    )
 
 
 def last_changes(record: Record) -> dict[str, Entry]:

@@ -281,6 +281,12 @@ def find_messages(query: Query, limit: int) -> MessageHits | None:
     return MessageHits(asked, link_messages(found)) if found else None
 
 
+def other_messages_url(query: Query) -> str:
+    """The address of the messages with the query's text, of which only the newest days are searched; or empty."""
+    asked = _message_filters(query)
+    return MessageHits(asked, ()).url if asked.get("q") else ""
+
+
 def _message_filters(query: Query) -> dict[str, Any]:
     """Translate a query to the filters of the message list."""
     if query.conditions or query.is_limited:

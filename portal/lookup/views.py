@@ -53,6 +53,7 @@ def results(
         "query": query,
         "groups": groups,
         "message_hits": hits,
+        "other_messages_url": "" if hits else searches.other_messages_url(query),
         "note_hits": notes,
         "similar": () if groups or hits or notes else searches.suggest_names(query),
         "places": searches.find_destinations(query, request.can, current_page(request)),

@@ -43,7 +43,7 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "approvals:detail": (9, 12, 15),
     "approvals:index": (9, 12, 13),
     "audit:detail": (16, 19, 17),
-    "audit:history": (11, 14, 18),
+    "audit:history": (12, 15, 19),
     "audit:resolve": (18, 21, 17),
     "audit:write": (16, 19, 17),
     "borrowers:create": (8, 11, 34),

@@ -217,6 +217,12 @@ class TestExport:
         assert (entry.actor_role, entry.subject_label) == ("auditor", "CSV of entries")
 
 
+@pytest.mark.parametrize("place", ["", "export/"])
+def test_addresses_of_version_1_lead_to_the_administration(auditor: Browser, place: str) -> None:
+    answer = auditor.get(f"/audit/{place}?q=One&when=all")
+    assert answer["Location"] == f"/admin/audit/entry/{place}?q=One&when=all"
+
+
 class TestHistory:
     @pytest.mark.parametrize("uuid", ["547-09-1049", "547091049", "nobody"])
     def test_unknown_records_have_no_history(self, viewer: Browser, uuid: str) -> None:
@@ -248,12 +254,14 @@ class TestHistory:
         for one in (loan, other):
             viewer.get(one.get_absolute_url())
         history = text(auditor.get(f"/audit/history/loan/{loan.uuid}/"))
-        link = re.search(r'href="([^"]+)">Who viewed this', history)
+        link = re.search(r'href="([^"]+)">All views', history)
         assert link
         views = visible_text(text(auditor.get(unescape(link[1]))))
         assert f"opened loan {loan.uuid[:8]}" in views
         assert f"loan {other.uuid[:8]}" not in views
-        assert "Who viewed this" not in text(viewer.get(f"/audit/history/loan/{loan.uuid}/"))
+        history = text(viewer.get(f"/audit/history/loan/{loan.uuid}/"))
+        assert "Recently viewed by Viewer" in visible_text(history)
+        assert "All views" not in history
 
     def test_every_account_page_has_a_history(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service)

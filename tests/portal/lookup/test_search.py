@@ -483,6 +483,18 @@ class TestMessages:
             assert f'href="{told}"' in html
             assert "Not on file" not in html
 
+    def test_a_text_found_in_no_message_says_which_days_were_searched(
+        self, viewer: Browser, told: str
+    ) -> None:
+        Message.objects.update(recorded_at=timezone.now() - timedelta(days=31))
+        shown = results(viewer, "payment.succ")
+        assert told not in shown
+        assert "Messages None in the last 30 days Search other days" in visible_text(shown)
+        link = re.search(r'href="([^"]+)">Search other days', shown)
+        assert link
+        assert link[1] == "/messages/?q=payment.succ"
+        assert "last 30 days" not in visible_text(results(viewer, "$1.23"))
+
     @pytest.mark.parametrize("typed", ["type:loan payment.succeeded", "pa", 'x"y', "{}", "status:active"])
     def test_unrelated_queries_find_no_messages(self, viewer: Browser, told: str, typed: str) -> None:
         assert told not in results(viewer, typed)

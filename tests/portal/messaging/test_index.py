@@ -557,7 +557,10 @@ class TestLiveExports:
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         start = service_today() - 29 * DAY
-        for query, named in (("q=payment", f"messages-since-{start}-until-"), ("status=FAILED", "messages-20")):
+        for query, named in (
+            ("q=payment", f"messages-since-{start}-until-"),
+            ("status=FAILED", "messages-20"),
+        ):
             answer = viewer.get(f"/messages/export/?all=1&{query}")
             assert f'filename="{named}' in answer["Content-Disposition"]
 
