@@ -162,7 +162,7 @@ class Watcher:
         row.answer_body = json_text(outcome.body)
         with transaction.atomic():
             row.save(force_insert=True)
-            store.save(items, source=Source.SERVICE, by=self.actor.name)
+            store.save(items, source=Source.SERVICE, operation=call.operation, by=self.actor.name)
 
     def _result(
         self,

@@ -3,9 +3,10 @@
 from typing import Any
 
 from django.db import connection
+from django.utils import timezone
 
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Answer, Kind, Record, Source
 from servicing import Borrower, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
@@ -40,6 +41,15 @@ def loan(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
 def line(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
     """Create a line of credit at the service, and add its ID to the portal."""
     return account(Kind.LINE, owner, sandbox.world.line(owner.uuid, **terms)["uuid"])
+
+
+def put_on_file(record: Record, text: str) -> Record:
+    """Make this text the record's answer, whatever it is."""
+    record.answer_at = timezone.now()
+    told = {"body": text, "last_at": record.answer_at}
+    record.said, _ = Answer.objects.update_or_create(kind=record.kind, uuid=record.uuid, defaults=told)
+    record.save(update_fields=["said", "answer_at"])
+    return record
 
 
 def create_records(number: int, **fields: Any) -> None:

@@ -46,7 +46,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[ApplicationRow]:
 def decision(row: ApplicationRow) -> str:
     """The decision, with a note if the service isn't answering for it now."""
     trouble = ""
-    if row.record.failing_since:
+    if row.record.said and row.record.said.failing_since:
         trouble = ui.badge("warn", "Refused" if LiveCopy(row.record).is_refused else "Not responding")
     return cells.join_badges(ui.status_badge(row.record.status), trouble)
 

@@ -95,13 +95,16 @@ def _write_as_sent(record: Record) -> WriteIntent | None:
     created = WriteIntent.objects.filter(
         operation="applications.submit", state=WriteIntent.State.CONFIRMED, subject_uuid=record.uuid
     )
-    return None if record.answer else created.first()
+    return None if record.answer_at else created.first()
 
 
 def find_application(borrower_uuid: str, application_uuid: str) -> Record:
     """Find an application of this borrower."""
     return get_object_or_404(
-        Record, kind=Kind.APPLICATION, uuid=application_uuid, borrower_uuid=borrower_uuid
+        Record.objects.select_related("said"),
+        kind=Kind.APPLICATION,
+        uuid=application_uuid,
+        borrower_uuid=borrower_uuid,
     )
 
 

@@ -125,7 +125,7 @@ def show_confirmation(request: StaffRequest, borrower: Record, form: SubmitForm)
 
 def latest_applications(borrower: Record) -> LatestApplications:
     """The borrower's latest applications, so that nobody repeats one by mistake."""
-    records = active_records(Kind.APPLICATION).filter(borrower_uuid=borrower.uuid)
+    records = active_records(Kind.APPLICATION).filter(borrower_uuid=borrower.uuid).select_related("said")
     return [
         (record, store.last_answer(record, Application))
         for record in records.order_by("-created_at", "-id")[:MAX_LATEST]

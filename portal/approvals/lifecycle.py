@@ -167,7 +167,7 @@ def reason_against_deciding(user: User, approval: Approval) -> str:
 
 def is_outdated(approval: Approval) -> bool:
     """Whether the record changed after the request, so that the requester must review it again."""
-    record = Record.objects.filter(kind=approval.subject_kind, uuid=approval.subject_uuid).first()
+    record = store.find(approval.subject_kind, approval.subject_uuid)
     return record is None or store.answer_version(record) != approval.version
 
 

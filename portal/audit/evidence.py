@@ -14,6 +14,7 @@ from typing import Any, Final
 from django.db.models import Q
 
 from portal.audit.models import WriteIntent
+from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.runtime.folding import folded_key
 from servicing import rules
@@ -52,7 +53,7 @@ class Comparison:
 def saved_answers(intent: WriteIntent) -> Iterator[Evidence]:
     """The saved copies that were answered after the attempt."""
     kind = CREATED_KIND.get(intent.operation)
-    records = Record.objects.filter(answer_at__gt=intent.created_at).exclude(answer="")
+    records = Record.objects.filter(answer_at__gt=intent.created_at).select_related("said")
     if kind is None:
         records = records.filter(kind=intent.subject_kind, uuid=intent.subject_uuid)
     elif kind == Kind.BORROWER:
@@ -61,7 +62,7 @@ def saved_answers(intent: WriteIntent) -> Iterator[Evidence]:
         records = records.filter(kind=kind, borrower_uuid=intent.borrower_uuid)
     for record in records.order_by("-answer_at")[:MAX_SEARCHED]:
         try:
-            values = json.loads(record.answer, parse_float=Decimal)
+            values = json.loads(store.saved_text(record), parse_float=Decimal)
         except ValueError:
             continue
         if isinstance(values, dict):

@@ -142,7 +142,9 @@ class CorrectForm(ResolveForm):
 
     def _archive(self, actor: Actor, uuid: str) -> None:
         """Archive the record that the wrong ID put on file, unless more is known about it by now."""
-        record = Record.objects.filter(kind=self.kind, uuid=uuid, answer="", archived_at__isnull=True).first()
+        record = Record.objects.filter(
+            kind=self.kind, uuid=uuid, answer_at__isnull=True, archived_at__isnull=True
+        ).first()
         if record and not Record.objects.filter(borrower_uuid=uuid).exclude(pk=record.pk).exists():
             Record.objects.filter(pk=record.pk).update(archived_at=timezone.now())
             append(actor, "lookup.archive", **entry_subject(record), reason=self.cleaned_data["reason"])

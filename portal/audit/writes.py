@@ -384,7 +384,14 @@ def _record_result(result: WriteResult, items: Sequence[store.Observation]) -> N
         stored = store.lock_existing(items)  # From here on, no other answer replaces the copies.
         newer = _newer_copies(intent, items)
         wanted = [item for item in items if (item.kind, item.uuid) not in newer]
-        store.save(wanted, source=Source.SERVICE, at=result.at, by=result.actor.name, stored=stored)
+        store.save(
+            wanted,
+            source=Source.SERVICE,
+            operation=intent.operation,
+            at=result.at,
+            by=result.actor.name,
+            stored=stored,
+        )
         if intent.state == State.SENDING:
             _record_first_outcome(intent, result)
         else:

@@ -68,7 +68,9 @@ def account_panels(accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]) -> l
 def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: str) -> HttpResponse:
     """Read one account and its repayments, and show it as the row or the panel that asked for it."""
     owner = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
-    active = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], archived_at__isnull=True)
+    active = Record.objects.select_related("said").filter(
+        kind__in=[Kind.LOAN, Kind.LINE], archived_at__isnull=True
+    )
     record = get_object_or_404(active, kind=kind, uuid=account_uuid, borrower_uuid=borrower_uuid)
     if not request.htmx:
         return redirect(record)

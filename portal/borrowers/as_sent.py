@@ -32,7 +32,7 @@ def profile_as_sent(record: Record) -> SentProfile | None:
     created = WriteIntent.objects.filter(
         operation=CREATION, state=WriteIntent.State.CONFIRMED, subject_uuid=record.uuid
     )
-    write = None if record.answer else created.first()
+    write = None if record.answer_at else created.first()
     if write is None or not isinstance(write.request_body, dict):
         return None
     people = [

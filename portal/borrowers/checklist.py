@@ -117,7 +117,7 @@ def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Record, list[Task]]]
     related: dict[tuple[str, str], list[Record]] = defaultdict(list)
     kinds = [Kind.KEY_PERSON, Kind.APPLICATION]
     records = Record.objects.filter(borrower_uuid__in=uuids, kind__in=kinds, archived_at__isnull=True)
-    for one in records.order_by("created_at", "id"):
+    for one in records.select_related("said").order_by("created_at", "id"):
         related[one.borrower_uuid, one.kind].append(one)
     writes = confirmed_writes(uuids)
     found = []

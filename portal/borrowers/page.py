@@ -68,7 +68,7 @@ Copies = dict[str, list[LiveCopy]]
 @requires("borrowers.index")
 def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     """Show the page, its cards, or one of its tabs, from saved copies; with few accounts, Refresh reads all."""
-    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    record = get_object_or_404(Record.objects.select_related("said"), kind=Kind.BORROWER, uuid=borrower_uuid)
     accounts = accounts_of(borrower_uuid)
     live = [*accounts[Kind.LOAN], *accounts[Kind.LINE]]
     loads_all = len(live) <= MAX_LIVE_ACCOUNTS
@@ -102,6 +102,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
 def accounts_of(borrower_uuid: str) -> Accounts:
     kinds = [Kind.APPLICATION, Kind.LOAN, Kind.LINE]
     records = Record.objects.filter(borrower_uuid=borrower_uuid, kind__in=kinds, archived_at__isnull=True)
+    records = records.select_related("said")
     accounts: Accounts = defaultdict(list)
     for record in records.order_by("-created_at", "-id"):
         accounts[record.kind].append(record)
@@ -119,7 +120,7 @@ def findings(
     accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]
 ) -> Iterator[tuple[Record, consistency.Rule]]:
     """The failed data checks of the accounts and their repayments."""
-    repayments = {one.record.uuid: one.repayments for one in lists if one.record.answer}
+    repayments = {one.record.uuid: one.repayments for one in lists if one.at}
     for one in accounts:
         account = one.answer if isinstance(one.answer, Loan | Statement) else None
         of_loan = repayments.get(one.record.uuid) if isinstance(account, Loan) else None
@@ -162,7 +163,10 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else "overview"
     people = list(
-        active_records(Kind.KEY_PERSON).filter(borrower_uuid=record.uuid).order_by("created_at", "id")
+        active_records(Kind.KEY_PERSON)
+        .select_related("said")
+        .filter(borrower_uuid=record.uuid)
+        .order_by("created_at", "id")
     )
     sent = profile_as_sent(record)
     entries = record_entries(record.kind, record.uuid)

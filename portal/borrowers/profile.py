@@ -59,7 +59,7 @@ from portal.borrowers.profile_rows import (
 from portal.borrowers.reports import Report
 from portal.gateway import StaffRequest
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind, Record, Snapshot
 from portal.ui.htmx import finish_action, render_page, toast
 from portal.ui.uploads import accepts_files
 from servicing import (
@@ -94,9 +94,10 @@ PREVIEW_VALUES: dict[str, Any] = {"ssn": "000000000", "credit_report": b"<r/>", 
 @requires("borrowers.edit")
 def edit(request: StaffRequest, borrower_uuid: str, person_uuid: str = "") -> HttpResponse:
     """Change the profile of a borrower, or of one of its key people."""
-    record = borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    records = Record.objects.select_related("said")
+    record = borrower = get_object_or_404(records, kind=Kind.BORROWER, uuid=borrower_uuid)
     if person_uuid:
-        people = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower_uuid)
+        people = records.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower_uuid)
         record = get_object_or_404(people, uuid=person_uuid)
     return ProfileEdit(request, record, borrower).respond()
 
@@ -180,7 +181,8 @@ class ProfileEdit(Flow):
     @cached_property
     def _answer(self) -> Borrower | KeyPerson | None:
         """The last known answer; None if only the ID is known."""
-        return self._decode(self.record.answer) if self.record.answer else None
+        text = store.saved_text(self.record)
+        return self._decode(text) if text else None
 
     def _decode(self, answer: str) -> Borrower | KeyPerson:
         return codec.decode(KeyPerson, answer) if self.is_key_person else codec.decode(Borrower, answer)
@@ -197,8 +199,9 @@ class ProfileEdit(Flow):
             return {}  # Only the ID was known.
         if not re.fullmatch("[0-9a-f]{16}", version):
             return None
-        snapshot = self.record.snapshots.filter(digest__startswith=version).first()
-        return known_values(self._decode(snapshot.answer)) if snapshot else None
+        earlier = Snapshot.objects.filter(answer__record=self.record, digest__startswith=version)
+        snapshot = earlier.first()
+        return known_values(self._decode(snapshot.body)) if snapshot else None
 
     def _form(self, typed: Any = None, *, known: KnownValues | None = None, version: str = "") -> ProfileForm:
         """The form with the last known values or with what was typed."""

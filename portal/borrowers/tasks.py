@@ -19,7 +19,7 @@ def refresh_accounts(progress: Progress, *, borrower: str) -> None:
     accounts = list(of_borrower)
     records = [*accounts, *repayment_lists(accounts)]
     pks, started_at = [record.pk for record in records], progress.job.created_at
-    is_read = Q(checked_at__gte=started_at) | Q(failed_at__gte=started_at)
+    is_read = Q(checked_at__gte=started_at) | Q(said__failed_at__gte=started_at)
     due = list(Record.objects.filter(pk__in=pks).exclude(is_read).order_by("pk"))
     progress.resume(len(due))
     for _, is_read_now in read_at_pace(Actor.system("refresh"), due):

@@ -85,7 +85,7 @@ def returned_payments(days: int) -> list[ReturnedPayment]:
     for pk, day, updated_at in rows.values_list("pk", "key_date", "updated_at"):
         if (on := min(day or date.max, business_date_at(updated_at))) >= since:
             dated[pk] = on
-    records = Record.objects.in_bulk(dated)
+    records = Record.objects.select_related("said").in_bulk(dated)
     found = sorted(records.values(), key=lambda one: (dated[one.pk], one.pk), reverse=True)
     return _with_bank_accounts(found, dated)
 
@@ -94,8 +94,10 @@ def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> li
     owners = {one.borrower_uuid for one in records if one.borrower_uuid}
     today = business_date()
     unowned = {one.parent_uuid for one in records if not one.borrower_uuid}
-    of_owners = active_records(Kind.REPAYMENT).filter(
-        Q(borrower_uuid__in=owners) | Q(parent_uuid__in=unowned)
+    of_owners = (
+        active_records(Kind.REPAYMENT)
+        .select_related("said")
+        .filter(Q(borrower_uuid__in=owners) | Q(parent_uuid__in=unowned))
     )
     repeats: Counter[str] = Counter()
     for one in of_owners.filter(flagged=True, key_date__gte=today - timedelta(days=REPEAT_DAYS)):

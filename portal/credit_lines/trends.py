@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from portal.registry.models import Record
+from portal.registry.models import Record, Snapshot
 from portal.runtime.business_date import business_date_at
 from portal.ui.charts import polyline, x_position
 from portal.ui.templatetags.ui import moment, money
@@ -57,10 +57,11 @@ class Trend:
 
 def samples(record: Record) -> list[Sample]:
     """The saved copies, oldest first; the current one is last."""
-    copies = [(one.last_at, one.answer) for one in record.snapshots.all()[:MAX_COPIES]][::-1]
-    if record.answer and record.answer_at:
-        copies.append((record.answer_at, record.answer))
-    return [Sample(at, codec.decode(Statement, answer)) for at, answer in copies]
+    earlier = Snapshot.objects.filter(answer=record.said)[:MAX_COPIES]
+    copies = [(one.last_at, one.body) for one in earlier][::-1]
+    if record.said and record.answer_at:
+        copies.append((record.answer_at, record.said.body))
+    return [Sample(at, codec.decode(Statement, text)) for at, text in copies]
 
 
 def trends(history: Sequence[Sample]) -> list[Trend]:

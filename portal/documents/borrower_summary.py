@@ -113,7 +113,12 @@ def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
 
 
 def _oldest(record: Record, kind: Kind, limit: int) -> list[Record]:
-    return list(active_records(kind).filter(borrower_uuid=record.uuid).order_by("created_at", "id")[:limit])
+    return list(
+        active_records(kind)
+        .select_related("said")
+        .filter(borrower_uuid=record.uuid)
+        .order_by("created_at", "id")[:limit]
+    )
 
 
 def _left_out(record: Record, kind: Kind, limit: int) -> int:
@@ -295,7 +300,7 @@ def _is_scheduled(repayment: Repayment, today: date) -> bool:
 
 
 def _latest_application(record: Record, options: Options) -> Content | None:
-    applications = active_records(Kind.APPLICATION).filter(borrower_uuid=record.uuid)
+    applications = active_records(Kind.APPLICATION).filter(borrower_uuid=record.uuid).select_related("said")
     newest = applications.order_by("-created_at", "-id")[:MAX_ACCOUNTS]
     if not newest:
         return None

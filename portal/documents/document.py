@@ -201,7 +201,7 @@ def read_copies(actor: Actor, records: Sequence[Record], options: Options) -> li
     """Read the copies for a PDF, after calling the service unless saved copies were chosen."""
     if not options.is_from_copies:
         read_and_wait(actor, records)
-    stored = Record.objects.in_bulk([record.pk for record in records])
+    stored = Record.objects.select_related("said").in_bulk([record.pk for record in records])
     return [LiveCopy(stored[record.pk]) for record in records]
 
 

@@ -57,7 +57,7 @@ def document(
         about=_about(owner, account),
         content=content,
         options=options,
-        copies=[LiveCopy(one) for one in lists[:MAX_LISTS]] if owner else [],
+        copies=[LiveCopy(one) for one in lists.select_related("said")[:MAX_LISTS]] if owner else [],
         rows=content["number"],
         missing=[f"{left_out:,} repayments. Filter the list by date to print them."] if left_out else [],
     )
@@ -66,8 +66,9 @@ def document(
 def _content(records: QuerySet[Record], query: QueryDict, today: date) -> dict[str, Any]:
     found = REPAYMENTS.find(query, records)
     is_upcoming = Q(status__iexact=SCHEDULED, key_date__gte=today)
-    scheduled = found.found.filter(is_upcoming).order_by("key_date", "id")
-    newest = found.found.exclude(is_upcoming).order_by(F("key_date").desc(nulls_last=True), "-id")
+    whole = found.found.select_related("said")
+    scheduled = whole.filter(is_upcoming).order_by("key_date", "id")
+    newest = whole.exclude(is_upcoming).order_by(F("key_date").desc(nulls_last=True), "-id")
     past_count, upcoming_count = newest.count(), scheduled.count()
     upcoming = list(REPAYMENTS.rows(scheduled[: max(MAX_UPCOMING, MAX_ROWS - past_count)]))
     room = MAX_ROWS - len(upcoming)

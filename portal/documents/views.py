@@ -83,7 +83,7 @@ def document_view(build: Callable[..., Document]) -> Callable[..., HttpResponseB
 @document_view
 def borrower(request: StaffRequest, as_pdf: bool, borrower_uuid: str) -> Document:
     """The borrower summary."""
-    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    record = get_object_or_404(Record.objects.select_related("said"), kind=Kind.BORROWER, uuid=borrower_uuid)
     options = Options.of(request.GET)
     copies = _read(request, borrower_summary.accounts_of(record), options, as_pdf)
     return borrower_summary.document(record, copies, options, today=business_date())
@@ -93,7 +93,9 @@ def borrower(request: StaffRequest, as_pdf: bool, borrower_uuid: str) -> Documen
 @document_view
 def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_uuid: str) -> Document:
     """The schedule of a loan."""
-    record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid)
+    record = get_object_or_404(
+        Record.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
+    )
     options = Options.of(request.GET, mode=Mode.BORROWER)
     (copy,) = _read(request, [record], options, as_pdf)
     repayments = store.last_list(account_records(record)[1], Repayment)
@@ -104,7 +106,9 @@ def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_
 @document_view
 def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str) -> Document:
     """A line of credit."""
-    record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid)
+    record = get_object_or_404(
+        Record.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
+    )
     options = Options.of(request.GET, mode=Mode.BORROWER)
     copy, repayments = _read(request, account_records(record), options, as_pdf)
     return line_paper.document(copy, repayments, _owner(record), options, today=business_date())
@@ -115,7 +119,9 @@ def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str
 def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, application_uuid: str) -> Document:
     """The offers of an application."""
     kind = Kind.APPLICATION
-    record = get_object_or_404(Record, kind=kind, uuid=application_uuid, borrower_uuid=borrower_uuid)
+    record = get_object_or_404(
+        Record.objects.select_related("said"), kind=kind, uuid=application_uuid, borrower_uuid=borrower_uuid
+    )
     options = Options.of(request.GET, mode=Mode.BORROWER, can_refresh=record.can_be_read)
     (copy,) = _read(request, [record], options, as_pdf)
     return offer_paper.document(copy, _owner(record), options, OfferView.of(request.GET))

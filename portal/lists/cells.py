@@ -151,7 +151,8 @@ def age(moment: Any) -> SafeString:
 
 def last_checked(row: Any) -> SafeString:
     """When the service last answered for a record, with a note if it doesn't answer now."""
-    failing = format_html(" {}", ui.badge("warn", "Not responding")) if row.record.failing_since else ""
+    said = row.record.said
+    failing = format_html(" {}", ui.badge("warn", "Not responding")) if said and said.failing_since else ""
     return format_html("{}{}", age(row.record.checked_at), failing)
 
 

@@ -86,7 +86,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
             number = self.validate_number(number)
             start = (number - 1) * self.per_page
             keys = self._keys(start, min(start + self.per_page, self.count))
-        rows = Record.objects.in_bulk(keys)
+        rows = Record.objects.select_related("said").in_bulk(keys)
         return Page([rows[key] for key in keys if key in rows], number, self)
 
     def _first_keys(self) -> list[int]:

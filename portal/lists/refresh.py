@@ -89,7 +89,9 @@ def _selected(list_page: ListPage, uuids: Sequence[str]) -> list[Record]:
     wanted = [uuid for uuid in dict.fromkeys(uuids) if IDENTIFIER.fullmatch(uuid)][:500]
     found = {
         record.uuid: record
-        for record in list_page.records().filter(uuid__in=wanted, kind__in=list_page.kinds)
+        for record in list_page.records()
+        .filter(uuid__in=wanted, kind__in=list_page.kinds)
+        .select_related("said")
     }
     return [found[uuid] for uuid in wanted if uuid in found]
 
@@ -108,12 +110,13 @@ def _progress(list_page: ListPage, records: Sequence[Record], since: datetime) -
 
 
 def _state(record: Record, since: datetime) -> str:
-    asked, answered, failed = record.asked_at, record.checked_at, record.failed_at
-    if not asked or asked < since:
+    said, answered = record.said, record.checked_at
+    if not said or not said.asked_at or said.asked_at < since:
         return "waiting"
+    failed = said.failed_at
     if answered and answered >= since and (not failed or failed <= answered):
         return "read"
-    has_failed = (failed and failed >= since) or timezone.now() - asked > MAX_WAIT
+    has_failed = (failed and failed >= since) or timezone.now() - said.asked_at > MAX_WAIT
     return "failed" if has_failed else "asking"
 
 

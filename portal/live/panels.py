@@ -50,7 +50,7 @@ def read_copies(request: StaffRequest, records: Sequence[Record], *, force: bool
             read_if_old(actor, records, force=force)
         finally:
             _places.release()
-    stored = Record.objects.in_bulk([record.pk for record in records])
+    stored = Record.objects.select_related("said").in_bulk([record.pk for record in records])
     copies = [LiveCopy(stored.get(record.pk, record)) for record in records]
     # What was read may have changed what the frame of the page shows.
     if force or any(one.failing_since for one in copies):
@@ -94,7 +94,7 @@ class Freshness:
     @property
     def from_file(self) -> bool:
         """Whether any copy is from a file."""
-        return any(one.record.source == Source.FILE for one in self.copies)
+        return any(one.source == Source.FILE for one in self.copies)
 
     @property
     def failing_since(self) -> datetime | None:

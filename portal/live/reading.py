@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from django.conf import settings
 from django.core.cache import cache
@@ -22,7 +22,7 @@ from portal.audit.writes import call_time_limit_seconds
 from portal.gateway import client_for
 from portal.registry import store
 from portal.registry.figures import copy_day, figures_of
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import LISTS, READS, REPAYMENTS_OF
 from portal.runtime.database import in_parallel, release_connection
@@ -80,19 +80,24 @@ class LiveCopy:
         return copy_day(self.record)
 
     @property
+    def source(self) -> str:
+        """Whether the service or a file said it; empty without an answer."""
+        return self.record.said.source if self.record.said else ""
+
+    @property
     def failing_since(self) -> datetime | None:
         """When the service first failed to provide it, if it still fails."""
-        return self.record.failing_since
+        return self.record.said.failing_since if self.record.said else None
 
     @property
     def failure(self) -> str:
         """Why it fails, in words for staff."""
-        return self.record.failure.removeprefix(REJECTED_PREFIX)
+        return self.record.said.failure.removeprefix(REJECTED_PREFIX) if self.record.said else ""
 
     @property
     def is_refused(self) -> bool:
         """Whether the service rejected the call: the record doesn't exist, or belongs to another borrower."""
-        return self.record.failure.startswith(REJECTED_PREFIX)
+        return self.record.said is not None and self.record.said.failure.startswith(REJECTED_PREFIX)
 
     @property
     def can_be_asked(self) -> bool:
@@ -102,19 +107,20 @@ class LiveCopy:
     @property
     def is_due(self) -> bool:
         """Whether the service was not called for it in the last half minute."""
-        asked, checked, failed = self.record.asked_at, self.record.checked_at, self.record.failed_at
-        # From the end of a call: one that took half a minute would be due again at once.
-        last = asked and max(filter(None, (asked, checked, failed)))
+        said, last = self.record.said, None
+        if said and said.asked_at:
+            # From the end of a call: one that took half a minute would be due again at once.
+            last = max(filter(None, (said.asked_at, self.record.checked_at, said.failed_at)))
         return self.can_be_asked and not (last and timezone.now() - last <= FRESH_FOR)
 
     @property
     def is_pending(self) -> bool:
         """Whether a call for it is under way."""
-        record, asked = self.record, self.record.asked_at
-        if not asked or timezone.now() - asked > MAX_WAIT:
+        said = self.record.said
+        if not said or not said.asked_at or timezone.now() - said.asked_at > MAX_WAIT:
             return False
-        answered = max(filter(None, (record.checked_at, record.failed_at)), default=None)
-        return answered is None or answered < asked
+        answered = max(filter(None, (self.record.checked_at, said.failed_at)), default=None)
+        return answered is None or answered < said.asked_at
 
 
 def account_records(record: Record) -> list[Record]:
@@ -155,7 +161,7 @@ def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Reco
     if not wanted:
         return {}
     kinds, uuids = {kind for kind, _ in wanted}, {uuid for _, uuid in wanted}
-    stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids)
+    stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids).select_related("said")
     return {(record.kind, record.uuid): record for record in stored}
 
 
@@ -180,7 +186,7 @@ def read_and_wait(actor: Actor, records: Sequence[Record], *, force: bool = Fals
     until = time.monotonic() + call_time_limit_seconds()
     read_if_old(actor, records, force=force)
     found = Record.objects.filter(pk__in=[record.pk for record in records])
-    moments = found.only("asked_at", "checked_at", "failed_at")
+    moments = found.select_related("said").only("checked_at", "said__asked_at", "said__failed_at")
     while time.monotonic() < until and any(LiveCopy(record).is_pending for record in moments.all()):
         release_connection()
         time.sleep(POLL_INTERVAL_SECONDS)
@@ -188,8 +194,17 @@ def read_and_wait(actor: Actor, records: Sequence[Record], *, force: bool = Fals
 
 def _claim(record: Record) -> bool:
     """Whether the caller is to read the record: of several that saw the same time of the last call, one is."""
-    now = timezone.now()
-    return bool(Record.objects.filter(pk=record.pk, asked_at=record.asked_at).update(asked_at=now))
+    seen = record.said.asked_at if record.said else None
+    of_record = Answer.objects.filter(pk=_answer_key(record), asked_at=seen)
+    return bool(of_record.update(asked_at=timezone.now()))
+
+
+def _answer_key(record: Record) -> int:
+    """The key of the record's answer, whose row is created when it is asked for first."""
+    if record.said_id is None:
+        record.said, _ = Answer.objects.get_or_create(kind=record.kind, uuid=record.uuid)
+        Record.objects.filter(pk=record.pk).update(said=record.said)
+    return cast(int, record.said_id)
 
 
 def read_live(actor: Actor, record: Record) -> bool:
@@ -201,8 +216,8 @@ def read_live(actor: Actor, record: Record) -> bool:
         now = timezone.now()
         words = "; ".join(error.reasons) or error.message
         words = f"{REJECTED_PREFIX}{words}" if isinstance(error, Rejected) else words
-        # In one statement: a panel that waits for the answer is drawn once the record has its time.
-        Record.objects.filter(pk=record.pk).update(
+        # In one statement: a panel that waits for the answer is drawn once the row has its time.
+        Answer.objects.filter(kind=record.kind, uuid=record.uuid).update(
             failed_at=now, failure=words[:500], failing_since=Coalesce("failing_since", Value(now))
         )
         return False
@@ -218,7 +233,7 @@ def read_at_pace(
     pause = 1 / (rate or settings.READS_PER_MINUTE / 60)
     for record in records:
         started = time.monotonic()
-        Record.objects.filter(pk=record.pk).update(asked_at=timezone.now())
+        Answer.objects.filter(pk=_answer_key(record)).update(asked_at=timezone.now())
         yield record, read_live(actor, record)
         time.sleep(max(0.0, pause - (time.monotonic() - started)))
 
@@ -239,14 +254,12 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Recor
         _create_missing_lists(parent, list_kind)
     is_young = Q(checked_at__gte=older_than)
     due = refreshable([*kinds, *lists]).filter(~is_young)
-    # Without the answers, because those of a large portfolio don't fit into memory.
-    needed = due.only("kind", "uuid", "borrower_uuid")
     account = refreshable(kinds).filter(uuid=OuterRef("uuid"))
     is_due_since, is_past_due = (
         Exists(account.filter(one)) for one in (Q(due_since_on__isnull=False), Q(flagged=True))
     )
     rank = Case(When(is_due_since, then=0), When(is_past_due, then=1), default=2)
-    return list(needed.order_by(rank, F("checked_at").asc(nulls_first=True), "id"))
+    return list(due.order_by(rank, F("checked_at").asc(nulls_first=True), "id"))
 
 
 def _create_missing_lists(kind: str, list_kind: str) -> None:

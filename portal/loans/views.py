@@ -28,7 +28,7 @@ from servicing.values import decimal_or_none
 @requires("loans.detail")
 def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponse:
     """Show one loan."""
-    record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid)
+    record = get_object_or_404(Record.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid)
     if record.borrower_uuid and record.borrower_uuid != borrower_uuid:
         return redirect(record)
     return account_page(request, LOANS, record, build_context=build_context, parts=("loan-schedule",))
@@ -54,7 +54,7 @@ def build_context(request: StaffRequest, copy: LiveCopy, listed: LiveCopy) -> di
             subtotals=request.GET.get("subtotals") != "off",
         ),
         "findings": consistency.check_account(
-            loan, repayments if listed.record.answer else None, copy.copied_on or today
+            loan, repayments if listed.at else None, copy.copied_on or today
         ),
         "adds_up": repaid if repaid is not None and repaid == promised else None,
         "other_owner": other_owner(loan, copy.record),
@@ -80,7 +80,9 @@ def origin(loan: Loan) -> Record | None:
 @requires("loans.detail")
 def schedule(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponseBase:
     """Export the whole saved schedule as CSV."""
-    record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid)
+    record = get_object_or_404(
+        Record.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
+    )
     loan = store.last_answer(record, Loan) or Loan(uuid=loan_uuid)
     heads, rows = csv_rows(schedule_of(loan, business_date()), business_date(), copy_day(record))
     append(

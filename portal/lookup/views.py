@@ -22,7 +22,8 @@ from portal.lookup import services, tasks
 from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, OpenAsForm
 from portal.lookup.models import Upload
 from portal.lookup.search import HitGroup
-from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry import store
+from portal.registry.models import SEARCHED_KINDS, Kind, Record, Snapshot
 from portal.registry.query import Query, parse_query
 from portal.registry.sources import READS
 from portal.ui.exports import list_file
@@ -103,21 +104,23 @@ def search_page(
 @requires("lookup.search")
 def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Show one record: its last answer and its owner."""
-    found = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SEARCHED_KINDS)
+    records = Record.objects.select_related("said")
+    found = get_object_or_404(records, kind=kind, uuid=uuid, kind__in=SEARCHED_KINDS)
     log_view(Actor.of(request), "lookup.record", **entry_subject(found))
     owner = Record.objects.filter(kind=Kind.BORROWER, uuid=found.borrower_uuid).first()
     context = {
         "record": found,
         "owner": owner,
         "fields": answer_fields(found),
-        "snapshots": found.snapshots.all()[:50],
+        "snapshots": Snapshot.objects.filter(answer__record=found).defer("body")[:50],
     }
     return render_page(request, "lookup/record.html", context)
 
 
 def answer_fields(record: Record) -> list[tuple[str, Any]]:
     """The last answer's fields by name; lists and objects as counts."""
-    answer = codec.parse(record.answer) if record.answer else {}
+    text = store.saved_text(record)
+    answer = codec.parse(text) if text else {}
     return [
         (
             name,

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from portal.registry.models import Record
+from portal.registry.models import Record, Snapshot
+from portal.registry.store import saved_text
 from portal.ui import wording
 from servicing import codec
 from servicing.values import decimal_or_none
@@ -28,15 +29,16 @@ class FieldChange(NamedTuple):
 
 def answer_digest(record: Record) -> str:
     """The hash of a record's answer, comparable to those of its snapshots; empty without an answer."""
-    return hashlib.sha256(record.answer.encode()).hexdigest() if record.answer else ""
+    text = saved_text(record)
+    return hashlib.sha256(text.encode()).hexdigest() if text else ""
 
 
 def changes_since(record: Record, seen: str) -> list[FieldChange]:
     """The changes since the answer with this hash; none if it is no longer saved."""
     if not seen or seen == answer_digest(record):
         return []
-    snapshot = record.snapshots.filter(digest=seen).first()
-    return differences(codec.parse(snapshot.answer), codec.parse(record.answer)) if snapshot else []
+    snapshot = Snapshot.objects.filter(answer=record.said, digest=seen).first()
+    return differences(codec.parse(snapshot.body), codec.parse(saved_text(record))) if snapshot else []
 
 
 def differences(old: Any, new: Any) -> list[FieldChange]:

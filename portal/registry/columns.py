@@ -15,12 +15,12 @@ from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Stateme
 from servicing.rules import known_spelling
 from servicing.words import normal_word
 
-Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
+Decoded = Borrower | KeyPerson | Application | Loan | Statement | Repayment
 
 MAX_DAYS = 10**6
 
 
-def columns_from(answer: Answer | list[Repayment], copied_on: date | None) -> dict[str, Any]:
+def columns_from(answer: Decoded | list[Repayment], copied_on: date | None) -> dict[str, Any]:
     """The columns of an answer in a form that every database can store; empty ones for a list."""
     if isinstance(answer, list):
         return {"search_text": ""}
@@ -32,7 +32,7 @@ def non_uuid_identifier(uuid: str) -> str:
     return "" if is_uuid(uuid) else uuid
 
 
-def _columns_of(answer: Answer, copied_on: date | None) -> dict[str, Any]:
+def _columns_of(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
     match answer:
         case Borrower():
             return _borrower_columns(answer)

@@ -161,8 +161,41 @@ def _list_indexes() -> list[models.Index]:
     ]
 
 
+class Answer(models.Model):
+    """What the service or a file said last about one thing, whichever operation said it.
+
+    An account's list of repayments is a thing of its own, with the account's ID.
+    """
+
+    kind = models.CharField(max_length=16, choices=kind_choices)
+    uuid = models.CharField(max_length=64)
+    operation = models.CharField(
+        max_length=60, blank=True, help_text="The operation that said it; empty if from file or not known."
+    )
+    body = models.TextField(
+        blank=True, help_text="As received, in canonical JSON; empty while it was only asked for."
+    )
+    source = models.CharField(max_length=10, choices=Source.choices, blank=True)
+    first_at = models.DateTimeField(
+        null=True, help_text="When this text was received first; null if version 1.0 saved it."
+    )
+    last_at = models.DateTimeField(
+        null=True, help_text="When this text was received last; null while it was only asked for."
+    )
+    asked_at = models.DateTimeField(null=True, help_text="When the service was last asked for it.")
+    failed_at = models.DateTimeField(null=True, help_text="When asking failed last.")
+    failing_since = models.DateTimeField(null=True, help_text="Since when asking has failed.")
+    failure = models.TextField(blank=True, help_text="Why it failed last, in words for staff.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "uuid"], name="one_answer_per_thing")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.uuid}"
+
+
 class Record(models.Model):
-    """One record on file with its last answer, and the columns that lists filter and sort by."""
+    """One record on file, with the columns that lists filter and sort by, most of them from its last answer."""
 
     kind = models.CharField(max_length=16, choices=kind_choices)
     uuid = models.CharField(max_length=64)
@@ -175,17 +208,16 @@ class Record(models.Model):
     )
     label = models.CharField(max_length=300, blank=True)
 
-    answer_at = models.DateTimeField(null=True, help_text="When this answer was received last.")
-    answer_first_at = models.DateTimeField(
-        null=True, help_text="When this answer was received first; null if version 1.0 saved it."
+    said = models.OneToOneField(
+        Answer,
+        null=True,
+        on_delete=models.PROTECT,
+        help_text="What was said about it; null if nobody ever asked or answered. Its text is long.",
     )
+    # The answer's times, which lists filter and sort by.
+    answer_at = models.DateTimeField(null=True, help_text="When its answer was received last.")
     answer_day = models.DateField(null=True, help_text="The business date of the answer.")
-    source = models.CharField(max_length=10, choices=Source.choices, default=Source.STAFF)
     checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
-    asked_at = models.DateTimeField(null=True, help_text="When the service was last asked for it.")
-    failed_at = models.DateTimeField(null=True, help_text="When asking failed last.")
-    failing_since = models.DateTimeField(null=True, help_text="Since when asking has failed.")
-    failure = models.TextField(blank=True, help_text="Why it failed last, in words for staff.")
 
     category = models.CharField(
         max_length=40,
@@ -259,10 +291,8 @@ class Record(models.Model):
         max_length=300, null=True, help_text="A borrower's name, folded, to find the same name again."
     )
 
-    # Long texts come last, because SQLite reads a row from its beginning, and lists don't need them.
+    # A long text comes last, because SQLite reads a row from its beginning, and lists don't need it.
     search_text = models.TextField(blank=True)
-    # The last answer as JSON text, in which numbers keep every digit.
-    answer = models.TextField(blank=True)
 
     class Meta:
         # With this operator class PostgreSQL also uses it to find IDs by their beginning.
@@ -307,10 +337,13 @@ class Record(models.Model):
 
     @property
     def why_null(self) -> str:
-        """Why a value is missing: the call that didn't provide it, and when; or that the record was never read."""
-        if not self.answer_at:
-            return "Unknown: never answered" if self.asked_at else "Unknown: never asked"
-        if self.source == Source.FILE:
+        """Why a value is missing: the call that didn't provide it, and when; or that the record was never read.
+
+        Lists select ``said`` with the record, as this reads it.
+        """
+        if not self.said or not self.answer_at:
+            return "Unknown: never answered" if self.said else "Unknown: never asked"
+        if self.said.source == Source.FILE:
             return f"Not in the file of {wording.moment(self.answer_at)}"
         calls = operations_in_words(Kind(self.kind), can_be_read=self.can_be_read)
         return wording.not_provided(calls, self.answer_at)
@@ -324,19 +357,19 @@ class Record(models.Model):
 class Snapshot(models.Model):
     """An earlier answer, saved if it differs from the one before."""
 
-    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="snapshots")
+    answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="snapshots", db_index=False)
     first_at = models.DateTimeField(null=True, help_text="When it was received first; null as above.")
     last_at = models.DateTimeField(help_text="When it was received last.")
     source = models.CharField(max_length=10, choices=Source.choices)
     digest = models.CharField(max_length=64)
-    answer = models.TextField()
+    body = models.TextField()
 
     class Meta:
         ordering = ["-last_at", "-id"]
-        indexes = [models.Index(fields=["record", "-last_at"], name="snapshots_of_record")]
+        indexes = [models.Index(fields=["answer", "-last_at"], name="snapshots_of_answer")]
 
     def __str__(self) -> str:
-        return f"{self.record} {self.last_at:%Y-%m-%d %H:%M}"
+        return f"{self.answer_id} {self.last_at:%Y-%m-%d %H:%M}"
 
 
 class PastDueChange(models.Model):

@@ -59,9 +59,10 @@ def recalculate_batch(*, or_earlier_rules: bool = False) -> int:
     """Recalculate some of these accounts and their borrowers' totals; return how many."""
     with transaction.atomic():
         keys = outdated_keys(BATCH_SIZE, or_earlier_rules=or_earlier_rules)
-        records = list(Record.objects.filter(pk__in=keys).order_by("pk").select_for_update())
+        found = Record.objects.filter(pk__in=keys).order_by("pk").select_related("said")
+        records = list(found.select_for_update(of=("self",)))
         lists = records_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
-        repayments = {one.uuid: one for one in lists}
+        repayments = {one.uuid: one for one in lists.select_related("said")}
         # What another version of the rules says differently is no event.
         same_rules = [record for record in records if record.figures_version == FIGURES_VERSION]
         lateness = [(record, Lateness.of(record)) for record in same_rules]

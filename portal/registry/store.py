@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from portal.registry.columns import Answer, columns_from, non_uuid_identifier
+from portal.registry.columns import Decoded, columns_from, non_uuid_identifier
 from portal.registry.figures import (
     ACCOUNTS,
     FIGURE_COLUMNS,
@@ -28,7 +28,7 @@ from portal.registry.figures import (
     repayment_columns,
     save_changes,
 )
-from portal.registry.models import Kind, PastDueChange, Record, Snapshot, Source
+from portal.registry.models import Answer, Kind, PastDueChange, Record, Snapshot, Source
 from portal.registry.records import create_records, records_by_key, unsaved_record, update_records
 from portal.registry.rollup import borrowers_with_totals, roll_up
 from portal.registry.search.texts import search_text
@@ -44,6 +44,8 @@ Stored = Mapping[tuple[str, str], Record]
 Model = TypeVar("Model", bound=codec.Model)
 
 BATCH_SIZE = 2_000
+ANSWERS_AT_ONCE = 50
+"""Answers in one statement, because its size grows with each."""
 MAX_DECODED = 100
 """Decoded answers cached per process, because a page, its panels and the next click read the same ones."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -59,13 +61,13 @@ class Observation:
     borrower_uuid: str = ""
     parent_uuid: str = ""
     label: str = ""
-    answer: Answer | list[Repayment] | None = None
+    answer: Decoded | list[Repayment] | None = None
     names_other_owner: bool = False
     """Whether the answer names another borrower than the request. Neither owns it until somebody confirms one."""
 
 
 def observe(
-    answer: Answer, *, uuid: str = "", borrower_uuid: str = "", parent_uuid: str = ""
+    answer: Decoded, *, uuid: str = "", borrower_uuid: str = "", parent_uuid: str = ""
 ) -> list[Observation]:
     """The observations in one answer: itself and, for a borrower, its key people.
 
@@ -111,34 +113,46 @@ def _observations(operation: Operation, answer: Any, ids: Mapping[str, str]) -> 
 
 def lock_existing(items: Iterable[Observation]) -> Stored:
     """Lock existing records until the caller's transaction ends."""
-    found = records_by_key((item.kind, item.uuid) for item in items).select_for_update()
+    found = _locked(records_by_key((item.kind, item.uuid) for item in items))
     return {(record.kind, record.uuid): record for record in found}
+
+
+def _locked(records: QuerySet[Record]) -> QuerySet[Record]:
+    """The records with their answers. Whoever saves an answer locks its record, so that is enough."""
+    return records.select_related("said").select_for_update(of=("self",))
 
 
 def save(
     items: Iterable[Observation],
     *,
     source: str,
+    operation: str = "",
     at: datetime | None = None,
     by: str = "",
     stored: Stored | None = None,
 ) -> list[Record]:
     """Save each item; a different answer moves the previous one into a snapshot.
 
-    Pass ``stored`` if the existing records are already locked.
+    ``operation`` is the one that answered, if any. Pass ``stored`` if the existing records are already locked.
     """
-    at = at or timezone.now()
+    told = _Told(source, operation, at or timezone.now())
     items = list({(item.kind, item.uuid): item for item in items}.values())
     return [
         record
         for start in range(0, len(items), BATCH_SIZE)
-        for record in _save_batch(items[start : start + BATCH_SIZE], stored, source, at, by)
+        for record in _save_batch(items[start : start + BATCH_SIZE], stored, told, by)
     ]
 
 
 def last_answer(record: Record, model: type[Model]) -> Model | None:
     """The record's last answer, or ``None`` if only its ID is on file."""
-    return cast(Model, decode_answer(model, record.answer)) if record.answer else None
+    text = saved_text(record)
+    return cast(Model, decode_answer(model, text)) if text else None
+
+
+def saved_text(record: Record) -> str:
+    """The record's last answer as received; empty without one. Many records are read with ``said``."""
+    return record.said.body if record.said else ""
 
 
 @lru_cache(MAX_DECODED)
@@ -159,81 +173,109 @@ def account_answer(account: Record) -> Loan | Statement | None:
 
 def find(kind: str, uuid: str) -> Record | None:
     """The record on file, archived or not."""
-    return Record.objects.filter(kind=kind, uuid=uuid).first()
+    return Record.objects.select_related("said").filter(kind=kind, uuid=uuid).first()
 
 
 def last_list(record: Record, model: type[Model]) -> list[Model]:
     """The last answer of an account's list, such as its repayments."""
-    return list(decode_list_answer(model, record.answer)) if record.answer else []
+    text = saved_text(record)
+    return list(decode_list_answer(model, text)) if text else []
 
 
-def canonical_json(answer: Answer | list[Repayment]) -> str:
+def canonical_json(answer: Decoded | list[Repayment]) -> str:
     """The answer as received in canonical JSON: equal answers give equal texts, and numbers stay exact."""
     raw = [one.raw for one in answer] if isinstance(answer, list) else answer.raw
     return _ENCODER.encode(raw).decode()
 
 
 def delete_old_snapshots() -> int:
-    """Delete snapshots past the configured age except the newest of each record; return how many.
+    """Delete snapshots past the configured age except the newest of each answer; return how many.
 
     Past due changes of the same age are deleted too.
     """
     limit = timezone.now() - timedelta(days=settings.SNAPSHOT_DAYS)
     PastDueChange.objects.filter(day__lt=business_date() - timedelta(days=settings.SNAPSHOT_DAYS)).delete()
-    newer = Snapshot.objects.filter(record=OuterRef("record"), last_at__gt=OuterRef("last_at"))
+    newer = Snapshot.objects.filter(answer=OuterRef("answer"), last_at__gt=OuterRef("last_at"))
     deleted, _ = Snapshot.objects.filter(Exists(newer), last_at__lt=limit).delete()
     return deleted
 
 
 def answer_version(record: Record) -> str:
     """A short digest of the last answer, with which a form notices that the saved copy changed."""
-    return hashlib.sha256(record.answer.encode()).hexdigest()[:16]
+    return hashlib.sha256(saved_text(record).encode()).hexdigest()[:16]
 
 
-def _save_batch(
-    items: Sequence[Observation], stored: Stored | None, source: str, at: datetime, by: str
-) -> list[Record]:
+class _Told(NamedTuple):
+    """Who said it, and when."""
+
+    source: str
+    operation: str
+    at: datetime
+
+
+def _save_batch(items: Sequence[Observation], stored: Stored | None, told: _Told, by: str) -> list[Record]:
     with transaction.atomic():
         items = _disown_repayments_of_unowned_loans(items)
         stored = lock_existing(items) if stored is None else stored
-        saved, new, changed, same, snapshots = [], [], [], [], []
+        saved, new, changed, answered, same, snapshots = [], [], [], [], [], []
         owners: dict[Record, str] = {}
         lateness: list[tuple[Record, Lateness]] = []
         for item in items:
             record = stored.get((item.kind, item.uuid))
             if record is None:
-                record = unsaved_record(kind=item.kind, uuid=item.uuid, source=source, created_by=by)
+                record = unsaved_record(kind=item.kind, uuid=item.uuid, created_by=by)
                 record.figures_good_through = FOREVER if item.kind in ACCOUNTS else None
                 new.append(record)
-                _apply(record, item, source, at)
-            elif _is_unchanged(record, item, at):
+                _apply(record, item, told)
+                if record.said:
+                    answered.append(record)
+            elif _is_unchanged(record, item, told.at):
                 same.append(record)
             else:
                 before, owners[record] = _column_values(record), record.borrower_uuid
-                if record.kind in ACCOUNTS and record.answer:
+                said_before = _answer_values(record)
+                if record.kind in ACCOUNTS and record.answer_at:
                     lateness.append((record, Lateness.of(record)))
-                snapshots += _apply(record, item, source, at)
-                if _column_values(record) != before:
-                    record.updated_at = at
+                snapshots += _apply(record, item, told)
+                if has_answer := _answer_values(record) != said_before:
+                    answered.append(record)
+                if has_answer or _column_values(record) != before:
+                    record.updated_at = told.at
                     changed.append(record)
             saved.append(record)
         answers = {
             (record.kind, record.uuid): item.answer
             for record, item in zip(saved, items, strict=True)
-            if record.answer_at == at
+            if record.answer_at == told.at
         }
         loans = _with_repayments(new + changed, answers, stored)
+        _save_answers(answered, told.source)
         create_records(new)
         update_records([*changed, *loans], [*_COLUMNS_FROM_ANSWER, "updated_at"])
         save_changes(lateness)
-        _touch(same, source, at)
+        _touch(same, told)
         Snapshot.objects.bulk_create(snapshots)
         released = [record for record in changed if owners[record] and not record.borrower_uuid]
         _release_repayments(released)
         summed = {record.borrower_uuid for record in new + changed if _affects_totals(record)}
-        unread = {record.borrower_uuid for record in new if record.kind in ACCOUNTS and not record.answer}
+        unread = {record.borrower_uuid for record in new if record.kind in ACCOUNTS and not record.answer_at}
         roll_up(summed | {owners[record] for record in released} | borrowers_with_totals(unread - summed))
         return saved
+
+
+def _save_answers(records: Sequence[Record], source: str) -> None:
+    """Save the new answers of these records, and set their keys there."""
+    # Only the service's own answer ends a failure, which another request may just have saved.
+    columns = _COLUMNS_OF_ANSWER if source == Source.SERVICE else _COLUMNS_OF_ANSWER[:-2]
+    new = [record.said for record in records if record.said and not record.said_id]
+    known = [record.said for record in records if record.said and record.said_id]
+    # A request that asks for a record may create its answer's row at the same moment.
+    Answer.objects.bulk_create(
+        new, update_conflicts=True, unique_fields=["kind", "uuid"], update_fields=columns
+    )
+    Answer.objects.bulk_update(known, columns, batch_size=ANSWERS_AT_ONCE)
+    for record in records:
+        record.said = record.said  # Sets its key.
 
 
 def _with_repayments(
@@ -243,15 +285,15 @@ def _with_repayments(
 
     ``answers`` avoid decoding what was just saved.
     """
-    accounts = {record.uuid: record for record in records if record.kind in ACCOUNTS and record.answer}
+    accounts = {record.uuid: record for record in records if record.kind in ACCOUNTS and record.answer_at}
     lists = {record.uuid: record for record in records if record.kind == Kind.LOAN_REPAYMENTS}
     if unsaved := lists.keys() - accounts.keys():
         loans = [record for (kind, uuid), record in stored.items() if kind == Kind.LOAN and uuid in unsaved]
         found = records_by_key((Kind.LOAN, uuid) for uuid in unsaved - {one.uuid for one in loans})
-        accounts |= {one.uuid: one for one in [*loans, *found.select_for_update()] if one.answer}
+        accounts |= {one.uuid: one for one in [*loans, *_locked(found)] if one.answer_at}
     others = [uuid for uuid, one in accounts.items() if one.kind == Kind.LOAN and uuid not in lists]
     found = records_by_key((Kind.LOAN_REPAYMENTS, uuid) for uuid in others)
-    lists |= {one.uuid: one for one in found}
+    lists |= {one.uuid: one for one in found.select_related("said")}
     before = {uuid: (one.needs_check, one.is_partly_paid) for uuid, one in accounts.items()}
     for uuid, account in accounts.items():
         set_repayment_columns(account, lists.get(uuid), answers.get((account.kind, uuid)))
@@ -268,7 +310,7 @@ def set_repayment_columns(
 ) -> None:
     """Set the columns that depend on an account and its saved list of repayments."""
     if answer := answer or account_answer(account):
-        listed = last_list(repayments, Repayment) if repayments and repayments.answer else None
+        listed = last_list(repayments, Repayment) if repayments and repayments.answer_at else None
         for name, value in repayment_columns(answer, copy_day(account), listed).items():
             setattr(account, name, value)
 
@@ -278,7 +320,7 @@ def _disown_repayments_of_unowned_loans(items: Sequence[Observation]) -> list[Ob
     loans = {item.parent_uuid for item in items if item.kind == Kind.LOAN_REPAYMENTS}
     if not loans:
         return list(items)
-    found = Record.objects.filter(kind=Kind.LOAN, uuid__in=loans, borrower_uuid="").exclude(answer="")
+    found = Record.objects.filter(kind=Kind.LOAN, uuid__in=loans, borrower_uuid="", answer_at__isnull=False)
     unowned = set(found.values_list("uuid", flat=True))
     return [replace(item, borrower_uuid="") if item.parent_uuid in unowned else item for item in items]
 
@@ -293,7 +335,7 @@ def _release_repayments(loans: Iterable[Record]) -> None:
 def _affects_totals(record: Record) -> bool:
     """Whether the record counts in its borrower's totals. One without an answer makes them less certain."""
     if record.kind in ACCOUNTS:
-        return bool(record.answer)
+        return record.answer_at is not None
     return record.kind in (Kind.BORROWER, Kind.APPLICATION)
 
 
@@ -306,7 +348,7 @@ def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
     if item.names_other_owner and record.borrower_uuid and not record.owner_confirmed:
         return False
     owners = (item.borrower_uuid in ("", record.borrower_uuid), item.parent_uuid in ("", record.parent_uuid))
-    return all(owners) and record.answer == canonical_json(item.answer)
+    return all(owners) and saved_text(record) == canonical_json(item.answer)
 
 
 def _has_other_spelling(record: Record) -> bool:
@@ -326,14 +368,17 @@ def _depends_on_copy_day(account: Record, at: datetime) -> bool:
 def has_stale_figures(record: Record) -> bool:
     """Whether the answer was saved by another version of the portal, without this version's figures."""
     is_known = record.figures_version == FIGURES_VERSION and record.figures_from == record.answer_at
-    return record.kind in ACCOUNTS and bool(record.answer) and not is_known
+    return record.kind in ACCOUNTS and record.answer_at is not None and not is_known
 
 
-def _touch(records: Sequence[Record], source: str, at: datetime) -> None:
-    """Update only the time of unchanged copies, in one statement."""
-    values: dict[str, Any] = {"answer_at": at, "answer_day": business_date_at(at), "source": source}
+def _touch(records: Sequence[Record], told: _Told) -> None:
+    """Update only the times of unchanged copies, in one statement for each table and kind of copy."""
+    source, operation, at = told
+    values: dict[str, Any] = {"answer_at": at, "answer_day": business_date_at(at)}
+    of_answer: dict[str, Any] = {"last_at": at, "source": source, "operation": operation}
     if source == Source.SERVICE:
-        values |= {"checked_at": at, "failing_since": None, "failure": ""}
+        values |= {"checked_at": at}
+        of_answer |= {"failing_since": None, "failure": ""}
     accounts = [record for record in records if record.kind in ACCOUNTS]
     others = [record for record in records if record.kind not in ACCOUNTS]
     for touched, columns in ((accounts, values | {"figures_from": at}), (others, values)):
@@ -342,24 +387,35 @@ def _touch(records: Sequence[Record], source: str, at: datetime) -> None:
         for record in touched:
             for name, value in columns.items():
                 setattr(record, name, value)
+    if records:
+        Answer.objects.filter(pk__in=[record.said_id for record in records]).update(**of_answer)
+    for record in records:
+        for name, value in of_answer.items():
+            setattr(record.said, name, value)
 
 
 # The columns that an answer may change.
 _COLUMNS_FROM_ANSWER = [
-    *("borrower_uuid", "parent_uuid", "label", "search_text", "source", "checked_at"),
-    *("answer", "answer_at", "answer_first_at", "answer_day"),
+    *("borrower_uuid", "parent_uuid", "label", "search_text"),
+    *("said_id", "answer_at", "answer_day", "checked_at"),
     "name_key",
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
-    *("rate", "flagged", "failing_since", "failure", "submitted_at", "bank_account"),
+    *("rate", "flagged", "submitted_at", "bank_account"),
     *FIGURE_COLUMNS,
 ]
+# The columns of an answer that a new one replaces; the last two, which end a failure, if the service gave it.
+_COLUMNS_OF_ANSWER = ["operation", "body", "source", "first_at", "last_at", "failing_since", "failure"]
 
 
 def _column_values(record: Record) -> list[Any]:
     return [getattr(record, name) for name in _COLUMNS_FROM_ANSWER]
 
 
-def _apply(record: Record, item: Observation, source: str, at: datetime) -> list[Snapshot]:
+def _answer_values(record: Record) -> list[Any]:
+    return [getattr(record.said, name, None) for name in _COLUMNS_OF_ANSWER]
+
+
+def _apply(record: Record, item: Observation, told: _Told) -> list[Snapshot]:
     """Write the item to the record; return a snapshot of the answer that it replaces, if any."""
     replaced = []
     if item.names_other_owner and not record.owner_confirmed:
@@ -369,7 +425,7 @@ def _apply(record: Record, item: Observation, source: str, at: datetime) -> list
     record.parent_uuid = item.parent_uuid or record.parent_uuid
     record.label = item.label or record.label
     if item.answer is not None:
-        replaced = _apply_answer(record, item.answer, canonical_json(item.answer), source, at)
+        replaced = _apply_answer(record, item.answer, canonical_json(item.answer), told)
     if record.kind == Kind.BORROWER:
         record.name_key = folded_key(record.label)[:300]
     if not isinstance(item.answer, list):
@@ -381,26 +437,26 @@ def _apply(record: Record, item: Observation, source: str, at: datetime) -> list
 
 
 def _apply_answer(
-    record: Record, answer: Answer | list[Repayment], text: str, source: str, at: datetime
+    record: Record, decoded: Decoded | list[Repayment], text: str, told: _Told
 ) -> list[Snapshot]:
-    if _has_newer_answer(record, at):  # an old file must not replace a newer answer
-        earlier = _snapshot(record, text, source, first_at=at, last_at=at)
-        is_saved = (
-            text == record.answer or record.snapshots.filter(last_at=at, digest=earlier.digest).exists()
-        )
+    at = told.at
+    answer = record.said or Answer(kind=record.kind, uuid=record.uuid)
+    if answer.last_at is not None and at < answer.last_at:  # an old file must not replace a newer answer
+        earlier = _snapshot(answer, text, told.source, first_at=at, last_at=at)
+        is_saved = text == answer.body or answer.snapshots.filter(last_at=at, digest=earlier.digest).exists()
         return [] if is_saved else [earlier]
     replaced = []
-    if record.answer != text:
-        if record.answer and record.answer_at:
-            times = {"first_at": record.answer_first_at, "last_at": record.answer_at}
-            replaced = [_snapshot(record, record.answer, record.source, **times)]
-        record.answer_first_at = at
-    record.answer, record.answer_at, record.source = text, at, source
-    record.answer_day = business_date_at(at)
-    if source == Source.SERVICE:
-        record.checked_at, record.failing_since, record.failure = at, None, ""
+    if answer.body != text:
+        if answer.body and answer.last_at:
+            times = {"first_at": answer.first_at, "last_at": answer.last_at}
+            replaced = [_snapshot(answer, answer.body, answer.source, **times)]
+        answer.first_at = at
+    answer.body, answer.last_at, answer.source, answer.operation = text, at, told.source, told.operation
+    record.said, record.answer_at, record.answer_day = answer, at, business_date_at(at)
+    if told.source == Source.SERVICE:
+        record.checked_at, answer.failing_since, answer.failure = at, None, ""
     record.figures_from = at if record.kind in ACCOUNTS else None
-    for name, value in columns_from(answer, record.answer_day).items():
+    for name, value in columns_from(decoded, record.answer_day).items():
         setattr(record, name, value)
     return replaced
 
@@ -410,6 +466,6 @@ def _has_newer_answer(record: Record, at: datetime) -> bool:
     return record.answer_at is not None and at < record.answer_at
 
 
-def _snapshot(record: Record, text: str, source: str, **times: datetime | None) -> Snapshot:
+def _snapshot(answer: Answer, text: str, source: str, **times: datetime | None) -> Snapshot:
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Snapshot(record=record, source=source, digest=digest, answer=text, **times)
+    return Snapshot(answer=answer, source=source, digest=digest, body=text, **times)

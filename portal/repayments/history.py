@@ -13,7 +13,7 @@ from typing import NamedTuple
 from django.utils import timezone
 
 from portal.messaging.models import Message
-from portal.registry.models import Record
+from portal.registry.models import Record, Snapshot
 from portal.ui import wording
 from servicing import RemoteTime, Repayment, codec
 from servicing.values import calendar_day
@@ -67,10 +67,11 @@ def payment_history(record: Record | None, messages: Iterable[Message]) -> list[
 
 def saved_answers(record: Record) -> list[SavedAnswer]:
     """Every saved answer about a repayment, oldest first; the last one is current."""
-    answers = [(one.answer, one.last_at) for one in record.snapshots.all()[:MAX_ANSWERS]][::-1]
-    if record.answer and record.answer_at:
-        answers.append((record.answer, record.answer_at))
-    return [SavedAnswer(codec.decode(Repayment, answer), at) for answer, at in answers]
+    earlier = Snapshot.objects.filter(answer__record=record)[:MAX_ANSWERS]
+    answers = [(one.body, one.last_at) for one in earlier][::-1]
+    if record.said and record.answer_at:
+        answers.append((record.said.body, record.answer_at))
+    return [SavedAnswer(codec.decode(Repayment, text), at) for text, at in answers]
 
 
 def _own_days(latest: Sequence[Repayment]) -> Iterator[HistoryEntry]:

@@ -25,6 +25,7 @@ class Returned(NamedTuple):
     """The parts of a returned payment that its day depends on."""
 
     pk: int
+    said_id: int | None
     uuid: str
     key_date: date | None
     updated_at: datetime
@@ -65,12 +66,12 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
         for uuid, moment in messages.values_list("subject_uuid").annotate(Min("recorded_at"))
     }
     copies: dict[int, list[Snapshot]] = {}
-    if without_message := [one.pk for one in found if one.uuid not in message_days]:
-        for copy in Snapshot.objects.filter(record__in=without_message).order_by("last_at", "id"):
-            copies.setdefault(copy.record_id, []).append(copy)
+    if without_message := [one.said_id for one in found if one.said_id and one.uuid not in message_days]:
+        for copy in Snapshot.objects.filter(answer__in=without_message).order_by("last_at", "id"):
+            copies.setdefault(copy.answer_id, []).append(copy)
     return {
         one: message_days.get(one.uuid)
-        or _first_copy_with_return(one, copies.get(one.pk, []))
+        or _first_copy_with_return(one, copies.get(one.said_id or 0, []))
         or one.key_date
         for one in found
     }
@@ -84,7 +85,7 @@ def _first_copy_with_return(record: Returned, earlier: Sequence[Snapshot]) -> da
 
 
 def _shows_return(copy: Snapshot) -> bool:
-    payment = codec.decode(Repayment, copy.answer)
+    payment = codec.decode(Repayment, copy.body)
     status, kind = normal_word(payment.status), normal_word(payment.payment_type)
     return status == RETURNED or kind == RETURNED_TYPE
 

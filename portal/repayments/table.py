@@ -230,7 +230,8 @@ class OpenRepayment:
     @property
     def raw(self) -> Any:
         """The repayment as received."""
-        return codec.parse(self.record.answer) if self.record.answer else {}
+        text = store.saved_text(self.record)
+        return codec.parse(text) if text else {}
 
 
 @dataclass(frozen=True)

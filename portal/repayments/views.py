@@ -66,11 +66,14 @@ def index(request: StaffRequest) -> HttpResponse:
 @requires("repayments.detail")
 def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
     """Show one repayment from the saved list of its account, or after a call for that list."""
-    record = get_object_or_404(Record, kind=Kind.REPAYMENT, uuid=repayment_uuid)
+    record = get_object_or_404(
+        Record.objects.select_related("said"), kind=Kind.REPAYMENT, uuid=repayment_uuid
+    )
     fresh = None
-    if listed := Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=record.parent_uuid).first():
+    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=record.parent_uuid)
+    if listed := lists.select_related("said").first():
         fresh = Freshness(panel_copies(request, PANEL, [listed]))
-        record.refresh_from_db()
+        record.refresh_from_db(from_queryset=Record.objects.select_related("said"))
     (row,) = load_rows([record])
     log_repayment_view(request, record)
     context = {"record": record, "row": row, "fresh": fresh, "opened": OpenRepayment(row, record)}

@@ -199,10 +199,10 @@ def accounts() -> dict[str, Page]:
 
     from portal.registry.models import Kind, Record
 
-    read = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE]).exclude(answer="").order_by()
+    read = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], answer_at__isnull=False).order_by()
     owner = read.values("borrower_uuid").annotate(n=Count("pk")).order_by("-n", "borrower_uuid")[0]
     loan, line = (
-        read.filter(kind=kind).order_by(Length("answer").desc())[0].get_absolute_url()
+        read.filter(kind=kind).order_by(Length("said__body").desc())[0].get_absolute_url()
         for kind in (Kind.LOAN, Kind.LINE)
     )
     return {
@@ -303,8 +303,8 @@ def mark_refreshed(page: Page) -> None:
     from portal.jobs.models import Worker
 
     now = timezone.now()
-    page_records(page).update(asked_at=now)
-    page_records(page).exclude(answer="").update(checked_at=now)
+    answers_of(page).update(asked_at=now)
+    page_records(page).filter(answer_at__isnull=False).update(checked_at=now)
     Worker.objects.update_or_create(pk="bench", defaults={"beat_at": now})
 
 
@@ -314,6 +314,13 @@ def page_records(page: Page) -> Any:
 
     _, area, owner, *_ = [*page.address.split("/"), ""]
     return Record.objects.filter(borrower_uuid__in=[owner] if area == "borrowers" and owner else [])
+
+
+def answers_of(page: Page) -> Any:
+    """Return what was said about these records."""
+    from portal.registry.models import Answer
+
+    return Answer.objects.filter(record__in=page_records(page))
 
 
 # --- Measurements ---
@@ -389,7 +396,7 @@ def compare_complete(browser: Any, name: str, page: Page, size: Size) -> Row:
             fetch(browser, address, {"HX-Request": "true", "HX-Target": name})
 
     bare = partial(get, browser, Page(f"/bench/bare/{page.kind}/", 1))
-    forget = partial(page_records(page).update, asked_at=None)
+    forget = partial(answers_of(page).update, asked_at=None)
     ours, least = timed(load, bare, rounds=max(ROUNDS // 2, 3), clock=time.process_time, before=forget)
     name = f"{name}, {size}, complete with its panels, times a bare view"
     return compared(name, ours, least, COMPLETE_TIMES, why=page.why)

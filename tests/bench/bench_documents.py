@@ -141,7 +141,7 @@ def pages() -> tuple[str, str]:
     from portal.documents.document import Stamp
     from portal.documents.options import Options
     from portal.live.reading import LiveCopy
-    from portal.registry.models import Kind, Record
+    from portal.registry.models import Answer, Kind, Record
 
     owner = save_answer(
         Kind.BORROWER, "b", {"first_name": "Northwind Baking Co LLC", "user_type": "BUSINESS"}
@@ -155,19 +155,23 @@ def pages() -> tuple[str, str]:
     save_answer(Kind.LOAN_REPAYMENTS, "loan", paid)
     readings = [LiveCopy(one) for one in accounts_of(owner)]
     summary = document(owner, readings, Options(), today=TODAY)
-    long_loan = Record(
-        kind=Kind.LOAN, uuid="long", answer=answer("long", {"installments": installments(360)})
-    )
+    long_loan = Record(kind=Kind.LOAN, uuid="long", answer_at=timezone.now())
+    long_loan.said = Answer(body=answer("long", {"installments": installments(360)}))
     schedule = loan_schedule.document(LiveCopy(long_loan), [], owner, Options(), today=TODAY)
     stamp = Stamp(timezone.now(), "Ana Reyes", "BS-20261120-7Q4MXK")
     return summary.html(stamp), schedule.html(stamp)
 
 
 def save_answer(kind: str, uuid: str, content: Any) -> Any:
-    from portal.registry.models import Record
+    from django.utils import timezone
+
+    from portal.registry.models import Answer, Record
 
     text = json.dumps(content) if isinstance(content, list) else answer(uuid, content)
-    return Record.objects.create(kind=kind, uuid=uuid, borrower_uuid="b", label="Northwind", answer=text)
+    said = Answer.objects.create(kind=kind, uuid=uuid, body=text, last_at=timezone.now())
+    return Record.objects.create(
+        kind=kind, uuid=uuid, borrower_uuid="b", label="Northwind", said=said, answer_at=said.last_at
+    )
 
 
 def answer(uuid: str, fields: dict[str, Any]) -> str:

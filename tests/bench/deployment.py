@@ -51,13 +51,13 @@ class Portal:
     def forget_refreshes(self) -> None:
         """Forget when records were last refreshed, so that panels refresh them again."""
         with sqlite3.connect(self.database, timeout=20) as connection:
-            connection.execute("UPDATE registry_record SET asked_at = NULL")
+            connection.execute("UPDATE registry_answer SET asked_at = NULL")
         connection.close()
 
     def owners_by_accounts(self) -> list[str]:
         """Return the IDs of borrowers, those with the most loans and lines first."""
         query = (
-            "SELECT borrower_uuid FROM registry_record WHERE kind IN ('loan', 'line') AND answer <> '' "
+            "SELECT borrower_uuid FROM registry_record WHERE kind IN ('loan', 'line') AND answer_at IS NOT NULL "
             "GROUP BY borrower_uuid ORDER BY count(*) DESC, borrower_uuid"
         )
         with sqlite3.connect(self.database, timeout=20) as connection:
@@ -67,9 +67,7 @@ class Portal:
 
     def accounts(self, kind: str) -> list[tuple[str, str]]:
         """Return the borrower's ID and the ID of each loan or line with a saved copy."""
-        query = (
-            "SELECT borrower_uuid, uuid FROM registry_record WHERE kind = ? AND answer <> '' ORDER BY uuid"
-        )
+        query = "SELECT borrower_uuid, uuid FROM registry_record WHERE kind = ? AND answer_at IS NOT NULL ORDER BY uuid"
         with sqlite3.connect(self.database, timeout=20) as connection:
             found = connection.execute(query, (kind,)).fetchall()
         connection.close()

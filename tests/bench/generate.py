@@ -68,15 +68,21 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 
 
 def add_borrowers(number: int) -> None:
-    from portal.registry.models import Record
+    from django.db.models import OuterRef, Subquery
+
+    from portal.registry.models import Answer, Record
     from portal.registry.search import index as search_index
-    from tests.bench.households import COLUMNS, Households
+    from tests.bench.households import ANSWER_COLUMNS, COLUMNS, Households
 
     stored = Record.objects.count()
     households = Households(seed=stored)
-    batches = (chain.from_iterable(map(households.rows, part)) for part in parts(0, number))
+    answer = Answer.objects.filter(kind=OuterRef("kind"), uuid=OuterRef("uuid"))
     with create_indexes_last("registry_record", search_index, is_worth_it=number > stored):
-        write("registry_record", COLUMNS, batches)
+        for part in parts(0, number):
+            rows = list(chain.from_iterable(map(households.rows, part)))
+            write("registry_record", COLUMNS, [[record for record, _ in rows]])
+            write("registry_answer", ANSWER_COLUMNS, [[told for _, told in rows]])
+        Record.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
 
 
 def add_messages(number: int) -> None:

@@ -55,10 +55,8 @@ REPAYMENT_STATUSES: Final = ["SUCCEEDED"] * 8 + ["SCHEDULED", "FAILED"]
 INSTALLMENT: Final = "1052.20"
 PRODUCTS: Final = ["LOAN", "LINE_OF_CREDIT"]
 DEFAULTS: Final[dict[str, Any]] = {
-    **dict.fromkeys(["kind", "uuid", "borrower_uuid", "parent_uuid", "label", "search_text", "answer"], ""),
-    **dict.fromkeys(["answer_at", "answer_first_at", "answer_day", "checked_at", "created_at", "updated_at"]),
-    "source": Source.SERVICE.value,
-    "failure": "",
+    **dict.fromkeys(["kind", "uuid", "borrower_uuid", "parent_uuid", "label", "search_text"], ""),
+    **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "created_by": "",
     **dict.fromkeys(["category", "status", "subtype", "state", "city", "phone", "email"], ""),
     **dict.fromkeys(["amount", "rate", "submitted_at", "name_key", *FIGURE_COLUMNS]),
@@ -67,6 +65,10 @@ DEFAULTS: Final[dict[str, Any]] = {
 }
 """The columns that get a value; the others have database defaults."""
 COLUMNS: Final = list(DEFAULTS)
+ANSWER_COLUMNS: Final = (
+    *("kind", "uuid", "operation", "source", "failure"),
+    *("body", "first_at", "last_at"),
+)
 Row = dict[str, Any]
 
 
@@ -81,8 +83,8 @@ class Households:
         self._today = today
         self._days = [(today + timedelta(days=number)).isoformat() for number in range(-300, 300)]
 
-    def rows(self, number: int) -> Iterator[list[Any]]:
-        """Yield the values of :data:`COLUMNS` for a borrower, its people and its accounts."""
+    def rows(self, number: int) -> Iterator[tuple[list[Any], list[Any]]]:
+        """Yield the values of :data:`COLUMNS` and :data:`ANSWER_COLUMNS` for a borrower, its people and accounts."""
         moment = self._now - timedelta(seconds=number * 20)
         at = f"{moment:%Y-%m-%d %H:%M:%S}"
         owner, loan = self._uuid(), self._uuid()
@@ -105,14 +107,13 @@ class Households:
             accounts.append(application := self._application(number, at))
             position["status"] = application["status"] if application["status"] in DECIDED else OPEN
         borrower = self._borrower(number, owner, people) | position
-        common = DEFAULTS | dict.fromkeys(
-            ["answer_at", "answer_first_at", "checked_at", "created_at", "updated_at"], at
-        )
+        common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
         common |= {"borrower_uuid": owner, "answer_day": business_date_at(moment).isoformat()}
         for row in (borrower, *people, *accounts):
             is_account = row["kind"] in ("loan", "line")
             figures = {"figures_from": at, "has_no_schedule_yet": False} if is_account else {}
-            yield [*(common | row | figures).values()]
+            told = [row["kind"], row["uuid"], "", Source.SERVICE.value, "", row.pop("answer"), at, at]
+            yield [*(common | row | figures).values()], told
 
     def _borrower(self, number: int, owner: str, people: list[Row]) -> Row:
         first = self._choose(FIRST)

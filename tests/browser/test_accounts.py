@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
 from portal.credit_lines import documents
-from portal.registry.models import Record
+from portal.registry.models import Answer, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -105,7 +105,7 @@ def test_a_statement_that_opened_by_itself_stays_open(
     title = page.locator(".sd-viewer h3")
     page.goto(line.get_absolute_url())
     expect(title).to_have_text("Statement of May 15, 2026")
-    Record.objects.update(asked_at=None)
+    Answer.objects.update(asked_at=None)
     portal_service.fail_next("credit_lines.statement", delay=4)
     page.goto(line.get_absolute_url())
     expect(title).to_have_text("Statement of May 15, 2026")

@@ -379,7 +379,7 @@ def test_edit_steps_pass_axe(page: Page, maya: Record) -> None:
     page.locator(".sd-errors").wait_for()
     problems += find_problems(page)
     page.fill("[name=last_name]", "Raman")
-    answer = json.loads(Record.objects.get(uuid=maya.borrower_uuid).answer)
+    answer = json.loads(Record.objects.get(uuid=maya.borrower_uuid).said.body)
     answer["key_people"][0]["last_name"] = "Okafor"
     given.save_answer(answer)
     page.click("text=Review changes >> nth=-1")

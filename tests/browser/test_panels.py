@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import LAYOUT_SHIFT
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.browser
 def grow_old() -> None:
     """Let half a minute pass since the service was last called."""
     then = timezone.now() - timedelta(seconds=31)
-    Record.objects.exclude(asked_at=None).update(asked_at=then, checked_at=then)
+    Record.objects.filter(said__asked_at__isnull=False).update(checked_at=then)
+    Answer.objects.exclude(asked_at=None).update(asked_at=then)
 
 
 def most_at_once(page: Page, part: str) -> int:
@@ -268,11 +269,12 @@ def test_rows_that_were_opened_meanwhile_stay_open(page: Page, portal_service: S
 def test_a_panel_looks_again_while_a_colleague_reads(page: Page, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
     now = timezone.now()
-    Record.objects.filter(pk=loan.pk).update(asked_at=now)
+    said = Answer.objects.create(kind=Kind.LOAN, uuid=loan.uuid, asked_at=now)
+    Record.objects.filter(pk=loan.pk).update(said=said)
     page.goto(loan.get_absolute_url())
     expect(page.locator("#loan")).to_have_attribute("hx-trigger", "every 2s")
     started = monotonic()
-    Record.objects.filter(pk=loan.pk).update(asked_at=None)
+    Answer.objects.filter(pk=said.pk).update(asked_at=None)
     expect(page.locator("#loan")).to_contain_text("$12,000.00")
     assert monotonic() - started < 4
 

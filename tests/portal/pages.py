@@ -7,7 +7,7 @@ from html import unescape
 from django.test import Client as Browser
 
 from portal.audit.models import PageView
-from portal.registry.models import Record
+from portal.registry.models import Answer, Record
 from tests.conftest import htmx
 
 
@@ -56,7 +56,7 @@ def visible_text(shown: str) -> str:
 
 def allow_refresh(record: Record) -> None:
     """Clear the time of the last request, so that the record may be requested again."""
-    Record.objects.filter(uuid=record.uuid).update(asked_at=None)
+    Answer.objects.filter(uuid=record.uuid).update(asked_at=None)
 
 
 def age_record_views() -> None:

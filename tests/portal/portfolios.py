@@ -115,7 +115,7 @@ class PortfolioList(AccountList):
         assert "2 of 2" in panel(viewer, started["Location"], "refresh-progress")
         assert len(portal_service.calls) == 4
         left.refresh_from_db()
-        assert left.asked_at is None
+        assert left.said is None
         assert Entry.objects.get(action=f"{self.area}.refresh").subject_label == f"2 {self.noun}s"
 
     @pytest.mark.django_db(transaction=True)

@@ -43,7 +43,7 @@ def test_an_error_changes_no_copy_and_is_shown(
     viewer: Browser, portal_service: Sandbox, line: Record, body: Any
 ) -> None:
     kinds = [Kind.LINE, Kind.LINE_REPAYMENTS, Kind.REPAYMENT]
-    copies = {one.pk: (one.answer, one.answer_at) for one in Record.objects.filter(kind__in=kinds)}
+    copies = {one.pk: (one.said.body, one.answer_at) for one in Record.objects.filter(kind__in=kinds)}
     assert len(copies) == 3
     for record in Record.objects.filter(kind__in=kinds):
         allow_refresh(record)
@@ -52,9 +52,9 @@ def test_an_error_changes_no_copy_and_is_shown(
     for name in PANELS:
         shown = visible_text(panel(viewer, line.get_absolute_url(), name))
         assert re.search(r"(Failing|Request rejected) since [^.]*[.:].*Backend timeout", shown)
-    assert {one.pk: (one.answer, one.answer_at) for one in Record.objects.filter(kind__in=kinds)} == copies
+    assert {one.pk: (one.said.body, one.answer_at) for one in Record.objects.filter(kind__in=kinds)} == copies
     line.refresh_from_db()
-    assert (line.past_due, line.failure.endswith("Backend timeout")) == (Decimal("7502.71"), True)
+    assert (line.past_due, line.said.failure.endswith("Backend timeout")) == (Decimal("7502.71"), True)
     assert "$7,502.71" in visible_text(page(viewer, "/collections/"))
 
 
@@ -80,5 +80,5 @@ def test_pages_of_repayments_become_one_copy(viewer: Browser, portal_service: Sa
         portal_service.fail_next(REPAYMENTS, body={"data": rows, "pagination": {"total": 7}})
     panel(viewer, line.get_absolute_url(), "line")
     copy = Record.objects.get(kind=Kind.LINE_REPAYMENTS)
-    assert (copy.answer.count('"uuid"'), copy.failing_since) == (7, None)
+    assert (copy.said.body.count('"uuid"'), copy.said.failing_since) == (7, None)
     assert Record.objects.filter(kind=Kind.REPAYMENT, uuid__startswith="p-").count() == 7

@@ -15,7 +15,7 @@ from django.test import Client as Browser
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Answer, Kind, Record, Source
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
 from servicing import Message as ListedMessage
 from tests.databases import database_url, forget_connections
@@ -71,17 +71,20 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     repayments = Record.objects.filter(kind=Kind.REPAYMENT)
     assert [owners[one.parent_uuid] for one in repayments] == [one.borrower_uuid for one in repayments]
 
-    generated = column_values(Record, "created_at", "updated_at")
-    records = list(Record.objects.order_by("id"))
+    generated = column_values(Record, "said_id", "created_at", "updated_at")
+    records = list(Record.objects.order_by("id").select_related("said"))
     assert all(record.created_at == record.updated_at == record.answer_at for record in records)
     assert [sum(record.kind == kind for record in records) for kind in MODELS] == [60, 120, 6, 60, 30, 12]
+    answers = column_values(Answer, "operation")
     Record.objects.all().delete()
+    Answer.objects.all().delete()
     for record in records:
-        answer = codec.decode(MODELS[Kind(record.kind)], record.answer)
+        answer = codec.decode(MODELS[Kind(record.kind)], record.said.body)
         ids = {"borrower_uuid": record.borrower_uuid, "parent_uuid": record.parent_uuid}
         items = store.observe(answer, uuid=record.uuid, **ids)
         store.save(items, source=Source.SERVICE, at=record.answer_at)
-    assert column_values(Record, "created_at", "updated_at") == generated
+    assert column_values(Record, "said_id", "created_at", "updated_at") == generated
+    assert column_values(Answer, "operation") == answers
 
     generated = column_values(Message, "stored_at")
     bodies = [json.loads(body) for body in Message.objects.values_list("body", flat=True)]

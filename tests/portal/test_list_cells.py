@@ -13,6 +13,7 @@ from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
 from portal.registry.models import Kind, Record
 from portal.repayments.list_page import REPAYMENTS
+from tests import given
 
 EVIL = "<i x='\"&"
 WORDS = ["label", "category", "subtype", "status", "state", "city", "phone", "email", "created_by"]
@@ -34,8 +35,10 @@ def test_hostile_text_is_escaped_in_every_cell(viewer: Browser, list_page: ListP
         "effective_date": EVIL,
         "amount": EVIL,
     }
-    hostile = dict.fromkeys(WORDS, EVIL) | {"borrower_uuid": EVIL, "answer": json.dumps(answer)}
-    Record.objects.create(kind=list_page.kinds[0], uuid="a-1", **hostile)
+    hostile = dict.fromkeys(WORDS, EVIL) | {"borrower_uuid": EVIL}
+    given.put_on_file(
+        Record.objects.create(kind=list_page.kinds[0], uuid="a-1", **hostile), json.dumps(answer)
+    )
     Record.objects.create(kind=Kind.BORROWER, uuid=EVIL, label=EVIL)
     Record.objects.create(kind=Kind.KEY_PERSON, uuid="p-1", borrower_uuid="a-1", label=EVIL)
     if list_page.optional_columns:

@@ -55,7 +55,7 @@ class TestStore:
         given.save_answer(user)
         record = given.save_answer(user | {"email": "new@northwind.example"})
         assert record.email == "new@northwind.example"
-        assert [codec.decode(Borrower, s.answer).email for s in record.snapshots.all()] == [user["email"]]
+        assert [codec.decode(Borrower, s.body).email for s in record.said.snapshots.all()] == [user["email"]]
 
     def test_an_identical_answer_updates_only_its_age(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
@@ -73,8 +73,8 @@ class TestStore:
         days = [timezone.now() - timedelta(days=days) for days in (5, 4, 3, 2, 1)]
         for answer, at in zip((one, one, two, two, one), days, strict=True):
             (record, *_) = store.save(answer, source=Source.SERVICE, at=at)
-        assert (record.answer_first_at, record.answer_at) == (days[4], days[4])
-        told = [(each.first_at, each.last_at) for each in record.snapshots.order_by("last_at")]
+        assert (record.said.first_at, record.answer_at) == (days[4], days[4])
+        told = [(each.first_at, each.last_at) for each in record.said.snapshots.order_by("last_at")]
         assert told == [(days[0], days[1]), (days[2], days[3])]
 
     def test_importing_known_data_leaves_updated_at_unchanged(self, sandbox: Sandbox) -> None:
@@ -96,7 +96,7 @@ class TestStore:
     def test_an_identical_answer_saves_no_snapshot(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
         given.save_answer(user)
-        assert not given.save_answer(user).snapshots.exists()
+        assert not given.save_answer(user).said.snapshots.exists()
 
     def test_an_older_file_does_not_replace_a_newer_answer(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower(email="now@northwind.example")
@@ -105,7 +105,7 @@ class TestStore:
         yesterday = timezone.now() - timedelta(days=1)
         (record, *_) = store.save(store.observe(old), source=Source.FILE, at=yesterday)
         assert store.last_answer(record, Borrower).email == "now@northwind.example"
-        assert record.snapshots.get().source == Source.FILE
+        assert record.said.snapshots.get().source == Source.FILE
 
     def test_key_people_are_saved_as_records(self, sandbox: Sandbox) -> None:
         owner = given.borrower(sandbox, key_people=[{"first_name": "Elena"}, {"first_name": "Priya"}])
@@ -278,11 +278,11 @@ class TestImport:
         report = import_profiles([line, "", "{", "[]", '{"first_name": "no uuid"}'], by="test")
         assert (report.taken, [number for number, _ in report.refused]) == (1, [3, 4, 5])
         record = Record.objects.get(kind=Kind.BORROWER)
-        assert (record.label, record.source) == ("Acme Farms LLC", Source.FILE)
+        assert (record.label, record.said.source) == ("Acme Farms LLC", Source.FILE)
 
     def test_importing_twice_changes_nothing(self, sandbox: Sandbox) -> None:
         line = dumps(sandbox.world.borrower()).decode()
         import_profiles([line], by="test")
-        before = list(Record.objects.order_by("id").values_list("uuid", "answer"))
+        before = list(Record.objects.order_by("id").values_list("uuid", "said__body"))
         import_profiles([line], by="test")
-        assert list(Record.objects.order_by("id").values_list("uuid", "answer")) == before
+        assert list(Record.objects.order_by("id").values_list("uuid", "said__body")) == before

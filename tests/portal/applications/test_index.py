@@ -8,7 +8,7 @@ from django.apps import apps
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.applications.answers import offer, saved_application
@@ -148,5 +148,7 @@ class TestList(AccountList):
         assert self.order(self.fragment(viewer, f"?sort={sort}"), *records) == order
 
     def test_a_failing_refresh_is_marked(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.add_record(portal_service, failing_since=timezone.now())
+        record = self.add_record(portal_service)
+        said = Answer.objects.create(kind=record.kind, uuid=record.uuid, failing_since=timezone.now())
+        Record.objects.filter(pk=record.pk).update(said=said)
         assert "Not responding" in self.fragment(viewer)

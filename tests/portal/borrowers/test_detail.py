@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView, WriteIntent
 from portal.borrowers.page import MAX_LIVE_ACCOUNTS
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -185,12 +185,12 @@ def test_a_failed_read_keeps_the_saved_copy(
     load_panels(viewer, address)
     loan.refresh_from_db()
     assert (loan.status, loan.checked_at is not None) == ("ACTIVE", True)
-    Record.objects.update(asked_at=None)
+    Answer.objects.update(asked_at=None)
     portal_service.fail_next("loans.get", status=500)
     load_panels(viewer, address)
     assert "$12,000.00" in panel(viewer, address, "position")
     loan.refresh_from_db()
-    assert loan.failing_since is not None
+    assert loan.said.failing_since is not None
 
 
 def test_an_unknown_borrower_is_not_found(viewer: Browser) -> None:
@@ -206,7 +206,8 @@ def test_a_total_waits_for_every_account(viewer: Browser, portal_service: Sandbo
     assert len(rows) == number
     assert all("$100.00" in row for row in rows.values())
     unread = Record.objects.filter(kind=Kind.LOAN)[:2]
-    Record.objects.filter(pk__in=[one.pk for one in unread]).update(answer="", answer_at=None)
+    Record.objects.filter(pk__in=[one.pk for one in unread]).update(answer_at=None)
+    Answer.objects.filter(pk__in=[one.said_id for one in unread]).update(body="", last_at=None)
     assert "unknown until 2 more are loaded" in panel(viewer, address, "position").lower()
     for loan in unread:
         panel(viewer, f"{loan.get_absolute_url()}?refresh=1", "loan")

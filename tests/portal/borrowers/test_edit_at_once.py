@@ -65,7 +65,7 @@ def test_a_concurrent_edit_is_rejected_and_keeps_its_input(
     assert second.post(fields(page) | {"reason": "Two"}, "send").status_code == 409
     assert second.send(email="second@bakery.example").status_code == 303
     assert portal_service.world.user(record.uuid)["email"] == "second@bakery.example"
-    assert "second@bakery.example" in Record.objects.get(uuid=record.uuid).answer
+    assert "second@bakery.example" in Record.objects.get(uuid=record.uuid).said.body
 
 
 @pytest.mark.django_db(transaction=True)
@@ -82,13 +82,13 @@ def test_a_key_person_and_borrower_can_be_edited_at_once(
     with during_write(lambda: owner_editor.post(preview, "send"), portal_service) as answers:
         assert person_editor.send(email="person@bakery.example").status_code == 303
     assert answers[0].status_code == 303
-    assert "owner@bakery.example" in Record.objects.get(uuid=owner.uuid).answer
-    assert "person@bakery.example" in Record.objects.get(uuid=person.uuid).answer
+    assert "owner@bakery.example" in Record.objects.get(uuid=owner.uuid).said.body
+    assert "person@bakery.example" in Record.objects.get(uuid=person.uuid).said.body
     # Without a newer copy, the person is updated from the borrower's answer.
     changed = [one | {"email": "later@bakery.example"} for one in old]
     portal_service.fail_next(UPDATE, changes={"key_people": changed})
     owner_editor.send(line_2="Suite 4")
-    assert "later@bakery.example" in Record.objects.get(uuid=person.uuid).answer
+    assert "later@bakery.example" in Record.objects.get(uuid=person.uuid).said.body
 
 
 @pytest.mark.parametrize("way", ["lost", "crashed"])
@@ -149,7 +149,7 @@ def test_a_late_answer_does_not_replace_a_newer_one(servicer: Browser, portal_se
     update("first@bakery.example", sleep)
     first, second = WriteIntent.objects.order_by("created_at")
     assert (first.state, second.state) == ("confirmed", "confirmed")
-    assert "second@bakery.example" in Record.objects.get(uuid=record.uuid).answer
+    assert "second@bakery.example" in Record.objects.get(uuid=record.uuid).said.body
 
 
 class DelayedWatcher:

@@ -152,8 +152,8 @@ class TestReadAloud:
 
 def backdate_first_copy(line: Record) -> None:
     """Move the date of a line's first saved copy back by a day."""
-    first = line.snapshots.earliest("last_at")
-    line.snapshots.filter(pk=first.pk).update(last_at=first.last_at - timedelta(days=1))
+    first = line.said.snapshots.earliest("last_at")
+    line.said.snapshots.filter(pk=first.pk).update(last_at=first.last_at - timedelta(days=1))
 
 
 class TestTrend:

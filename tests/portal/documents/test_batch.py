@@ -20,7 +20,7 @@ from portal.documents.models import Batch, Item, Printed, remove_expired
 from portal.documents.pdf import MAX_JOINED_PAGES
 from portal.jobs.models import Job
 from portal.notes.models import Note
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from servicing.sandbox import Sandbox
 from servicing.sandbox.amortization import add_months
 from tests import databases, given
@@ -58,7 +58,7 @@ def test_a_zip_has_a_pdf_per_borrower_and_a_list_of_failures(
         given.borrower(portal_service, first_name=f"Alpine {name}") for name in ("One", "Two", "Three")
     ]
     given.borrower(portal_service, first_name="Other")
-    Record.objects.filter(uuid=borrowers[1].uuid, kind=Kind.BORROWER).update(answer="no JSON")
+    Answer.objects.filter(pk=borrowers[1].said_id).update(body="no JSON")
     page = servicer.get("/summaries/batches/?q=alpine")
     assert "3 borrowers" in page.content.decode()
     assert page.context["options"].sections == {"position", "repayments"}
@@ -116,7 +116,7 @@ def test_a_few_borrowers_are_one_pdf(portal_service: Sandbox, servicer: Browser,
     for owner, loans in zip(owners, (1, 9, 0, 14), strict=True):
         add_loans(owner, loans, installments=12)
     given.borrower(portal_service, first_name="Broken Alpine")
-    Record.objects.filter(kind=Kind.BORROWER, label="Broken Alpine").update(answer="no JSON")
+    Answer.objects.filter(record__label="Broken Alpine", kind=Kind.BORROWER).update(body="no JSON")
     form = servicer.get("/summaries/batches/").content.decode()
     assert "One PDF with all of them" in form
     batch = start_batch(servicer, "?sort=name", form="joined", section="loans", paper=paper)

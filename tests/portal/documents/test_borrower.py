@@ -307,9 +307,9 @@ def save_answer(record: Record, kind: Kind, answer: Any) -> Record:
     saved, _ = Record.objects.update_or_create(
         kind=kind,
         uuid=f"{kind}-of-anything",
-        defaults={"borrower_uuid": record.uuid, "answer": text, "answer_at": timezone.now()},
+        defaults={"borrower_uuid": record.uuid},
     )
-    return saved
+    return given.put_on_file(saved, text)
 
 
 def summary_html(record: Record, mode: Mode) -> str:
@@ -334,17 +334,15 @@ class TestUnusualAnswers:
         self, db: None, loan: Any, rows: Any, line: Any, paid: Any, offers: Any, decision: Any, mode: Mode
     ) -> None:
         profile = json.dumps({"uuid": "b", "user_type": "BUSINESS", "EIN": "918273645", "first_name": "B"})
-        record, _ = Record.objects.get_or_create(
-            kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B", answer=profile
-        )
+        record, _ = Record.objects.get_or_create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B")
+        given.put_on_file(record, profile)
         save_answer(record, Kind.LOAN, loan | {"uuid": "loan", "installments": rows})
         save_answer(record, Kind.LINE, line | {"statements": [{}, {"billing_date": None, "url": None}]})
         repayments = [repayment | {"uuid": str(index)} for index, repayment in enumerate(paid)]
-        Record.objects.update_or_create(
-            kind=Kind.LOAN_REPAYMENTS,
-            uuid="loan-of-anything",
-            defaults={"borrower_uuid": "b", "answer": json.dumps(repayments, default=str)},
+        listed, _ = Record.objects.get_or_create(
+            kind=Kind.LOAN_REPAYMENTS, uuid="loan-of-anything", borrower_uuid="b"
         )
+        given.put_on_file(listed, json.dumps(repayments, default=str))
         offers_with_ids = [offer | {"uuid": str(index)} for index, offer in enumerate(offers)]
         save_answer(
             record,
@@ -368,9 +366,8 @@ class TestUnusualAnswers:
             Record(kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b") for n in range(2000)
         )
         paid = [REPAYMENT | {"uuid": str(n)} for n in range(2000)]
-        Record.objects.create(
-            kind=Kind.LOAN_REPAYMENTS, uuid=loan.uuid, borrower_uuid="b", answer=json.dumps(paid, default=str)
-        )
+        listed = Record.objects.create(kind=Kind.LOAN_REPAYMENTS, uuid=loan.uuid, borrower_uuid="b")
+        given.put_on_file(listed, json.dumps(paid, default=str))
         text = text_of(viewer.get("/borrowers/b/summary.pdf").content)
         assert "1988 later installments not printed" in text
         assert "1988 earlier repayments not printed" in text
@@ -398,7 +395,7 @@ class TestUnusualAnswers:
         assert 500 < max(starts) < 612 - 40
 
     def test_an_unreadable_answer_returns_422(self, viewer: Browser) -> None:
-        Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", answer="no JSON")
+        given.put_on_file(Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b"), "no JSON")
         for address in ("summary/?data=copies", "summary.pdf?data=copies"):
             answer = viewer.get(f"/borrowers/b/{address}")
             assert answer.status_code == 422

@@ -26,7 +26,7 @@ from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
 from portal.registry.attention import MAX_SHOWN, save_count, saved_count
 from portal.registry.figures import rank
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from portal.registry.recalculation import account_state
 from servicing import Client
 from servicing.sandbox import Sandbox
@@ -540,7 +540,7 @@ class TestSections:
         )
         RemoteCall.objects.update(at=timezone.now() - timedelta(minutes=5))
         portal_service.fail_next("*", times=10, status=503)
-        Record.objects.update(asked_at=None)
+        Answer.objects.update(asked_at=None)
         assert not read_live(ME, line)
         cache.clear()
         with no_calls():

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -18,9 +18,9 @@ def test_a_borrower_is_added_by_id_and_name(servicer: Browser) -> None:
     assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{OWNER}/")
     record = Record.objects.get()
     assert (record.kind, record.uuid, record.borrower_uuid) == (Kind.BORROWER, OWNER, OWNER)
-    assert (record.label, record.source, record.created_by) == (
+    assert (record.label, record.said, record.created_by) == (
         "Northwind Baking Co LLC",
-        Source.STAFF,
+        None,
         "Servicer (servicer)",
     )
     assert "Northwind Baking Co LLC was added." in servicer.get(answer["Location"]).content.decode()

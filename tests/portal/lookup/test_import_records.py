@@ -20,7 +20,7 @@ from portal.audit.models import Entry
 from portal.jobs.models import Job
 from portal.lookup.models import Upload
 from portal.registry import store
-from portal.registry.models import Record, Source
+from portal.registry.models import Answer, Record, Source
 from servicing import Borrower
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
@@ -329,7 +329,7 @@ def test_an_old_export_does_not_replace_a_newer_answer(supervisor: Browser, port
     upload(supervisor, profiles=old, exported_on=(timezone.localdate() - timedelta(days=30)).isoformat())
     record.refresh_from_db()
     assert store.last_answer(record, Borrower).email == "now@northwind.example"
-    assert (record.source, record.snapshots.get().source) == (Source.SERVICE, Source.FILE)
+    assert (record.said.source, record.said.snapshots.get().source) == (Source.SERVICE, Source.FILE)
 
 
 def test_importing_an_old_export_twice_saves_one_copy(supervisor: Browser, portal_service: Sandbox) -> None:
@@ -338,12 +338,14 @@ def test_importing_an_old_export_twice_saves_one_copy(supervisor: Browser, porta
     day = (timezone.localdate() - timedelta(days=30)).isoformat()
     for _ in range(2):
         upload(supervisor, profiles=dumps(user | {"email": "then@northwind.example"}), exported_on=day)
-    assert record.snapshots.count() == 1
+    assert record.said.snapshots.count() == 1
 
 
 def test_a_newer_export_becomes_the_saved_copy(supervisor: Browser, portal_service: Sandbox) -> None:
     record = given.save_answer(portal_service.world.borrower())
-    Record.objects.update(answer_at=timezone.now() - timedelta(days=30))
+    a_month_ago = timezone.now() - timedelta(days=30)
+    Record.objects.update(answer_at=a_month_ago)
+    Answer.objects.update(last_at=a_month_ago)
     yesterday = timezone.localdate() - timedelta(days=1)
     upload(
         supervisor,
@@ -351,7 +353,7 @@ def test_a_newer_export_becomes_the_saved_copy(supervisor: Browser, portal_servi
         exported_on=yesterday.isoformat(),
     )
     record.refresh_from_db()
-    assert record.source == Source.FILE
+    assert record.said.source == Source.FILE
     assert record.answer_at is not None
     assert timezone.localtime(record.answer_at, timezone.get_default_timezone()).date() == yesterday
 

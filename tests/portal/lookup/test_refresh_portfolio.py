@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from portal.audit.models import Actor, Entry, RemoteCall
 from portal.live import reading
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -48,7 +48,8 @@ def test_recently_refreshed_records_are_skipped(portal_service: Sandbox, owner: 
     refresh()
     assert "0 refreshed" in refresh()
     long_ago = timezone.now() - timedelta(hours=24, seconds=1)
-    Record.objects.filter(kind=Kind.LOAN).update(asked_at=long_ago, checked_at=long_ago)
+    Record.objects.filter(kind=Kind.LOAN).update(checked_at=long_ago)
+    Answer.objects.filter(kind=Kind.LOAN).update(asked_at=long_ago)
     assert "1 refreshed" in refresh()
 
 
@@ -56,17 +57,18 @@ def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, own
     portal_service.fail_next("loans.get", status=500)
     assert "4 refreshed, 1 failed" in refresh()
     loan = Record.objects.get(kind=Kind.LOAN)
-    assert loan.failing_since
-    assert "500" in loan.failure
-    Record.objects.update(asked_at=None)
+    assert loan.said.failing_since
+    assert "500" in loan.said.failure
+    Answer.objects.update(asked_at=None)
     assert "1 refreshed, 0 failed" in refresh()
     loan.refresh_from_db()
-    assert (loan.failing_since, loan.failure) == (None, "")
+    assert (loan.said.failing_since, loan.said.failure) == (None, "")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_failure_is_saved_all_at_once(portal_service: Sandbox, owner: Record) -> None:
     loan = Record.objects.get(kind=Kind.LOAN)
+    Answer.objects.create(kind=Kind.LOAN, uuid=loan.uuid)
 
     def record_state(execute: Callable[..., Any], *arguments: Any) -> Any:
         answer = execute(*arguments)
@@ -86,7 +88,11 @@ def read_from_another_connection(record: Record) -> Iterator[bool]:
     """Return whether `failed_at` and `failing_since` are set, as another connection sees them."""
     with ThreadPoolExecutor(1) as pool:
         (times,) = pool.submit(
-            lambda: [*Record.objects.filter(pk=record.pk).values_list("failed_at", "failing_since")]
+            lambda: [
+                *Answer.objects.filter(uuid=record.uuid, kind=record.kind).values_list(
+                    "failed_at", "failing_since"
+                )
+            ]
         ).result()
         pool.submit(connections.close_all).result()
     return (time is not None for time in times)

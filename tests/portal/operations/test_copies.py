@@ -11,9 +11,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from html import unescape
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -23,6 +26,7 @@ from django.core import mail
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 from django.db.backends.utils import CursorWrapper
+from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from portal.accounts.encryption import encrypt
@@ -34,7 +38,7 @@ from portal.audit.models import Actor, Entry
 from portal.borrowers.models import Draft
 from portal.collections.models import Promise
 from portal.jobs.models import Job, Worker
-from portal.registry.models import Record
+from portal.registry.models import Answer, Record, Snapshot
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given, released
@@ -124,6 +128,50 @@ def test_each_release_has_a_database_of_both_kinds() -> None:
     assert all((RELEASED / f"{release}.sqlite3.gz").exists() for release in RELEASES)
 
 
+def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    move = import_module("portal.registry.migrations.0020_move_answers")
+    monkeypatch.setattr(move, "BATCH_SIZE", 2)
+    at = [timezone.now() - timedelta(days=days) for days in range(5)]
+    run("migrate", "registry", "0019", verbosity=0)
+    try:
+        old = MigrationExecutor(connection).loader.project_state([("registry", "0019_answers")]).apps
+        records, snapshots = (old.get_model("registry", name).objects for name in ("Record", "Snapshot"))
+        told = {
+            "answer": '{"uuid": "loan-0"}',
+            "answer_at": at[0],
+            "answer_first_at": at[1],
+            "source": "file",
+        }
+        asked = {"asked_at": at[2], "failed_at": at[3], "failing_since": at[4], "failure": "Refused: no"}
+        loans = [records.create(kind="loan", uuid=f"loan-{number}", **told | asked) for number in range(5)]
+        records.create(kind="line", uuid="asked", source="staff", **asked)
+        records.create(kind="line", uuid="unknown", source="staff")
+        snapshots.create(record=loans[3], last_at=at[4], source="service", digest="d", body="{}")
+
+        def break_off(execute: Any, sql: str, *more: Any) -> Any:
+            if "UPDATE" in sql and "said_id" in sql:
+                number_moved.append(Answer.objects.count())
+                if len(number_moved) == 2:
+                    raise KeyboardInterrupt
+            return execute(sql, *more)
+
+        number_moved: list[int] = []
+        with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
+            run("migrate", "registry", "0020", verbosity=0)
+        assert Answer.objects.count() == 2
+    finally:
+        run("migrate", "registry", verbosity=0)
+    found = {one.uuid: one for one in Record.objects.select_related("said")}
+    assert (len(found), Answer.objects.count(), found["unknown"].said) == (7, 6, None)
+    for one in found.values():
+        if one.said:
+            assert [getattr(one.said, name) for name in asked] == [*asked.values()]
+            moved = (one.said.body, one.said.last_at, one.said.first_at, one.said.source)
+            assert moved == (("", None, None, "") if one.uuid == "asked" else (*told.values(),))
+            assert (one.said.kind, one.said.uuid, one.answer_at) == (one.kind, one.uuid, one.said.last_at)
+    assert [one.answer.uuid for one in Snapshot.objects.all()] == ["loan-3"]
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_database_of_each_release_can_be_upgraded(
     release: str, tmp_path: Path, portal_service: Sandbox, settings: LazySettings
@@ -138,7 +186,7 @@ def test_a_database_of_each_release_can_be_upgraded(
     else:
         file.write_bytes((RELEASED / f"{release}.dump").read_bytes())
     assert "The audit trail is intact: " in run("restore", file, replace=True)
-    owner = Record.objects.exclude(answer="").get(kind="borrower", label__startswith="Harbor")
+    owner = Record.objects.exclude(said=None).get(kind="borrower", label__startswith="Harbor")
     loan = Record.objects.get(kind="loan")
     approval, draft = Approval.objects.get(), Draft.objects.get()
     servicer, supervisor = browser_of(Role.SERVICER), browser_of(Role.SUPERVISOR)

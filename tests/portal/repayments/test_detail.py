@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import PageView
-from portal.registry.models import Kind, Record, Snapshot
+from portal.registry.models import Answer, Kind, Record, Snapshot
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import allow_refresh, page, panel, visible_text
@@ -133,11 +133,11 @@ def test_an_invalid_earlier_answer_does_not_break_the_history(
     payment = portal_service.world.repayment(loan.uuid)
     read_detail(viewer, loan, payment["uuid"])
     Snapshot.objects.create(
-        record=Record.objects.get(uuid=payment["uuid"]),
+        answer=Answer.objects.get(uuid=payment["uuid"]),
         last_at=timezone.now() - timedelta(days=3),
         source="service",
         digest="0",
-        answer=f'{{"uuid": "{payment["uuid"]}", "status": 7, "completion_date": {{}}, "effective_date": "soon"}}',
+        body=f'{{"uuid": "{payment["uuid"]}", "status": 7, "completion_date": {{}}, "effective_date": "soon"}}',
     )
     assert "First seen as" in page(viewer, f"/repayments/{payment['uuid']}/")
 
