@@ -1,5 +1,6 @@
 """Create test data at the service and on file in the portal."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import connection
@@ -50,6 +51,18 @@ def put_on_file(record: Record, text: str) -> Record:
     record.said, _ = Answer.objects.update_or_create(kind=record.kind, uuid=record.uuid, defaults=told)
     record.save(update_fields=["said", "answer_at"])
     return record
+
+
+def create_with_answers(found: Iterable[tuple[Record, str]]) -> None:
+    """Create these records with these texts as their answers, of no known time."""
+    records = []
+    for record, text in found:
+        record.said = Answer(kind=record.kind, uuid=record.uuid, body=text)
+        records.append(record)
+    Answer.objects.bulk_create([one.said for one in records if one.said])
+    for record in records:
+        record.said = record.said  # Sets its key.
+    Record.objects.bulk_create(records)
 
 
 def create_records(number: int, **fields: Any) -> None:

@@ -27,7 +27,7 @@ from portal.home.pinned import choices, pin, pinned
 from portal.notes.models import FollowUp
 from portal.registry.attention import MAX_SHOWN
 from portal.registry.models import Kind, Record
-from portal.registry.records import LINK_COLUMNS, active_records, records_by_uuid, with_borrowers
+from portal.registry.records import active_records, records_by_uuid, with_borrowers
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.help import HELP_PAGES, NEWS_COOKIE, NEWS_COOKIE_SECONDS, PICTURES, VERSION, read_news
@@ -226,7 +226,7 @@ def first_day_tasks(may: Callable[[str], bool]) -> list[tuple[str, str, str]]:
     """First tasks for new staff: a label, what to do, and the address of a record on file to try it on."""
 
     def example(kind: Kind) -> Record | None:
-        return active_records(kind).order_by("uuid").only(*LINK_COLUMNS).first()
+        return active_records(kind).order_by("uuid").first()
 
     def url(record: Record | None) -> str:
         return record.get_absolute_url() if record else ""

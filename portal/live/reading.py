@@ -259,7 +259,9 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Recor
         Exists(account.filter(one)) for one in (Q(due_since_on__isnull=False), Q(flagged=True))
     )
     rank = Case(When(is_due_since, then=0), When(is_past_due, then=1), default=2)
-    return list(due.order_by(rank, F("checked_at").asc(nulls_first=True), "id"))
+    # Only what a call needs, because a large portfolio doesn't fit into memory.
+    needed = due.only("kind", "uuid", "borrower_uuid", "said")
+    return list(needed.order_by(rank, F("checked_at").asc(nulls_first=True), "id"))
 
 
 def _create_missing_lists(kind: str, list_kind: str) -> None:

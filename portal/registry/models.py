@@ -208,10 +208,14 @@ class Record(models.Model):
     )
     label = models.CharField(max_length=300, blank=True)
 
-    said = models.OneToOneField(
+    # Not a OneToOneField: SQLite would rebuild the table to add it, and choose among its indexes otherwise afterwards.
+    said = models.ForeignKey(
         Answer,
         null=True,
         on_delete=models.PROTECT,
+        db_index=False,
+        related_name="records",
+        related_query_name="record",
         help_text="What was said about it; null if nobody ever asked or answered. Its text is long.",
     )
     # The answer's times, which lists filter and sort by.
@@ -301,7 +305,10 @@ class Record(models.Model):
                 fields=["kind", "uuid"],
                 name="one_record_per_uuid",
                 opclasses=["varchar_ops", "varchar_pattern_ops"],
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["said"], condition=models.Q(said__isnull=False), name="one_record_per_answer"
+            ),
         ]
         indexes = [
             models.Index(fields=["borrower_uuid", "kind"]),

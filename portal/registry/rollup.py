@@ -87,7 +87,7 @@ def roll_up(borrower_uuids: Iterable[str]) -> None:
     if not uuids:
         return
     owners = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids)
-    borrowers = list(owners.select_for_update().order_by("id").only("uuid", *_COLUMNS))
+    borrowers = list(owners.select_for_update().order_by("id"))
     totals = totals_of([borrower.uuid for borrower in borrowers])
     changed = [borrower for borrower in borrowers if _update_if_changed(borrower, totals[borrower.uuid])]
     update_records(changed, _COLUMNS)

@@ -26,7 +26,7 @@ from django.urls import reverse
 from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
 from portal.registry.models import Kind, Record
-from portal.registry.records import LINK_COLUMNS, active_records, distinct_values, records_by_uuid
+from portal.registry.records import active_records, distinct_values, records_by_uuid
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import Returned, is_dropped_from_list, returned_since
 from portal.repayments.table import SCHEDULED
@@ -46,16 +46,6 @@ LATE = {Kind.LOAN: "delinquent", Kind.LINE: "past_due"}
 """Each list's filter for past due accounts."""
 AGING_STATES = {Aging.DAYS_1_29: "warn", Aging.UNKNOWN: "neutral"}
 """The look of aging buckets other than "bad"."""
-_PAST_DUE_COLUMNS = (
-    "past_due",
-    "past_due_rank",
-    "oldest_unpaid_due",
-    "days_past_due",
-    "flagged",
-    "is_partly_paid",
-    "answer_day",
-    "answer_at",
-)
 
 
 def returned_payments(snoozed: Snoozed) -> Items:
@@ -110,7 +100,7 @@ def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
     url = f"{reverse(f'{AREAS[kind]}:index')}?{LATE[kind]}=yes&sort=past_due"
     return Items(
-        late.order_by("-past_due_rank", "-id").only(*LINK_COLUMNS, *_PAST_DUE_COLUMNS),
+        late.order_by("-past_due_rank", "-id"),
         _past_due_item,
         group="past_due",
         name=f"{noun}s past due",
@@ -160,9 +150,8 @@ def due_since_copy(snoozed: Snoozed) -> Items:
     accounts = Record.objects.filter(due_since_on__isnull=False, archived_at__isnull=True)
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("since:")):
         accounts = accounts.exclude(uuid=uuid, due_since_on=day)
-    columns = ("due_since_number", "due_since_amount", "due_since_on", "answer_day", "answer_at")
     return Items(
-        accounts.order_by("due_since_on", "id").only(*LINK_COLUMNS, *columns),
+        accounts.order_by("due_since_on", "id"),
         _due_since_item,
         group="due_since",
         name="accounts due since the copy",
@@ -203,7 +192,7 @@ def accounts_not_known(snoozed: Snoozed) -> Items:
     """Accounts that may be past due: their last answer doesn't say."""
     hidden = snoozed.ids("not-known:")
     return Items(
-        not_known_accounts().exclude(uuid__in=hidden).order_by("id").only(*LINK_COLUMNS, "answer_at"),
+        not_known_accounts().exclude(uuid__in=hidden).order_by("id"),
         _not_known_item,
         group="not_known",
         name="accounts past due not known",
@@ -233,7 +222,7 @@ def unscheduled_payments(snoozed: Snoozed) -> Items:
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("unscheduled:")):
         accounts = accounts.exclude(uuid=uuid, key_date=day)
     return Items(
-        accounts.order_by("key_date", "id").only(*LINK_COLUMNS, "key_date", "due_amount"),
+        accounts.order_by("key_date", "id"),
         _unscheduled_item,
         group="unscheduled",
         name="loans with no payment scheduled",
@@ -311,7 +300,7 @@ def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
         accounts = accounts.exclude(uuid=uuid, key_date=day)
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
     name = f"{NOUNS[kind]}s with a payment due"
-    rows = accounts.order_by("key_date", "id").only(*LINK_COLUMNS, "key_date", "due_amount", "has_autopay")
+    rows = accounts.order_by("key_date", "id")
     return Items(rows, _due_item, group="due", name=name, url=url)
 
 

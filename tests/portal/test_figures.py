@@ -32,7 +32,7 @@ from portal.lists.pages import ListPage
 from portal.live.reading import LiveCopy
 from portal.loans.list_page import LOANS
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Answer, Kind, Record, Source
 from portal.registry.recalculation import outdated_accounts, outdated_keys
 from portal.registry.tasks import recalculate_after_midnight, recalculate_figures
 from portal.runtime.business_date import business_date
@@ -265,7 +265,8 @@ def test_an_answer_saved_by_an_earlier_version_is_recalculated(
     paid = one_overdue_loan() | {"uuid": "loan-1", "delinquent": False, "installments": []}
     text = store.canonical_json(codec.decode(Loan, codec.to_json(paid | {"opening_date": "2019-05-01"})))
     later = timezone.now() + timedelta(seconds=1)
-    Record.objects.filter(pk=record.pk).update(answer=text, answer_at=later)
+    Record.objects.filter(pk=record.pk).update(answer_at=later)
+    Answer.objects.filter(pk=record.said_id).update(body=text, last_at=later)
     assert outdated_keys(1, or_earlier_rules=False)
     row = read_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]
     assert (row["Past due"], row["Aging"]) == ("", "Not known")

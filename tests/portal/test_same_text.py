@@ -1,11 +1,8 @@
 """Tests that every box finds a text however it was stored and typed, and that equal names are duplicates."""
 
-from importlib import import_module
 from urllib.parse import urlencode
 
 import pytest
-from django.apps import apps
-from django.db import connection
 from django.test import Client as Browser
 
 from portal.audit.chain import append
@@ -14,8 +11,6 @@ from portal.borrowers.duplicates import find_matches
 from portal.messaging.store import save_messages
 from portal.notes.models import Note
 from portal.registry.models import Kind, Record
-from portal.registry.query import MARK
-from portal.registry.search.find import filter_by_text
 from servicing import Message as RemoteMessage
 from servicing import codec
 from servicing.sandbox import Sandbox
@@ -125,14 +120,3 @@ def test_an_amount_may_be_a_name(viewer: Browser, portal_service: Sandbox, typed
         assert f'href="{known.get_absolute_url()}"' in shown
     found = viewer.get(f"/search/?{urlencode({'q': typed})}").content.decode()
     assert loan.get_absolute_url() in found
-
-
-def test_earlier_search_texts_are_folded_again(viewer: Browser, portal_service: Sandbox) -> None:
-    known = given.borrower(portal_service, first_name="O'Brien & Søn")
-    Record.objects.filter(pk=known.pk).update(
-        search_text=f"{MARK}{MARK}o'brien & søn{MARK}\n{MARK}austin{MARK}\n", name_key=None
-    )
-    import_module("portal.registry.migrations.0017_folded_names").fold_again(apps, connection.schema_editor())
-    for typed in ("obrien and son", "obrien austin"):
-        assert list(filter_by_text(Record.objects.all(), typed)) == [known]
-    assert [match.record for match in find_matches(["O’Brien and Søn"])] == [known]

@@ -81,11 +81,20 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="record",
             name="said",
-            field=models.OneToOneField(
+            field=models.ForeignKey(
+                db_index=False,
                 help_text="What was said about it; null if nobody ever asked or answered. Its text is long.",
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
+                related_name="records",
+                related_query_name="record",
                 to="registry.answer",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="record",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("said__isnull", False)), fields=("said",), name="one_record_per_answer"
             ),
         ),
         migrations.RenameField(model_name="snapshot", old_name="answer", new_name="body"),

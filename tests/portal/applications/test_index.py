@@ -1,10 +1,8 @@
 """The list of applications on file, of all borrowers."""
 
 from datetime import UTC, datetime
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.test import Client as Browser
 from django.utils import timezone
 
@@ -69,10 +67,6 @@ class TestList(AccountList):
         newest = [1, 2, 0, 4, 3]  # Without a time last; a clock time in an uncertain zone is put in order.
         assert order("") == order("?sort=submitted") == newest
         assert order("?sort=-submitted") == [0, 2, 1, 3, 4]
-        Record.objects.update(submitted_at=None)
-        upgrade = import_module("portal.registry.migrations.0014_applications_in_order")
-        upgrade.set_submitted_at(apps, None)
-        assert order("") == newest
 
     def test_values_shared_by_all_rows_are_shown_once(self, viewer: Browser, portal_service: Sandbox) -> None:
         for hour, status in enumerate(("APPROVED", "REJECTED", "APPROVED"), 15):

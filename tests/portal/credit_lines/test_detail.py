@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView
 from portal.credit_lines.wording import past_due_words, read_aloud
-from portal.registry.models import Record
+from portal.registry.models import Record, Snapshot
 from servicing import Statement
 from servicing.figures import line_figures
 from servicing.sandbox import Sandbox
@@ -152,8 +152,9 @@ class TestReadAloud:
 
 def backdate_first_copy(line: Record) -> None:
     """Move the date of a line's first saved copy back by a day."""
-    first = line.said.snapshots.earliest("last_at")
-    line.said.snapshots.filter(pk=first.pk).update(last_at=first.last_at - timedelta(days=1))
+    snapshots = Snapshot.objects.filter(answer__record=line)
+    first = snapshots.earliest("last_at")
+    snapshots.filter(pk=first.pk).update(last_at=first.last_at - timedelta(days=1))
 
 
 class TestTrend:

@@ -99,12 +99,10 @@ def add_loans(owner: Record, number: int, *, installments: int) -> None:
         }
         for n in range(1, installments + 1)
     ]
-    Record.objects.bulk_create(
-        Record(
-            kind=Kind.LOAN,
-            uuid=f"{owner.uuid}-{n}",
-            borrower_uuid=owner.uuid,
-            answer=json.dumps({"uuid": f"{owner.uuid}-{n}", "amount": 24_000, "installments": rows}),
+    given.create_with_answers(
+        (
+            Record(kind=Kind.LOAN, uuid=f"{owner.uuid}-{n}", borrower_uuid=owner.uuid),
+            json.dumps({"uuid": f"{owner.uuid}-{n}", "amount": 24_000, "installments": rows}),
         )
         for n in range(number)
     )  # fmt: skip

@@ -25,7 +25,7 @@ from portal.documents.pdf import render
 from portal.live.reading import LiveCopy, read_live
 from portal.notes.models import Note
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Answer, Kind, Record, Source
 from portal.ui import wording
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
@@ -380,6 +380,7 @@ class TestUnusualAnswers:
         for number in range(3):
             loan = save_answer(record, Kind.LOAN, LOAN | {"uuid": f"loan-{number}", "installments": rows})
             Record.objects.filter(pk=loan.pk).update(uuid=f"loan-{number}")
+            Answer.objects.filter(pk=loan.said_id).update(uuid=f"loan-{number}")
         text = text_of(download(viewer, "/borrowers/b/summary.pdf?data=copies&schedules=1"))
         assert text.count("240 later installments not printed") == 3
 

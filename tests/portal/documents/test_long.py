@@ -40,16 +40,18 @@ def add_repayments(
 ) -> None:
     """Save ``number`` repayments of one borrower, one a day unless ``per_day`` says otherwise."""
     days = [first + timedelta(days=offset // per_day) for offset in range(number)]
-    Record.objects.bulk_create(
-        Record(
-            kind=Kind.REPAYMENT,
-            uuid=f"r-{status}-{position}",
-            status=status,
-            parent_uuid="a-loan",
-            borrower_uuid=owner.uuid,
-            key_date=day,
-            amount=765,
-            answer=json.dumps(
+    given.create_with_answers(
+        (
+            Record(
+                kind=Kind.REPAYMENT,
+                uuid=f"r-{status}-{position}",
+                status=status,
+                parent_uuid="a-loan",
+                borrower_uuid=owner.uuid,
+                key_date=day,
+                amount=765,
+            ),
+            json.dumps(
                 {
                     "uuid": f"r-{status}-{position}",
                     "amount": 700 + position,
