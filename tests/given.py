@@ -59,7 +59,12 @@ def create_with_answers(found: Iterable[tuple[Record, str]]) -> None:
     for record, text in found:
         record.said = Answer(kind=record.kind, uuid=record.uuid, body=text)
         records.append(record)
-    Answer.objects.bulk_create([one.said for one in records if one.said])
+    Answer.objects.bulk_create(
+        [one.said for one in records if one.said],
+        update_conflicts=True,
+        unique_fields=["kind", "uuid"],
+        update_fields=["body"],
+    )
     for record in records:
         record.said = record.said  # Sets its key.
     Record.objects.bulk_create(records)
