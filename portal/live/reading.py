@@ -12,6 +12,7 @@ from typing import NamedTuple, cast
 
 from django.conf import settings
 from django.core.cache import cache
+from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -195,8 +196,9 @@ def read_and_wait(actor: Actor, records: Sequence[Record], *, force: bool = Fals
 def _claim(record: Record) -> bool:
     """Whether the caller is to read the record: of several that saw the same time of the last call, one is."""
     seen = record.said.asked_at if record.said else None
-    of_record = Answer.objects.filter(pk=_answer_key(record), asked_at=seen)
-    return bool(of_record.update(asked_at=timezone.now()))
+    with transaction.atomic():
+        of_record = Answer.objects.filter(pk=_answer_key(record), asked_at=seen)
+        return bool(of_record.update(asked_at=timezone.now()))
 
 
 def _answer_key(record: Record) -> int:

@@ -135,12 +135,12 @@ def save(
 
     ``operation`` is the one that answered, if any. Pass ``stored`` if the existing records are already locked.
     """
-    told = _Told(source, operation, at or timezone.now())
+    origin = _Origin(source, operation, at or timezone.now())
     items = list({(item.kind, item.uuid): item for item in items}.values())
     return [
         record
         for start in range(0, len(items), BATCH_SIZE)
-        for record in _save_batch(items[start : start + BATCH_SIZE], stored, told, by)
+        for record in _save_batch(items[start : start + BATCH_SIZE], stored, origin, by)
     ]
 
 
@@ -205,7 +205,7 @@ def answer_version(record: Record) -> str:
     return hashlib.sha256(saved_text(record).encode()).hexdigest()[:16]
 
 
-class _Told(NamedTuple):
+class _Origin(NamedTuple):
     """Who said it, and when."""
 
     source: str
@@ -213,7 +213,9 @@ class _Told(NamedTuple):
     at: datetime
 
 
-def _save_batch(items: Sequence[Observation], stored: Stored | None, told: _Told, by: str) -> list[Record]:
+def _save_batch(
+    items: Sequence[Observation], stored: Stored | None, origin: _Origin, by: str
+) -> list[Record]:
     with transaction.atomic():
         items = _disown_repayments_of_unowned_loans(items)
         stored = lock_existing(items) if stored is None else stored
@@ -226,34 +228,34 @@ def _save_batch(items: Sequence[Observation], stored: Stored | None, told: _Told
                 record = unsaved_record(kind=item.kind, uuid=item.uuid, created_by=by)
                 record.figures_good_through = FOREVER if item.kind in ACCOUNTS else None
                 new.append(record)
-                _apply(record, item, told)
+                _apply(record, item, origin)
                 if record.said:
                     answered.append(record)
-            elif _is_unchanged(record, item, told.at):
+            elif _is_unchanged(record, item, origin.at):
                 same.append(record)
             else:
                 before, owners[record] = _column_values(record), record.borrower_uuid
                 said_before = _answer_values(record)
                 if record.kind in ACCOUNTS and record.answer_at:
                     lateness.append((record, Lateness.of(record)))
-                snapshots += _apply(record, item, told)
+                snapshots += _apply(record, item, origin)
                 if has_answer := _answer_values(record) != said_before:
                     answered.append(record)
                 if has_answer or _column_values(record) != before:
-                    record.updated_at = told.at
+                    record.updated_at = origin.at
                     changed.append(record)
             saved.append(record)
         answers = {
             (record.kind, record.uuid): item.answer
             for record, item in zip(saved, items, strict=True)
-            if record.answer_at == told.at
+            if record.answer_at == origin.at
         }
         loans = _with_repayments(new + changed, answers, stored)
-        _save_answers(answered, told.source)
+        _save_answers(answered, origin.source)
         create_records(new)
         update_records([*changed, *loans], [*_COLUMNS_FROM_ANSWER, "updated_at"])
         save_changes(lateness)
-        _touch(same, told)
+        _touch(same, origin)
         Snapshot.objects.bulk_create(snapshots)
         released = [record for record in changed if owners[record] and not record.borrower_uuid]
         _release_repayments(released)
@@ -371,9 +373,9 @@ def has_stale_figures(record: Record) -> bool:
     return record.kind in ACCOUNTS and record.answer_at is not None and not is_known
 
 
-def _touch(records: Sequence[Record], told: _Told) -> None:
+def _touch(records: Sequence[Record], origin: _Origin) -> None:
     """Update only the times of unchanged copies, in one statement for each table and kind of copy."""
-    source, operation, at = told
+    source, operation, at = origin
     values: dict[str, Any] = {"answer_at": at, "answer_day": business_date_at(at)}
     of_answer: dict[str, Any] = {"last_at": at, "source": source, "operation": operation}
     if source == Source.SERVICE:
@@ -415,7 +417,7 @@ def _answer_values(record: Record) -> list[Any]:
     return [getattr(record.said, name, None) for name in _COLUMNS_OF_ANSWER]
 
 
-def _apply(record: Record, item: Observation, told: _Told) -> list[Snapshot]:
+def _apply(record: Record, item: Observation, origin: _Origin) -> list[Snapshot]:
     """Write the item to the record; return a snapshot of the answer that it replaces, if any."""
     replaced = []
     if item.names_other_owner and not record.owner_confirmed:
@@ -425,7 +427,7 @@ def _apply(record: Record, item: Observation, told: _Told) -> list[Snapshot]:
     record.parent_uuid = item.parent_uuid or record.parent_uuid
     record.label = item.label or record.label
     if item.answer is not None:
-        replaced = _apply_answer(record, item.answer, canonical_json(item.answer), told)
+        replaced = _apply_answer(record, item.answer, canonical_json(item.answer), origin)
     if record.kind == Kind.BORROWER:
         record.name_key = folded_key(record.label)[:300]
     if not isinstance(item.answer, list):
@@ -437,12 +439,12 @@ def _apply(record: Record, item: Observation, told: _Told) -> list[Snapshot]:
 
 
 def _apply_answer(
-    record: Record, decoded: Decoded | list[Repayment], text: str, told: _Told
+    record: Record, decoded: Decoded | list[Repayment], text: str, origin: _Origin
 ) -> list[Snapshot]:
-    at = told.at
+    at = origin.at
     answer = record.said or Answer(kind=record.kind, uuid=record.uuid)
     if answer.last_at is not None and at < answer.last_at:  # an old file must not replace a newer answer
-        earlier = _snapshot(answer, text, told.source, first_at=at, last_at=at)
+        earlier = _snapshot(answer, text, origin.source, first_at=at, last_at=at)
         is_saved = text == answer.body or answer.snapshots.filter(last_at=at, digest=earlier.digest).exists()
         return [] if is_saved else [earlier]
     replaced = []
@@ -451,9 +453,9 @@ def _apply_answer(
             times = {"first_at": answer.first_at, "last_at": answer.last_at}
             replaced = [_snapshot(answer, answer.body, answer.source, **times)]
         answer.first_at = at
-    answer.body, answer.last_at, answer.source, answer.operation = text, at, told.source, told.operation
+    answer.body, answer.last_at, answer.source, answer.operation = text, at, origin.source, origin.operation
     record.said, record.answer_at, record.answer_day = answer, at, business_date_at(at)
-    if told.source == Source.SERVICE:
+    if origin.source == Source.SERVICE:
         record.checked_at, answer.failing_since, answer.failure = at, None, ""
     record.figures_from = at if record.kind in ACCOUNTS else None
     for name, value in columns_from(decoded, record.answer_day).items():

@@ -142,7 +142,7 @@ def test_a_statement_that_opens_by_itself_and_fails_adds_no_step_and_one_entry(
     page.goto(line.get_absolute_url())
     steps = page.evaluate("history.length")
     expect(page.get_by_role("heading", name="This statement isn’t available")).to_be_visible()
-    page.wait_for_function("!document.querySelector('.htmx-request')")
+    expect(page.locator(".htmx-request")).to_have_count(0)
     assert page.evaluate("history.length") == steps
     assert Entry.objects.filter(action="credit_lines.pdf").count() == 1
 

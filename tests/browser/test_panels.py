@@ -151,7 +151,7 @@ def test_an_error_page_of_something_between_is_told_once(page: Page, portal_serv
     page.route("**/accounts/**", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
     page.goto(borrower.get_absolute_url())
     expect(page.locator("#toasts h1")).to_have_count(1)
-    page.wait_for_function("!document.querySelector('.htmx-request')")
+    expect(page.locator(".htmx-request")).to_have_count(0)
     expect(page.locator("#toasts > *")).to_have_count(1)
 
 
@@ -176,7 +176,7 @@ def test_a_second_click_on_refresh_reads_nothing_more(page: Page, portal_service
     page.get_by_role("link", name="Refresh").dblclick()
     expect(page.locator("#refresh.htmx-request")).to_have_count(1)
     expect(page.locator("#refresh.htmx-request")).to_have_count(0)
-    page.wait_for_function("!document.querySelector('.htmx-request')")
+    expect(page.locator(".htmx-request")).to_have_count(0)
     assert len(portal_service.calls) == before + 2
 
 

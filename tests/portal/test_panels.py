@@ -169,13 +169,13 @@ def test_ten_people_open_a_borrower_with_forty_accounts(portal_service: Sandbox)
     browsers = [browser_of(role) for role in (Role.VIEWER, Role.SERVICER, Role.SUPERVISOR) * 4][:10]
     address = f"{borrower.get_absolute_url()}?tab=loans"
 
-    def open_it(browser: Browser) -> list[str]:
-        shown = page(browser, address)
+    def load_rows(browser: Browser, shown: str) -> list[str]:
         rows = re.findall(r'id="(row-[\w-]+)" hx-get="([^"]*)" hx-trigger="due" data-due="in-view"', shown)
         return [panel(browser, url, name) for name, url in rows]
 
     with ThreadPoolExecutor(10) as pool:
-        shown = list(pool.map(open_it, browsers))
+        pages = list(pool.map(lambda browser: page(browser, address), browsers))
+        shown = list(pool.map(load_rows, browsers, pages))
     assert [len(rows) for rows in shown] == [20] * 10
     read = calls(portal_service)
     assert sorted(Counter(operation for operation, _ in read).items()) == [
