@@ -118,7 +118,7 @@ def lock_existing(items: Iterable[Observation]) -> Stored:
 
 
 def _locked(records: QuerySet[Record]) -> QuerySet[Record]:
-    """The records with their answers. Whoever saves an answer locks its record, so that is enough."""
+    """The records with their answers, whose rows need no lock: an answer is saved only while its record is locked."""
     return records.select_related("said").select_for_update(of=("self",))
 
 
