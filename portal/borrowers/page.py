@@ -90,8 +90,9 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
             "loading": account_panels(in_cards, copies["lists"]),
             "refresh_job": None if loads_all else tasks.open_refresh(borrower_uuid),
         }
-    is_tab_opened = request.htmx.target == "borrower-tab" != request.htmx.trigger
-    is_repeat = bool(request.htmx) and not is_tab_opened
+    # A tab that follows the accounts loads itself.
+    opens_tab = request.htmx.target == "borrower-tab" and request.htmx.trigger != "borrower-tab"
+    is_repeat = bool(request.htmx) and not opens_tab
     log_view(Actor.of(request), "borrowers.detail", is_repeat=is_repeat, **entry_subject(record))
     response = render_page(
         request, "borrowers/detail.html", context, partial=(CARDS, "borrower-tab", "account-rows")
