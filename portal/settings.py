@@ -430,8 +430,6 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # IMMEDIATE: read-then-write transactions fail with "database is locked" under load otherwise.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
-        # A page says within five seconds that the database is locked.
-        "timeout": 3,
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA mmap_size=134217728;"
         # A checkpoint copies a page once, however many transactions changed it. 6,000 pages are about the WAL's usual
         # length.
@@ -454,7 +452,7 @@ else:
         }
     }
     # PostgreSQL's cost defaults are for spinning disks; on SSDs and in memory an index pays off sooner. Compiling a
-    # query takes longer than a page may. A page that waits for two locks still arrives within five seconds.
+    # query takes longer than a page may. A page waits for few locks, so it arrives within seconds.
     PLANNED = {"options": "-c random_page_cost=1.1 -c jit=off -c lock_timeout=2000"}
     NAMED = {"application_name": f"servicing-{secrets.token_hex(4)}"}
     DATABASES["default"]["OPTIONS"] = (

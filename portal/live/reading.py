@@ -12,7 +12,6 @@ from typing import NamedTuple, cast
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -195,18 +194,22 @@ def read_and_wait(actor: Actor, records: Sequence[Record], *, force: bool = Fals
 
 def _claim(record: Record) -> bool:
     """Whether the caller is to read the record: of several that saw the same time of the last call, one is."""
-    seen = record.said.asked_at if record.said else None
-    with transaction.atomic():
-        of_record = Answer.objects.filter(pk=_answer_key(record), asked_at=seen)
-        return bool(of_record.update(asked_at=timezone.now()))
+    if record.said is None:
+        if _open_answer(record):
+            return True
+        if not LiveCopy(record).is_due:
+            return False
+    seen = Answer.objects.filter(pk=record.said_id, asked_at=cast(Answer, record.said).asked_at)
+    return bool(seen.update(asked_at=timezone.now()))
 
 
-def _answer_key(record: Record) -> int:
-    """The key of the record's answer, whose row is created when it is asked for first."""
-    if record.said_id is None:
-        record.said, _ = Answer.objects.get_or_create(kind=record.kind, uuid=record.uuid)
-        Record.objects.filter(pk=record.pk).update(said=record.said)
-    return cast(int, record.said_id)
+def _open_answer(record: Record) -> bool:
+    """Give the record its row of answers, asked for now; return whether it had none."""
+    record.said, is_new = Answer.objects.get_or_create(
+        {"asked_at": timezone.now()}, kind=record.kind, uuid=record.uuid
+    )
+    Record.objects.filter(pk=record.pk, said=None).update(said=record.said)
+    return is_new
 
 
 def read_live(actor: Actor, record: Record) -> bool:
@@ -235,7 +238,9 @@ def read_at_pace(
     pause = 1 / (rate or settings.READS_PER_MINUTE / 60)
     for record in records:
         started = time.monotonic()
-        Answer.objects.filter(pk=_answer_key(record)).update(asked_at=timezone.now())
+        if record.said_id is None:
+            _open_answer(record)
+        Answer.objects.filter(pk=record.said_id).update(asked_at=timezone.now())
         yield record, read_live(actor, record)
         time.sleep(max(0.0, pause - (time.monotonic() - started)))
 

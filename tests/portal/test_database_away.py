@@ -18,7 +18,7 @@ from tests.portal.pages import page, visible_text
 
 # These tests mostly wait, so one worker runs them and leaves the other cores to busy tests.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("waiting")]
-LONGEST_SECONDS = 5
+LONGEST_SECONDS = 8
 
 
 @contextmanager
