@@ -61,8 +61,16 @@ def long_borrower(sandbox: Sandbox, name: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", [LONG_NAME, ONE_WORD], ids=["long-name", "one-word"])
-@pytest.mark.parametrize(("mode", "paper"), PAPERS)
+@pytest.mark.parametrize(
+    ("mode", "paper", "name"),
+    [
+        ("borrower", "letter", LONG_NAME),
+        ("borrower", "a4", ONE_WORD),
+        ("internal", "letter", ONE_WORD),
+        ("internal", "a4", LONG_NAME),
+    ],
+    ids=["borrower-letter", "borrower-a4", "internal-letter", "internal-a4"],
+)
 def test_no_glyph_lies_outside_the_page(
     portal_service: Sandbox, viewer: Browser, mode: str, paper: str, name: str
 ) -> None:
