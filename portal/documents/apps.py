@@ -1,10 +1,7 @@
-"""Keeps the former name of this app, under which tables, permissions and audit entries are stored."""
-
 from django.apps import AppConfig
 
 
 class DocumentsConfig(AppConfig):
-    """Printed documents, whose stored names begin with ``summaries``."""
+    """Printed documents. Their acts in the trail and their jobs begin with ``summaries``."""
 
     name = "portal.documents"
-    label = "summaries"

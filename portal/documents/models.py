@@ -134,7 +134,7 @@ class Item(models.Model):
                 condition=Q(state="done") | Q(document__isnull=True), name="only_done_items_have_documents"
             ),
         ]
-        indexes = [models.Index(fields=["batch", "state", "position"])]
+        indexes = [models.Index(fields=["batch", "state", "position"], name="items_of_batch")]
 
     def __str__(self) -> str:
         return self.label

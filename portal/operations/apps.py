@@ -17,7 +17,9 @@ class OperationsConfig(AppConfig):
     name = "portal.operations"
 
     def ready(self) -> None:
-        """Listen for uncaught exceptions."""
+        """Register the check of labels, and listen for uncaught exceptions."""
+        from portal.operations import labels as labels
+
         if settings.LOG_FORMAT == "json":
             log_uncaught()
         got_request_exception.connect(_mark_database_away)

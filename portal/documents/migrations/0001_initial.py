@@ -142,7 +142,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="items",
-                        to="summaries.batch",
+                        to="documents.batch",
                     ),
                 ),
             ],

@@ -7,11 +7,11 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 def serve_as_zip(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Serve earlier batches as ZIP files: their summaries were joined when they were downloaded."""
-    apps.get_model("summaries", "Batch").objects.filter(form="joined").update(form="zip")
+    apps.get_model("documents", "Batch").objects.filter(form="joined").update(form="zip")
 
 
 class Migration(migrations.Migration):
-    dependencies = [("summaries", "0001_initial")]
+    dependencies = [("documents", "0001_initial")]
 
     operations = [
         migrations.DeleteModel(name="Turn"),

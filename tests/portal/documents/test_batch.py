@@ -187,10 +187,10 @@ def test_too_many_borrowers_for_one_pdf_are_a_zip(portal_service: Sandbox, servi
 def test_a_joined_batch_of_version_1_becomes_a_zip(portal_service: Sandbox, servicer: Browser) -> None:
     given.borrower(portal_service)
     batch = start_batch(servicer)
-    call_command("migrate", "summaries", "0001", verbosity=0)
+    call_command("migrate", "documents", "0001", verbosity=0)
     databases.run(
-        "UPDATE summaries_batch SET form = 'joined'",
-        "INSERT INTO summaries_turn (person_id, taken_at) VALUES (1, CURRENT_TIMESTAMP)",
+        "UPDATE documents_batch SET form = 'joined'",
+        "INSERT INTO documents_turn (person_id, taken_at) VALUES (1, CURRENT_TIMESTAMP)",
     )
     call_command("upgrade", verbosity=0)
     call_command("work", batch=True)

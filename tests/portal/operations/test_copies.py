@@ -38,6 +38,7 @@ from portal.audit.models import Actor, Entry
 from portal.borrowers.models import Draft
 from portal.collections.models import Promise
 from portal.jobs.models import Job, Worker
+from portal.operations.labels import NEW_LABELS
 from portal.registry.models import Answer, Record, Snapshot
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
@@ -216,6 +217,35 @@ def test_a_database_of_each_release_can_be_upgraded(
         assert "accounts.send_mail" in unfinished
         assert OutgoingMail.objects.get().state == "sent"
         assert [(one.subject, one.to) for one in mail.outbox] == [("Promises due", ["maya@desk.example"])]
+
+
+@sqlite_only
+def test_a_plain_migrate_of_version_1_stops(tmp_path: Path) -> None:
+    file = tmp_path / "portal.sqlite3"
+    file.write_bytes(gzip.decompress((RELEASED / "1.0.0.sqlite3.gz").read_bytes()))
+    environment = os.environ | {"DEBUG": "1", "ENV_FILE": "/dev/null", "DATABASE_URL": f"sqlite:///{file}"}
+
+    def manage(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=BASE_DIR,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    refused = manage("migrate", "--verbosity", "0")
+    assert refused.returncode == 1
+    assert "This database is of version 1.0. Type: manage.py upgrade" in refused.stderr
+    for _ in range(2):
+        done = manage("upgrade", "--verbosity", "0")
+        assert (done.returncode, done.stderr) == (0, "")
+    with closing(sqlite3.connect(file)) as database:
+        labels = {label for (label,) in database.execute("SELECT app_label FROM django_content_type")}
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert not labels & NEW_LABELS.keys()
+    assert [name for name in tables if name.startswith(tuple(f"{label}_" for label in NEW_LABELS))] == []
 
 
 def add_unfinished_work(old: sqlite3.Connection, release: str) -> None:

@@ -62,7 +62,7 @@ class Command(BaseCommand):
                 )
         mark_in_use()
         try:
-            call_command("migrate", verbosity=0)
+            call_command("upgrade", verbosity=0)
             call_command("demo_staff", stdout=io.StringIO())
             servers.append(start_sandbox(sandbox_port))
             wait_for(sandbox_port, servers[-1], "The sandbox")

@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 from django.db.backends.utils import CursorWrapper
 from django.db.migrations.loader import MigrationLoader
 
+from portal.operations.labels import rename_apps
 from portal.runtime.database import find_folder_problem
 
 _POSTGRES_LOCK = 7_231_905
@@ -21,7 +22,7 @@ PAUSE_SECONDS = 0.2
 
 
 class Command(BaseCommand):
-    """``manage.py upgrade``: ``migrate``, but a second one waits, and then finds nothing to do."""
+    """``manage.py upgrade``: ``migrate``, also from version 1.0; a second one waits, and then finds nothing to do."""
 
     help = "Apply migrations. Safe to run several at once."
     requires_migrations_checks = False
@@ -31,6 +32,7 @@ class Command(BaseCommand):
             raise CommandError(problem)
         with upgrade_lock():
             try:
+                rename_apps(connection.alias)
                 call_command("migrate", verbosity=verbosity, stdout=self.stdout)
             except DatabaseError:
                 if unknown := _unknown_migrations():
