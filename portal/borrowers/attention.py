@@ -21,7 +21,7 @@ def incomplete_onboardings(snoozed: Snoozed) -> Items:
     since = timezone.now() - timedelta(days=ONBOARDED_DAYS)
     created = WriteIntent.objects.filter(
         operation=CREATION, state=WriteIntent.State.CONFIRMED, finished_at__gte=since
-    ).exclude(borrower_uuid__in=snoozed.ids("handover:"))[: MAX_SHOWN + 1]
+    ).exclude(borrower_uuid__in=snoozed.ids("checklist:"))[: MAX_SHOWN + 1]
     if not created:
         return Items()
     tasks = {record.uuid: left for record, left in open_tasks(one.borrower_uuid for one in created)}
@@ -32,7 +32,7 @@ def incomplete_onboardings(snoozed: Snoozed) -> Items:
 def _task_item(open_onboarding: tuple[WriteIntent, Sequence[Task]]) -> Item:
     intent, tasks = open_onboarding
     return Item(
-        key=f"handover:{intent.borrower_uuid}",
+        key=f"checklist:{intent.borrower_uuid}",
         state="waiting",
         icon="list-check",
         fact=tasks[0].title,
@@ -40,7 +40,7 @@ def _task_item(open_onboarding: tuple[WriteIntent, Sequence[Task]]) -> Item:
         meta="onboarding checklist",
         borrower_uuid=intent.borrower_uuid,
         when=intent.finished_at,
-        url=f"{intent.borrower_url}#handover",
+        url=f"{intent.borrower_url}#checklist",
         verb="Complete",
         owner_id=intent.actor_id,
     )

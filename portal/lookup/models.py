@@ -39,9 +39,7 @@ class Upload(models.Model):
 
     what = models.CharField(max_length=10, choices=What.choices)
     name = models.CharField(max_length=300)
-    told_at = models.DateTimeField(
-        help_text="The day it was exported: its profiles hide no answer that is newer."
-    )
+    exported_at = models.DateTimeField(help_text="Its profiles hide no answer that is newer.")
     content = models.BinaryField(null=True)
     by_name = models.CharField(max_length=300)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -78,7 +76,7 @@ class Upload(models.Model):
     @property
     def at(self) -> datetime | None:
         """The time of its profiles as saved copies; IDs count as of now."""
-        return self.told_at if self.what == self.What.PROFILES else None
+        return self.exported_at if self.what == self.What.PROFILES else None
 
     @property
     def is_empty(self) -> bool:

@@ -65,10 +65,12 @@ def dependents(record: Record) -> dict[Kind, int]:
     return {kind: numbers[kind] for kind in SEARCHED_KINDS if kind in numbers}
 
 
-def upload(actor: Actor, *, what: str, file: "UploadedFile[bytes]", told_at: datetime) -> Upload:
+def upload(actor: Actor, *, what: str, file: "UploadedFile[bytes]", exported_at: datetime) -> Upload:
     """Store a file, and start the job that imports it."""
     with transaction.atomic():
-        stored_file = Upload(what=what, name=str(file.name)[:300], told_at=told_at, by_name=actor.name)
+        stored_file = Upload(
+            what=what, name=str(file.name)[:300], exported_at=exported_at, by_name=actor.name
+        )
         stored_file.file = file.read()
         stored_file.save()
         stored_file.job_id = start_job(tasks.import_file, by=actor, upload=stored_file.pk).pk

@@ -212,7 +212,7 @@ def import_records(request: StaffRequest) -> HttpResponse:
     if form.is_valid():
         day = datetime.combine(form.cleaned_data["exported_on"], time(), timezone.get_current_timezone())
         uploads = [
-            services.upload(Actor.of(request), what=what, file=file, told_at=day)
+            services.upload(Actor.of(request), what=what, file=file, exported_at=day)
             for what in Upload.What.values
             if (file := form.cleaned_data[what])
         ]

@@ -188,7 +188,7 @@ def records(portal_service: Sandbox) -> dict[str, Record]:
     Upload.objects.create(
         what="ids",
         name="x" * 300,
-        told_at=timezone.now(),
+        exported_at=timezone.now(),
         by_name="Ana",
         finished_at=timezone.now(),
         refused=refused,

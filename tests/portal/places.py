@@ -55,7 +55,7 @@ def addresses_with_content(portal_service: Sandbox, supervisor: Browser, borrowe
     draft = Draft.objects.create(
         owner=User.objects.get(username="supervisor"), data={"business": [{"first_name": "Not on file LLC"}]}
     )
-    upload = Upload.objects.create(what="ids", name="ids.csv", told_at="2026-01-01T00:00Z")
+    upload = Upload.objects.create(what="ids", name="ids.csv", exported_at="2026-01-01T00:00Z")
     supervisor.post("/summaries/batches/", {"data": "copies", "chosen": "1"})
     supervisor.get(f"{own}summary.pdf?data=copies")
     subject = {"subject_kind": "borrower", "subject_uuid": borrower.uuid, "borrower_uuid": borrower.uuid}

@@ -37,6 +37,7 @@ from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
 from portal.borrowers.models import Draft
 from portal.collections.models import Promise
+from portal.home.models import Snooze
 from portal.jobs.models import Job, Worker
 from portal.operations.labels import NEW_LABELS
 from portal.registry.models import Answer, Record, Snapshot
@@ -215,6 +216,7 @@ def test_a_database_of_each_release_can_be_upgraded(
     assert [(job.name, job.words) for job in jobs if job.state != "done"] == []
     if connection.vendor == "sqlite" and release != "0.9.0":
         assert "accounts.send_mail" in unfinished
+        assert Snooze.objects.get().key == "checklist:b-1"
         assert OutgoingMail.objects.get().state == "sent"
         assert [(one.subject, one.to) for one in mail.outbox] == [("Promises due", ["maya@desk.example"])]
 
@@ -249,7 +251,7 @@ def test_a_plain_migrate_of_version_1_stops(tmp_path: Path) -> None:
 
 
 def add_unfinished_work(old: sqlite3.Connection, release: str) -> None:
-    """Add a message that waits to be sent, and a job that runs in a worker that is gone."""
+    """Add a message that waits to be sent, a job that runs in a worker that is gone, and a snoozed item."""
     if release == "0.9.0":  # Version 0.9.0 sent no mail.
         return
     sealed = encrypt(json.dumps(["Promises due", "One promise is due today."]))
@@ -271,6 +273,10 @@ def add_unfinished_work(old: sqlite3.Connection, release: str) -> None:
     marks = ", ".join("?" * len(columns))
     old.execute(
         f"INSERT INTO jobs_job ({', '.join(columns)}) VALUES ({marks})", [job[name] for name in columns]
+    )
+    old.execute(
+        "INSERT INTO home_snooze (key, label, until, reason, by_id, by_name, at) "
+        "VALUES ('handover:b-1', 'Harbor Bakery', '2030-01-01', 'On vacation', 1, 'Maya', '2026-11-01 12:00:00')"
     )
     old.commit()
 
