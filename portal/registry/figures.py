@@ -48,13 +48,9 @@ FIGURE_COLUMNS: Final = (
     "needs_check",
     "is_partly_paid",
     "figures_good_through",
-    "figures_version",
-    "figures_from",
     "opened_on",
     "has_autopay",
 )
-FIGURES_VERSION: Final = 5
-"""Raise it when a figure or a data check changes its meaning: a job then recalculates every account."""
 MAX_DIGITS: Final = 15
 """The digits of a number that are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""
 CENT: Final = Decimal("0.01")
@@ -101,7 +97,6 @@ def figure_columns(figures: Figures) -> dict[str, Any]:
         "has_no_schedule_yet": figures.why_not_known == NotKnown.NO_SCHEDULE_YET,
         "days_past_due": figures.reported_days,
         "figures_good_through": figures.good_through,
-        "figures_version": FIGURES_VERSION,
     }
 
 

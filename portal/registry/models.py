@@ -24,8 +24,6 @@ def kind_choices() -> list[tuple[str, str]]:
     return Kind.choices
 
 
-# The answer was saved by another version of the portal, without this version's figures.
-STALE_FIGURES = models.Q(answer_at__gt=models.F("figures_from"))
 LISTED = models.Q(archived_at__isnull=True)
 
 
@@ -95,7 +93,7 @@ def _list_indexes() -> list[models.Index]:
             ["key_date", "id", "status", "category", "subtype", "flagged", "amount", "archived_at"],
         ],
     }
-    answered, on_time = models.Q(answer_at__isnull=False), models.Q(flagged=False)
+    on_time = models.Q(flagged=False)
     # Written as in the filters, because SQLite compares the SQL text.
     flagged, to_check = models.Q(flagged__in=[True]), models.Q(needs_check__in=[True])
     late = ["past_due_rank", "id", "kind", "past_due", "oldest_unpaid_due", "days_past_due", "archived_at"]
@@ -112,7 +110,7 @@ def _list_indexes() -> list[models.Index]:
             condition=models.Q(kind=Kind.REPAYMENT, bank_account__isnull=False),
             name="repayments_by_bank_account",
         ),
-        # These have few accounts: those that are past due, have an answer, or have stale figures.
+        # These have few accounts: those that are past due.
         *(
             _index(kind, [days_column, "id"], only=models.Q(**{f"{days_column}__isnull": False}))
             for kind, days_column in ((Kind.LOAN, "oldest_unpaid_due"), (Kind.LINE, "days_past_due"))
@@ -121,9 +119,6 @@ def _list_indexes() -> list[models.Index]:
             index
             for kind in (Kind.LOAN, Kind.LINE)
             for index in (
-                _index(kind, ["kind", "figures_version", "id"], only=answered),
-                # Empty ones have no statistics, so SQLite uses these for the kind that they begin with.
-                _index(kind, ["kind", "id"], "with_stale_figures", STALE_FIGURES),
                 _index(
                     kind, ["kind", "key_date", "id", "status", "flagged", "archived_at"], "on_time", on_time
                 ),
@@ -253,7 +248,8 @@ class Record(models.Model):
         help_text="Figures in the answer of an account contradict each other.",
     )
     figures_good_through = models.DateField(
-        null=True, help_text="The last business date on which they hold; null if they were never calculated."
+        null=True,
+        help_text="The last business date on which they hold; null until they are calculated, also by new rules.",
     )
     past_due_rank = models.DecimalField(
         max_digits=20, decimal_places=4, null=True, help_text="Orders what is past due, not known above all."
@@ -273,10 +269,6 @@ class Record(models.Model):
     due_amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     is_partly_paid = models.BooleanField(
         null=True, help_text="A repayment of a loan succeeded after its oldest unpaid due date."
-    )
-    figures_version = models.SmallIntegerField(null=True, help_text="The version of the rules they follow.")
-    figures_from = models.DateTimeField(
-        null=True, help_text="The time of the answer that they were made from."
     )
     opened_on = models.DateField(null=True, help_text="Of a loan.")
     submitted_at = models.DateTimeField(

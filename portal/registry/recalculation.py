@@ -1,8 +1,7 @@
 """Recalculates the figures of accounts that a new business date changes.
 
-A job does it right after business midnight; until then, requests do it before they read. Answers saved by another
-version of the portal and accounts without figures are found the same way. Only the job also recalculates figures from
-an earlier version's rules.
+A job does it right after business midnight; until then, requests do it before they read. A migration that changes a
+rule empties ``figures_good_through``, so that the same job recalculates every account.
 """
 
 from typing import Any
@@ -14,7 +13,6 @@ from portal.registry.columns import columns_from
 from portal.registry.figures import (
     ACCOUNTS,
     FIGURE_COLUMNS,
-    FIGURES_VERSION,
     Lateness,
     copy_day,
     save_changes,
@@ -31,40 +29,35 @@ MAX_PER_REQUEST = 1_000
 AccountState = tuple[Any, ...]
 
 # Each uses its own index; an OR of two would read every account.
-_OUTDATED = ("figures_good_through < %s", "figures_good_through IS NULL", "answer_at > figures_from")
-_OF_EARLIER_RULES = tuple(
-    f"answer_at IS NOT NULL AND figures_version {comparison}"
-    for comparison in (f"< {FIGURES_VERSION}", "IS NULL")
-)
+_OUTDATED = ("figures_good_through < %s", "figures_good_through IS NULL")
 
 
-def outdated_keys(limit: int, *, or_earlier_rules: bool) -> list[int]:
-    """The keys of accounts whose figures are outdated, or follow an earlier version's rules if that counts too."""
-    statement = " UNION ALL ".join(outdated_accounts(or_earlier_rules=or_earlier_rules))
+def outdated_keys(limit: int) -> list[int]:
+    """The keys of accounts whose figures are outdated."""
+    statement = " UNION ALL ".join(outdated_accounts())
     parameters = [str(business_date())] * len(ACCOUNTS) + [limit]
     return [key for (key,) in fetch_rows(f"{statement} LIMIT %s", parameters)]
 
 
-def outdated_accounts(*, or_earlier_rules: bool) -> list[str]:
+def outdated_accounts() -> list[str]:
     """The parts of that statement; the first of each kind takes the business date."""
-    conditions = [*_OUTDATED, *(_OF_EARLIER_RULES if or_earlier_rules else ())]
     return [
         f"SELECT id FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL AND {condition}"  # noqa: S608
         for kind in ACCOUNTS
-        for condition in conditions
+        for condition in _OUTDATED
     ]
 
 
-def recalculate_batch(*, or_earlier_rules: bool = False) -> int:
+def recalculate_batch() -> int:
     """Recalculate some of these accounts and their borrowers' totals; return how many."""
     with transaction.atomic():
-        keys = outdated_keys(BATCH_SIZE, or_earlier_rules=or_earlier_rules)
+        keys = outdated_keys(BATCH_SIZE)
         found = Record.objects.filter(pk__in=keys).order_by("pk").select_related("said")
         records = list(found.select_for_update(of=("self",)))
         lists = records_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
         repayments = {one.uuid: one for one in lists.select_related("said")}
-        # What another version of the rules says differently is no event.
-        same_rules = [record for record in records if record.figures_version == FIGURES_VERSION]
+        # What other rules say differently is no event.
+        same_rules = [record for record in records if record.figures_good_through]
         lateness = [(record, Lateness.of(record)) for record in same_rules]
         for record in records:
             recalculate(record, repayments.get(record.uuid))
@@ -81,7 +74,6 @@ def recalculate(record: Record, repayments: Record | None) -> None:
     for name in FIGURE_COLUMNS:
         if name in columns:
             setattr(record, name, columns[name])
-    record.figures_from = record.answer_at
     store.set_repayment_columns(record, repayments, answer)
 
 
@@ -102,7 +94,7 @@ def ensure_current_figures() -> AccountState:
 
 def _read_state() -> tuple[AccountState, bool]:
     """The state, and whether figures are outdated. Every page calls this, so it is one statement."""
-    today, outdated = business_date(), " UNION ALL ".join(outdated_accounts(or_earlier_rules=False))
+    today, outdated = business_date(), " UNION ALL ".join(outdated_accounts())
     ((*changes, is_outdated),) = fetch_rows(
         f"SELECT {last_changes_of(Kind.LOAN, Kind.LINE, Kind.REPAYMENT)}, EXISTS ({outdated})",
         [str(today)] * len(ACCOUNTS),

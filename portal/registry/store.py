@@ -22,7 +22,6 @@ from portal.registry.columns import Decoded, columns_from, non_uuid_identifier
 from portal.registry.figures import (
     ACCOUNTS,
     FIGURE_COLUMNS,
-    FIGURES_VERSION,
     Lateness,
     copy_day,
     repayment_columns,
@@ -37,7 +36,6 @@ from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.folding import folded_key
 from servicing import Borrower, Loan, Page, Repayment, Statement, codec
 from servicing.figures import FOREVER
-from servicing.rules import known_spelling
 
 # Records by kind and ID.
 Stored = Mapping[tuple[str, str], Record]
@@ -345,18 +343,12 @@ def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
     """Whether the item repeats the saved answer and adds nothing to it."""
     if item.answer is None or item.label or _has_newer_answer(record, at):
         return False
-    if has_stale_figures(record) or _has_other_spelling(record) or _depends_on_copy_day(record, at):
+    if _depends_on_copy_day(record, at):
         return False
     if item.names_other_owner and record.borrower_uuid and not record.owner_confirmed:
         return False
     owners = (item.borrower_uuid in ("", record.borrower_uuid), item.parent_uuid in ("", record.parent_uuid))
     return all(owners) and saved_text(record) == canonical_json(item.answer)
-
-
-def _has_other_spelling(record: Record) -> bool:
-    """Whether another version of the portal saved a value of the interface as the service spelled it."""
-    values = (record.category, record.status, record.subtype)
-    return any(value != known_spelling(value) for value in values)
 
 
 def _depends_on_copy_day(account: Record, at: datetime) -> bool:
@@ -367,31 +359,20 @@ def _depends_on_copy_day(account: Record, at: datetime) -> bool:
     return account.due_since_on is not None or account.needs_check or is_outdated
 
 
-def has_stale_figures(record: Record) -> bool:
-    """Whether the answer was saved by another version of the portal, without this version's figures."""
-    is_known = record.figures_version == FIGURES_VERSION and record.figures_from == record.answer_at
-    return record.kind in ACCOUNTS and record.answer_at is not None and not is_known
-
-
 def _touch(records: Sequence[Record], origin: _Origin) -> None:
-    """Update only the times of unchanged copies, in one statement for each table and kind of copy."""
+    """Update only the times of unchanged copies, in one statement for each table."""
     source, operation, at = origin
     values: dict[str, Any] = {"answer_at": at, "answer_day": business_date_at(at)}
     of_answer: dict[str, Any] = {"last_at": at, "source": source, "operation": operation}
     if source == Source.SERVICE:
         values |= {"checked_at": at}
         of_answer |= {"failing_since": None, "failure": ""}
-    accounts = [record for record in records if record.kind in ACCOUNTS]
-    others = [record for record in records if record.kind not in ACCOUNTS]
-    for touched, columns in ((accounts, values | {"figures_from": at}), (others, values)):
-        if touched:
-            Record.objects.filter(pk__in=[record.pk for record in touched]).update(**columns)
-        for record in touched:
-            for name, value in columns.items():
-                setattr(record, name, value)
     if records:
+        Record.objects.filter(pk__in=[record.pk for record in records]).update(**values)
         Answer.objects.filter(pk__in=[record.said_id for record in records]).update(**of_answer)
     for record in records:
+        for name, value in values.items():
+            setattr(record, name, value)
         for name, value in of_answer.items():
             setattr(record.said, name, value)
 
@@ -457,7 +438,6 @@ def _apply_answer(
     record.said, record.answer_at, record.answer_day = answer, at, business_date_at(at)
     if origin.source == Source.SERVICE:
         record.checked_at, answer.failing_since, answer.failure = at, None, ""
-    record.figures_from = at if record.kind in ACCOUNTS else None
     for name, value in columns_from(decoded, record.answer_day).items():
         setattr(record, name, value)
     return replaced

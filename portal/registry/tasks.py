@@ -8,13 +8,13 @@ from portal.registry.recalculation import outdated_keys, recalculate_batch
 
 @job("registry.recalculate_figures", label="Recalculate figures", single=True, yields_to_others=True)
 def recalculate_figures(progress: Progress) -> None:
-    """Recalculate all figures outdated by a new business date or a new version."""
-    while number := recalculate_batch(or_earlier_rules=True):
+    """Recalculate all figures outdated by a new business date or new rules."""
+    while number := recalculate_batch():
         progress.step(number)
 
 
 @chore
 def recalculate_after_midnight() -> None:
     """Start the job once there is something to recalculate."""
-    if outdated_keys(1, or_earlier_rules=True):
+    if outdated_keys(1):
         start_job(recalculate_figures)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from portal.registry.figures import FIGURE_COLUMNS, FIGURES_VERSION
+from portal.registry.figures import FIGURE_COLUMNS
 from portal.registry.models import Source
 from portal.registry.query import MARK
 from portal.registry.rollup import DECIDED, OPEN
@@ -111,7 +111,7 @@ class Households:
         common |= {"borrower_uuid": owner, "answer_day": business_date_at(moment).isoformat()}
         for row in (borrower, *people, *accounts):
             is_account = row["kind"] in ("loan", "line")
-            figures = {"figures_from": at, "has_no_schedule_yet": False} if is_account else {}
+            figures = {"has_no_schedule_yet": False} if is_account else {}
             told = [row["kind"], row["uuid"], "", Source.SERVICE.value, "", row.pop("answer"), at, at]
             yield [*(common | row | figures).values()], told
 
@@ -180,7 +180,6 @@ class Households:
             "remaining": INSTALLMENT,
             "principal": amount,
             "figures_good_through": str(FOREVER) if is_late else due,
-            "figures_version": FIGURES_VERSION,
             "is_partly_paid": False,
             "flagged": is_late,
             "search_text": _WORDS["LOAN", status],
@@ -202,7 +201,6 @@ class Households:
             "key_date": due,
             "due_amount": INSTALLMENT,
             "figures_good_through": due,
-            "figures_version": FIGURES_VERSION,
             "is_partly_paid": False,
             "flagged": is_late,
             "answer": f'{{"credit_limit":{limit},"days_past_due":{12 if is_late else 0},"past_due_balance":{past_due},'

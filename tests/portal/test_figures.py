@@ -32,7 +32,7 @@ from portal.lists.pages import ListPage
 from portal.live.reading import LiveCopy
 from portal.loans.list_page import LOANS
 from portal.registry import store
-from portal.registry.models import Answer, Kind, Record, Source
+from portal.registry.models import Kind, Record, Source
 from portal.registry.recalculation import outdated_accounts, outdated_keys
 from portal.registry.tasks import recalculate_after_midnight, recalculate_figures
 from portal.runtime.business_date import business_date
@@ -150,7 +150,7 @@ def test_one_answer_gives_true_figures_on_forty_days(cached_portal: Sandbox, has
         with time_machine.travel(noon(today), tick=True):
             if has_job:
                 run_background_work()
-                assert not outdated_keys(1, or_earlier_rules=False)
+                assert not outdated_keys(1)
             viewer = browser_of(Role.VIEWER)
             figures = owed.loan_figures(answer, today, FIRST_DAY)
             expected, since = figures["Past due"], figures["Due since the copy"]
@@ -257,34 +257,15 @@ def test_possible_partial_payments_are_shown_everywhere(cached_portal: Sandbox, 
     assert "beforepartialpayments" in summary_text(owner)
 
 
-def test_an_answer_saved_by_an_earlier_version_is_recalculated(
-    cached_portal: Sandbox, viewer: Browser
-) -> None:
-    save_borrower("b-1", "Rolling Upgrade LLC")
-    record = save_account(Loan, "b-1", "loan-1", one_overdue_loan())
-    paid = one_overdue_loan() | {"uuid": "loan-1", "delinquent": False, "installments": []}
-    text = store.canonical_json(codec.decode(Loan, codec.to_json(paid | {"opening_date": "2019-05-01"})))
-    later = timezone.now() + timedelta(seconds=1)
-    Record.objects.filter(pk=record.pk).update(answer_at=later)
-    Answer.objects.filter(pk=record.said_id).update(body=text, last_at=later)
-    assert outdated_keys(1, or_earlier_rules=False)
-    row = read_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]
-    assert (row["Past due"], row["Aging"]) == ("", "Not known")
-    assert "opened May 1, 2019" in visible_text(viewer.get("/loans/").content.decode())
-    assert not outdated_keys(1, or_earlier_rules=False)
-
-
-def test_figures_from_earlier_rules_wait_for_the_job(cached_portal: Sandbox, viewer: Browser) -> None:
+def test_figures_from_earlier_rules_are_recalculated(cached_portal: Sandbox, viewer: Browser) -> None:
     save_borrower("b-1", "Earlier Rules LLC")
     for number in range(3):
         save_account(Loan, "b-1", f"loan-{number}", one_overdue_loan())
-    Record.objects.update(figures_version=None, figures_from=None, needs_check=True)
-    found = {f"loan-{number}" for number in range(3)}
-    assert find_accounts(viewer, "/loans/?check=yes") == found
+    Record.objects.update(figures_good_through=None, needs_check=True)
     recalculate_after_midnight()
     run_taken(start_job(recalculate_figures))
     assert find_accounts(viewer, "/loans/?check=yes") == set()
-    assert not outdated_keys(1, or_earlier_rules=True)
+    assert not outdated_keys(1)
 
 
 def test_outdated_figures_are_found_with_an_index(cached_portal: Sandbox) -> None:
@@ -292,7 +273,7 @@ def test_outdated_figures_are_found_with_an_index(cached_portal: Sandbox) -> Non
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SET LOCAL enable_seqscan = off")
-        for part in outdated_accounts(or_earlier_rules=True):
+        for part in outdated_accounts():
             cursor.execute(f"{explain} {part.replace('%s', repr(str(business_date())))} LIMIT 1")
             assert re.search("(?i)index .*(loans|lines)_(by|with)_.*figures", str(cursor.fetchall()))
 

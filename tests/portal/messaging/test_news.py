@@ -40,7 +40,6 @@ def read(account: Record) -> Record:
         assert reading.read_live(ACTOR, record)
     earlier = timezone.now() - timedelta(minutes=10)
     Record.objects.filter(uuid=account.uuid).update(checked_at=earlier, answer_at=earlier)
-    Record.objects.filter(uuid=account.uuid, kind__in=("loan", "line")).update(figures_from=earlier)
     account.refresh_from_db()
     return account
 
