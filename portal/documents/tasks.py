@@ -12,7 +12,7 @@ from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 
 
-@job("summaries.long_document", label="Create a document")
+@job("documents.long_document", label="Create a document")
 def create_long_document(progress: Progress, *, document: str) -> None:
     """Create the PDF of a saved document, and record the print."""
     found = LongDocument.objects.get(pk=document)
@@ -31,7 +31,7 @@ def create_long_document(progress: Progress, *, document: str) -> None:
     progress.step()
 
 
-@job("summaries.batch", label="Print borrower summaries", attempts=20, yields_to_others=True)
+@job("documents.batch", label="Print borrower summaries", attempts=20, yields_to_others=True)
 def create_batch(progress: Progress, *, batch: str) -> dict[str, int]:
     """Print the waiting items of a batch; a second attempt skips finished ones."""
     found = Batch.objects.get(pk=batch)
@@ -43,7 +43,7 @@ def create_batch(progress: Progress, *, batch: str) -> dict[str, int]:
     return {str(state): items.filter(state=state).count() for state in (Item.State.DONE, Item.State.FAILED)}
 
 
-@job("summaries.joined_batch", label="Print borrower summaries", attempts=20)
+@job("documents.joined_batch", label="Print borrower summaries", attempts=20)
 def create_joined_batch(progress: Progress, *, batch: str) -> Any:
     """Print a batch as one PDF; what can't be joined becomes a PDF each."""
     found = Batch.objects.get(pk=batch)
@@ -53,7 +53,7 @@ def create_joined_batch(progress: Progress, *, batch: str) -> Any:
     return create_batch.work(progress, batch=batch)
 
 
-@job("summaries.remove", label="Delete expired summaries", single=True, every="BATCH_REMOVAL_MINUTES")
+@job("documents.remove", label="Delete expired summaries", single=True, every="BATCH_REMOVAL_MINUTES")
 def remove(progress: Progress) -> dict[str, int]:
     """Remove the documents of expired batches."""
     return {"removed": remove_expired()}

@@ -6,7 +6,7 @@ from portal.jobs.queue import start_job
 from portal.registry.recalculation import outdated_keys, recalculate_batch
 
 
-@job("registry.recalculate_figures", label="Recalculate figures", single=True, yields_to_others=True)
+@job("records.recalculate_figures", label="Recalculate figures", single=True, yields_to_others=True)
 def recalculate_figures(progress: Progress) -> None:
     """Recalculate all figures outdated by a new business date or new rules."""
     while number := recalculate_batch():
