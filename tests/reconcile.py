@@ -65,7 +65,7 @@ def fill_portal(sandbox: Any, folder: Path) -> None:
     from django.core.management import call_command
 
     from portal.audit.models import Actor
-    from portal.live.reading import account_records, read_live
+    from portal.live.reading import account_copies, read_live
     from portal.registry.models import Kind, Record
 
     settings.SERVICING_URL = sandbox.url
@@ -74,8 +74,8 @@ def fill_portal(sandbox: Any, folder: Path) -> None:
         (folder / name).write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
     call_command("import_ids", folder / "ids", profiles=folder / "profiles", verbosity=0)
     for account in Record.objects.filter(kind__in=(Kind.LOAN, Kind.LINE)):
-        for record in account_records(account):
-            read_live(Actor.system("reconcile"), record)
+        for copy in account_copies(account):
+            read_live(Actor.system("reconcile"), copy)
 
 
 def get(url: str) -> Any:

@@ -73,7 +73,9 @@ class ShownOffer:
 def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
     """Show one application."""
     record = find_application(borrower_uuid, application_uuid)
-    (copy,) = panel_copies(request, PANEL, [record]) if record.can_be_read else [LiveCopy(record)]
+    (copy,) = own = [LiveCopy(record)]
+    if record.can_be_read:
+        (copy,) = panel_copies(request, PANEL, own)
     context = {
         **record_context(
             request,

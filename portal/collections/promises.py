@@ -12,9 +12,10 @@ from django.urls import reverse
 
 from portal.collections.models import Contact, Promise
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
+from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
-from portal.repayments.returns import accounts_with_returns
+from portal.repayments.returns import accounts_with_returns, is_dropped_from_list
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -137,27 +138,21 @@ def _repayments(
 ) -> tuple[dict[str, list[SeenRepayment]], dict[str, date | None]]:
     """The repayments of accounts since their first promise, and the days on which their lists were last read."""
     first = min(one.logged_on for of_account in saved.values() for one in of_account)
-    kinds = (Kind.REPAYMENT, *REPAYMENTS_OF.values())
-    columns = ("subtype", "key_date", "amount", "status", "created_at")
-    rows = Record.objects.filter(
-        Q(key_date__gte=first) | Q(key_date=None), kind__in=kinds, parent_uuid__in=saved, archived_at=None
-    ).values_list("parent_uuid", "kind", "uuid", "answer_at", "answer_day", *columns)
-    lists = {parent: (at, day) for parent, kind, _, at, day, *_ in rows if kind != Kind.REPAYMENT}
+    lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid__in=saved)
+    columns = ("parent_uuid", "uuid", "subtype", "key_date", "amount", "status", "created_at")
+    rows = (
+        active_records(Kind.REPAYMENT)
+        .filter(Q(key_date__gte=first) | Q(key_date=None), parent_uuid__in=saved)
+        .exclude(Q(status=SCHEDULED) & is_dropped_from_list())
+        .values_list(*columns)
+    )
     found: dict[str, list[SeenRepayment]] = defaultdict(list)
-    for parent, kind, uuid, at, _, subtype, day, amount, status, seen_at in rows:
-        is_scheduled, list_at = status == SCHEDULED, lists.get(parent, (None,))[0]
-        if kind != Kind.REPAYMENT or (is_scheduled and is_dropped(at, list_at)):
-            continue
+    for parent, uuid, subtype, day, amount, status, seen_at in rows:
         repayment = Repayment(
             uuid=uuid, payment_type=subtype or None, effective_date=day, amount=amount, status=status or None
         )
         found[parent].append(SeenRepayment(repayment, seen_at))
-    return found, {parent: day for parent, (_, day) in lists.items()}
-
-
-def is_dropped(read_at: Any, list_read_at: Any) -> bool:
-    """Whether the service no longer lists a payment: its account's list was read again without it."""
-    return bool(read_at and list_read_at and read_at < list_read_at)
+    return found, dict(lists.values_list("uuid", "last_on"))
 
 
 def find_promises(condition: Q, states: Collection[PromiseState]) -> list[DecidedPromise]:

@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from portal.documents.document import Document, Form
 from portal.documents.options import Options
-from portal.live.reading import LiveCopy
+from portal.live.reading import repayment_copies
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
@@ -39,11 +39,14 @@ def document(
 ) -> Document:
     """Build the history from the repayments that match the list's filters, earliest first, the newest if many."""
     records = active_records(Kind.REPAYMENT)
-    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values())
+    accounts = Record.objects.filter(kind__in=REPAYMENTS_OF)
     if owner:
-        records, lists = records.filter(borrower_uuid=owner.uuid), lists.filter(borrower_uuid=owner.uuid)
+        records, accounts = (
+            records.filter(borrower_uuid=owner.uuid),
+            accounts.filter(borrower_uuid=owner.uuid),
+        )
     if account:
-        records, lists = records.filter(parent_uuid=account.uuid), lists.filter(uuid=account.uuid)
+        records, accounts = records.filter(parent_uuid=account.uuid), accounts.filter(uuid=account.uuid)
     content = _content(records, query, today) | {
         "owner": owner,
         "has_account": account is None,
@@ -57,7 +60,7 @@ def document(
         about=_about(owner, account),
         content=content,
         options=options,
-        copies=[LiveCopy(one) for one in lists.select_related("said")[:MAX_LISTS]] if owner else [],
+        copies=repayment_copies(accounts.order_by("pk")[:MAX_LISTS]) if owner else [],
         rows=content["number"],
         missing=[f"{left_out:,} repayments. Filter the list by date to print them."] if left_out else [],
     )

@@ -79,7 +79,7 @@ def test_a_failure_is_saved_all_at_once(portal_service: Sandbox, owner: Record) 
     states: list[tuple[bool, bool]] = []
     portal_service.fail_next("loans.get", status=500)
     with connection.execute_wrapper(record_state):
-        assert not reading.read_live(Actor(name="Maya Chen"), loan)
+        assert not reading.read_live(Actor(name="Maya Chen"), reading.LiveCopy(loan))
     assert states
     assert all(has_time == has_failure for has_time, has_failure in states)
 

@@ -36,8 +36,8 @@ def sandbox(portal_service: Sandbox, settings: LazySettings) -> Sandbox:
 
 def read(account: Record) -> Record:
     """Read an account and its repayments as of ten minutes ago."""
-    for record in reading.account_records(account):
-        assert reading.read_live(ACTOR, record)
+    for copy in reading.account_copies(account):
+        assert reading.read_live(ACTOR, copy)
     earlier = timezone.now() - timedelta(minutes=10)
     Record.objects.filter(uuid=account.uuid).update(checked_at=earlier, answer_at=earlier)
     Record.objects.filter(uuid=account.uuid, kind__in=("loan", "line")).update(figures_from=earlier)
@@ -201,8 +201,8 @@ def test_an_account_that_a_page_read_since_is_not_read_again(sandbox: Sandbox) -
     payment = sandbox.world.repayment(loan.uuid, amount="75.00")
     read(loan)
     tell(sandbox, payment)
-    for record in reading.account_records(loan):
-        reading.read_live(ACTOR, record)
+    for copy in reading.account_copies(loan):
+        reading.read_live(ACTOR, copy)
     assert operations_of_run(sandbox) == []
 
 
