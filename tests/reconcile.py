@@ -265,10 +265,9 @@ def summary_text(owner: Any) -> str:
     from portal.documents.document import Stamp
     from portal.documents.options import Options
     from portal.documents.pdf import render
-    from portal.live.reading import LiveCopy
     from portal.runtime.business_date import business_date
 
-    copies = [LiveCopy(one) for one in borrower_summary.accounts_of(owner)]
+    copies = borrower_summary.account_copies_of(owner)
     paper = borrower_summary.document(owner, copies, Options(), today=business_date())
     pages = PdfReader(BytesIO(render(paper.html(Stamp(timezone.now(), "reconcile"))))).pages
     printed = without_spaces("".join(page.extract_text() for page in pages))

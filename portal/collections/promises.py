@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from portal.collections.models import Contact, Promise
@@ -85,14 +85,17 @@ def decide_promises(
     account_uuids: Iterable[str], *, with_contacts: bool = False
 ) -> dict[str, list[DecidedPromise]]:
     """Decide the promises of each of these accounts, newest first."""
+    lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("account_uuid"))
     made = Promise.objects.select_related("contact") if with_contacts else Promise.objects
     saved: dict[str, list[Promise]] = defaultdict(list)
-    for promise in made.filter(account_uuid__in=set(account_uuids)):
+    read_on: dict[str, date | None] = {}
+    found = made.filter(account_uuid__in=set(account_uuids))
+    for promise in found.annotate(list_read_on=Subquery(lists.values("last_on")[:1])):
         saved[promise.account_uuid].append(promise)
+        read_on[promise.account_uuid] = promise.list_read_on
     if not saved:
         return {}
-    repayments, read_on = _repayments(saved)
-    today, decided = business_date(), {}
+    repayments, today, decided = _repayments(saved), business_date(), {}
     for uuid, of_account in saved.items():
         decisions = promises.decide(
             [_plain(one) for one in of_account],
@@ -133,12 +136,9 @@ def _plain(promise: Promise) -> promises.Promise:
     )
 
 
-def _repayments(
-    saved: Mapping[str, list[Promise]],
-) -> tuple[dict[str, list[SeenRepayment]], dict[str, date | None]]:
-    """The repayments of accounts since their first promise, and the days on which their lists were last read."""
+def _repayments(saved: Mapping[str, list[Promise]]) -> dict[str, list[SeenRepayment]]:
+    """The repayments of accounts since their first promise."""
     first = min(one.logged_on for of_account in saved.values() for one in of_account)
-    lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid__in=saved)
     columns = ("parent_uuid", "uuid", "subtype", "key_date", "amount", "status", "created_at")
     rows = (
         active_records(Kind.REPAYMENT)
@@ -152,7 +152,7 @@ def _repayments(
             uuid=uuid, payment_type=subtype or None, effective_date=day, amount=amount, status=status or None
         )
         found[parent].append(SeenRepayment(repayment, seen_at))
-    return found, dict(lists.values_list("uuid", "last_on"))
+    return found
 
 
 def find_promises(condition: Q, states: Collection[PromiseState]) -> list[DecidedPromise]:

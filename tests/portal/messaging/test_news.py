@@ -18,7 +18,7 @@ from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.messaging.news import request_reads
 from portal.messaging.sync import read_front
 from portal.messaging.tasks import read_news, start_reading_news
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.jobs.scripted import run_taken
@@ -40,6 +40,7 @@ def read(account: Record) -> Record:
         assert reading.read_live(ACTOR, copy)
     earlier = timezone.now() - timedelta(minutes=10)
     Record.objects.filter(uuid=account.uuid).update(checked_at=earlier, answer_at=earlier)
+    Answer.objects.filter(uuid=account.uuid).update(last_at=earlier)
     Record.objects.filter(uuid=account.uuid, kind__in=("loan", "line")).update(figures_from=earlier)
     account.refresh_from_db()
     return account
@@ -127,6 +128,7 @@ def test_an_unknown_payment_reads_nothing_until_its_account_is_known(sandbox: Sa
     assert operations_of_run(sandbox) == []
     # The refresh of all accounts finds the payment; another message of it is news about a known account.
     Record.objects.update(checked_at=None)
+    Answer.objects.update(last_at=None)
     job = start_job(refresh_portfolio, rate=1000)
     late = timezone.now() + timedelta(minutes=1)
     sandbox.world.message("payment.failed", payment, at=late)
