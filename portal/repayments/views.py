@@ -72,8 +72,11 @@ def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
     )
     fresh = None
     if account := Record.objects.filter(kind__in=REPAYMENTS_OF, uuid=record.parent_uuid).first():
-        fresh = Freshness(panel_copies(request, PANEL, repayment_copies([account])))
-        record.refresh_from_db(from_queryset=Record.objects.select_related("said"))
+        saved = repayment_copies([account])
+        copies = panel_copies(request, PANEL, saved)
+        fresh = Freshness(copies)
+        if copies is not saved:  # The list was read, and may say something else about this repayment.
+            record.refresh_from_db(from_queryset=Record.objects.select_related("said"))
     (row,) = load_rows([record])
     log_repayment_view(request, record)
     context = {"record": record, "row": row, "fresh": fresh, "opened": OpenRepayment(row, record)}
