@@ -150,15 +150,11 @@ def account_copies(account: Record) -> list[LiveCopy]:
 
 def repayment_copies(accounts: Iterable[Record]) -> list[LiveCopy]:
     """The copy of each account's list of repayments."""
-    return _list_copies([(account, REPAYMENTS_OF[account.kind]) for account in accounts])
+    return list_copies([(account, REPAYMENTS_OF[account.kind]) for account in accounts])
 
 
-def list_copy(account: Record, kind: Kind) -> LiveCopy:
-    """The copy of one of an account's lists."""
-    return _list_copies([(account, kind)])[0]
-
-
-def _list_copies(wanted: Sequence[tuple[Record, str]]) -> list[LiveCopy]:
+def list_copies(wanted: Sequence[tuple[Record, str]]) -> list[LiveCopy]:
+    """The copy of each of these accounts' lists, by account and kind of list."""
     found = {(one.kind, one.uuid): one for one in answers_by_key((kind, of.uuid) for of, kind in wanted)}
     return [
         LiveCopy(account, found.get((kind, account.uuid)) or Answer(kind=kind, uuid=account.uuid))
@@ -171,7 +167,7 @@ def saved_again(copies: Sequence[LiveCopy]) -> list[LiveCopy]:
     stored = Record.objects.select_related("said").in_bulk({one.record.pk for one in copies})
     records = [stored.get(one.record.pk, one.record) for one in copies]
     pairs = list(zip(copies, records, strict=True))
-    lists = iter(_list_copies([(record, copy.kind) for copy, record in pairs if copy.kind in LISTS]))
+    lists = iter(list_copies([(record, copy.kind) for copy, record in pairs if copy.kind in LISTS]))
     return [next(lists) if copy.kind in LISTS else LiveCopy(record) for copy, record in pairs]
 
 
