@@ -12,7 +12,7 @@ from portal.audit.view_log import last_view, log_view, update_view
 from portal.gateway import StaffRequest
 from portal.lists.pages import ListPage
 from portal.live.panels import Freshness, panel_copies, tell_account_read
-from portal.live.reading import LiveCopy, account_records
+from portal.live.reading import LiveCopy, account_copies
 from portal.messaging.payment_events import messages_of_account
 from portal.notes.models import Note
 from portal.registry import changes
@@ -41,7 +41,7 @@ def account_page(
     """
     area, noun = list_page.area, list_page.noun
     repayments_part = f"{noun}-repayments"
-    copy, repayments_copy = panel_copies(request, noun, account_records(record))
+    copy, repayments_copy = panel_copies(request, noun, account_copies(record))
     context = {
         **record_context(
             request, copy, action=f"{area}.detail", label=f"{noun} {record.uuid[:8]}", panel=noun

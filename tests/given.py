@@ -46,11 +46,16 @@ def line(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
 
 def put_on_file(record: Record, text: str) -> Record:
     """Make this text the record's answer, whatever it is."""
-    record.answer_at = timezone.now()
-    told = {"body": text, "last_at": record.answer_at}
-    record.said, _ = Answer.objects.update_or_create(kind=record.kind, uuid=record.uuid, defaults=told)
+    record.said = put_answer(record.kind, record.uuid, text)
+    record.answer_at = record.said.last_at
     record.save(update_fields=["said", "answer_at"])
     return record
+
+
+def put_answer(kind: str, uuid: str, text: str) -> Answer:
+    """Make this text the answer about a thing without a record, such as an account's list, whatever it is."""
+    values = {"body": text, "last_at": timezone.now()}
+    return Answer.objects.update_or_create(kind=kind, uuid=uuid, defaults=values)[0]
 
 
 def create_with_answers(found: Iterable[tuple[Record, str]]) -> None:

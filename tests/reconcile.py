@@ -65,7 +65,7 @@ def fill_portal(sandbox: Any, folder: Path) -> None:
     from django.core.management import call_command
 
     from portal.audit.models import Actor
-    from portal.live.reading import account_records, read_live
+    from portal.live.reading import account_copies, read_live
     from portal.registry.models import Kind, Record
 
     settings.SERVICING_URL = sandbox.url
@@ -74,8 +74,8 @@ def fill_portal(sandbox: Any, folder: Path) -> None:
         (folder / name).write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
     call_command("import_ids", folder / "ids", profiles=folder / "profiles", verbosity=0)
     for account in Record.objects.filter(kind__in=(Kind.LOAN, Kind.LINE)):
-        for record in account_records(account):
-            read_live(Actor.system("reconcile"), record)
+        for copy in account_copies(account):
+            read_live(Actor.system("reconcile"), copy)
 
 
 def get(url: str) -> Any:
@@ -265,10 +265,9 @@ def summary_text(owner: Any) -> str:
     from portal.documents.document import Stamp
     from portal.documents.options import Options
     from portal.documents.pdf import render
-    from portal.live.reading import LiveCopy
     from portal.runtime.business_date import business_date
 
-    copies = [LiveCopy(one) for one in borrower_summary.accounts_of(owner)]
+    copies = borrower_summary.account_copies_of(owner)
     paper = borrower_summary.document(owner, copies, Options(), today=business_date())
     pages = PdfReader(BytesIO(render(paper.html(Stamp(timezone.now(), "reconcile"))))).pages
     printed = without_spaces("".join(page.extract_text() for page in pages))

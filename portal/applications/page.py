@@ -73,7 +73,8 @@ class ShownOffer:
 def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
     """Show one application."""
     record = find_application(borrower_uuid, application_uuid)
-    (copy,) = panel_copies(request, PANEL, [record]) if record.can_be_read else [LiveCopy(record)]
+    own = [LiveCopy(record)]
+    (copy,) = panel_copies(request, PANEL, own) if record.can_be_read else own
     context = {
         **record_context(
             request,

@@ -16,16 +16,15 @@ from portal.borrowers import tasks
 from portal.gateway import StaffRequest
 from portal.jobs.queue import start_job
 from portal.live.panels import Freshness, read_copies, tell_account_read
-from portal.live.reading import LiveCopy, account_records
+from portal.live.reading import LiveCopy, account_copies
 from portal.registry.models import Kind, Record
-from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date
 from portal.ui.htmx import finish_action, page_before, render_page
 
 
 @dataclass(frozen=True)
 class AccountPanel:
-    """A loan or line, with its list of repayments if that was ever read."""
+    """A loan or line, with its list of repayments if that was ever asked for."""
 
     copy: LiveCopy
     repayments: LiveCopy | None = None
@@ -57,10 +56,8 @@ class AccountPanel:
 
 def account_panels(accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]) -> list[AccountPanel]:
     """The panels of accounts, in their order."""
-    list_of = {(one.record.kind, one.record.uuid): one for one in lists}
-    return [
-        AccountPanel(one, list_of.get((REPAYMENTS_OF[one.record.kind], one.record.uuid))) for one in accounts
-    ]
+    list_of = {one.record.pk: one for one in lists}
+    return [AccountPanel(one, list_of.get(one.record.pk)) for one in accounts]
 
 
 @require_safe
@@ -75,7 +72,7 @@ def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: 
     if not request.htmx:
         return redirect(record)
     log_view(Actor.of(request), "borrowers.detail", is_repeat=True, **entry_subject(owner))
-    panel = AccountPanel(*read_copies(request, account_records(record)))
+    panel = AccountPanel(*read_copies(request, account_copies(record)))
     partial = "account-row" if request.htmx.target == panel.row_name else "account"
     response = render_page(request, f"borrowers/detail.html#{partial}", {"account": panel})
     return tell_account_read(response, panel.fresh)

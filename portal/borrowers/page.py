@@ -28,7 +28,7 @@ from portal.borrowers.position import Position
 from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
 from portal.gateway import StaffRequest
 from portal.live.panels import read_copies
-from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, repayment_lists, stored_lists
+from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, repayment_copies
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
@@ -74,7 +74,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     loads_all = len(live) <= MAX_LIVE_ACCOUNTS
     is_refresh = "refresh" in request.GET and loads_all and request.htmx.target in (None, CARDS)
     if is_refresh:
-        read_copies(request, [*live, *repayment_lists(live)], force=True)
+        read_copies(request, [*map(LiveCopy, live), *repayment_copies(live)], force=True)
         accounts = accounts_of(borrower_uuid)
     copies = saved_copies(accounts)
     position = Position(copies["loans"], copies["lines"], copies["lists"], loads_itself=loads_all)
@@ -111,10 +111,10 @@ def accounts_of(borrower_uuid: str) -> Accounts:
 
 
 def saved_copies(accounts: Accounts) -> Copies:
-    """The saved copies of loans, lines and their lists of repayments."""
+    """The saved copies of loans, lines and, as far as anybody asked for them, their lists of repayments."""
     loans, lines = accounts[Kind.LOAN], accounts[Kind.LINE]
-    found = {"loans": loans, "lines": lines, "lists": stored_lists([*loans, *lines])}
-    return {name: [LiveCopy(record) for record in records] for name, records in found.items()}
+    lists = [one for one in repayment_copies([*loans, *lines]) if one.has_been_asked]
+    return {"loans": [*map(LiveCopy, loans)], "lines": [*map(LiveCopy, lines)], "lists": lists}
 
 
 def findings(

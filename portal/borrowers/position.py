@@ -101,7 +101,8 @@ class LastRepayment(NamedTuple):
     """The latest repayment that is not just scheduled."""
 
     repayment: Repayment | None = None
-    record: Record | None = None
+    copy: LiveCopy | None = None
+    """The list that it is in."""
 
 
 class Position:
@@ -160,14 +161,14 @@ class Position:
         named = {record.uuid for record, _, _ in self.late_accounts[:MAX_LATE_NAMED]}
         if self.next_payment:
             named.add(self.next_payment.record.uuid)
-        if self.last_repayment.record:  # It is the record of the account's list.
-            named.add(self.last_repayment.record.uuid)
+        if self.last_repayment.copy:
+            named.add(self.last_repayment.copy.record.uuid)
         return [one for one in self.accounts if one.record.uuid in named]
 
     @cached_property
     def last_repayment(self) -> LastRepayment:
         past = [
-            (repayment.effective_date, LastRepayment(repayment, one.record))
+            (repayment.effective_date, LastRepayment(repayment, one))
             for one in self._lists
             for repayment in one.repayments
             if repayment.effective_date

@@ -1,13 +1,11 @@
 """The background job of borrowers: refresh all accounts of one."""
 
-from django.db.models import Q
-
 from portal.audit.models import Actor
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.jobs.models import Job
 from portal.jobs.queue import open_job
-from portal.live.reading import read_at_pace, repayment_lists
+from portal.live.reading import LiveCopy, read_at_pace, repayment_copies
 from portal.registry.models import Kind, Record
 
 
@@ -16,11 +14,12 @@ def refresh_accounts(progress: Progress, *, borrower: str) -> None:
     """Read every account and its repayments; a resumed job skips what it already read."""
     kinds = [Kind.LOAN, Kind.LINE]
     of_borrower = Record.objects.filter(borrower_uuid=borrower, kind__in=kinds, archived_at__isnull=True)
-    accounts = list(of_borrower)
-    records = [*accounts, *repayment_lists(accounts)]
-    pks, started_at = [record.pk for record in records], progress.job.created_at
-    is_read = Q(checked_at__gte=started_at) | Q(said__failed_at__gte=started_at)
-    due = list(Record.objects.filter(pk__in=pks).exclude(is_read).order_by("pk"))
+    accounts, started_at = list(of_borrower.select_related("said")), progress.job.created_at
+    due = [
+        copy
+        for copy in (*map(LiveCopy, accounts), *repayment_copies(accounts))
+        if not any(at and at >= started_at for at in (copy.at, copy.said.failed_at))
+    ]
     progress.resume(len(due))
     for _, is_read_now in read_at_pace(Actor.system("refresh"), due):
         progress.step(failed=not is_read_now)

@@ -14,7 +14,6 @@ from portal.live.reading import LiveCopy
 from portal.notes.models import Note
 from portal.registry.changes import FieldChange
 from portal.registry.models import Kind, Record
-from portal.repayments.table import account_of_list
 from portal.ui import wording
 from servicing import Repayment, Statement
 
@@ -106,11 +105,9 @@ def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event | Repa
         day, meta = timezone.localdate(note.created_at), f"Note by {note.author_name}"
         yield Event("notes", day, note.created_at, "neutral", "sticker-2", f"“{note.text}”", meta=meta)
     for copy in copies:
-        if copy.repayments:
-            account = account_of_list(copy.record)
-            for repayment in copy.repayments:
-                if repayment.effective_date:
-                    yield RepaymentEvent(repayment.effective_date, repayment, account)
+        for repayment in copy.repayments:
+            if repayment.effective_date:
+                yield RepaymentEvent(repayment.effective_date, repayment, copy.record)
         if isinstance(copy.answer, Statement):
             text, url = f"Statement of line {copy.record.uuid[:8]}", copy.record.get_absolute_url()
             for document in copy.answer.statements:

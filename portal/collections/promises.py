@@ -7,14 +7,15 @@ from datetime import date, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from portal.collections.models import Contact, Promise
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
+from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
-from portal.repayments.returns import accounts_with_returns
+from portal.repayments.returns import accounts_with_returns, is_dropped_from_list
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -84,14 +85,17 @@ def decide_promises(
     account_uuids: Iterable[str], *, with_contacts: bool = False
 ) -> dict[str, list[DecidedPromise]]:
     """Decide the promises of each of these accounts, newest first."""
+    lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("account_uuid"))
     made = Promise.objects.select_related("contact") if with_contacts else Promise.objects
     saved: dict[str, list[Promise]] = defaultdict(list)
-    for promise in made.filter(account_uuid__in=set(account_uuids)):
+    read_on: dict[str, date | None] = {}
+    found = made.filter(account_uuid__in=set(account_uuids))
+    for promise in found.annotate(list_read_on=Subquery(lists.values("last_on")[:1])):
         saved[promise.account_uuid].append(promise)
+        read_on[promise.account_uuid] = promise.list_read_on
     if not saved:
         return {}
-    repayments, read_on = _repayments(saved)
-    today, decided = business_date(), {}
+    repayments, today, decided = _repayments(saved), business_date(), {}
     for uuid, of_account in saved.items():
         decisions = promises.decide(
             [_plain(one) for one in of_account],
@@ -132,32 +136,23 @@ def _plain(promise: Promise) -> promises.Promise:
     )
 
 
-def _repayments(
-    saved: Mapping[str, list[Promise]],
-) -> tuple[dict[str, list[SeenRepayment]], dict[str, date | None]]:
-    """The repayments of accounts since their first promise, and the days on which their lists were last read."""
+def _repayments(saved: Mapping[str, list[Promise]]) -> dict[str, list[SeenRepayment]]:
+    """The repayments of accounts since their first promise."""
     first = min(one.logged_on for of_account in saved.values() for one in of_account)
-    kinds = (Kind.REPAYMENT, *REPAYMENTS_OF.values())
-    columns = ("subtype", "key_date", "amount", "status", "created_at")
-    rows = Record.objects.filter(
-        Q(key_date__gte=first) | Q(key_date=None), kind__in=kinds, parent_uuid__in=saved, archived_at=None
-    ).values_list("parent_uuid", "kind", "uuid", "answer_at", "answer_day", *columns)
-    lists = {parent: (at, day) for parent, kind, _, at, day, *_ in rows if kind != Kind.REPAYMENT}
+    columns = ("parent_uuid", "uuid", "subtype", "key_date", "amount", "status", "created_at")
+    rows = (
+        active_records(Kind.REPAYMENT)
+        .filter(Q(key_date__gte=first) | Q(key_date=None), parent_uuid__in=saved)
+        .exclude(Q(status=SCHEDULED) & is_dropped_from_list())
+        .values_list(*columns)
+    )
     found: dict[str, list[SeenRepayment]] = defaultdict(list)
-    for parent, kind, uuid, at, _, subtype, day, amount, status, seen_at in rows:
-        is_scheduled, list_at = status == SCHEDULED, lists.get(parent, (None,))[0]
-        if kind != Kind.REPAYMENT or (is_scheduled and is_dropped(at, list_at)):
-            continue
+    for parent, uuid, subtype, day, amount, status, seen_at in rows:
         repayment = Repayment(
             uuid=uuid, payment_type=subtype or None, effective_date=day, amount=amount, status=status or None
         )
         found[parent].append(SeenRepayment(repayment, seen_at))
-    return found, {parent: day for parent, (_, day) in lists.items()}
-
-
-def is_dropped(read_at: Any, list_read_at: Any) -> bool:
-    """Whether the service no longer lists a payment: its account's list was read again without it."""
-    return bool(read_at and list_read_at and read_at < list_read_at)
+    return found
 
 
 def find_promises(condition: Q, states: Collection[PromiseState]) -> list[DecidedPromise]:

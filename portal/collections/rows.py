@@ -6,15 +6,16 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db.models import Max, Q
+from django.db.models import Max, Q, TextField
+from django.db.models.functions import Cast
 
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner, Contact
-from portal.collections.promises import DecidedPromise, decide_promises, is_dropped
+from portal.collections.promises import DecidedPromise, decide_promises
 from portal.lists.pages import Row
 from portal.registry.models import Kind, PastDueChange, Record
-from portal.registry.records import read_as_text, with_borrowers
-from portal.registry.sources import REPAYMENTS_OF
+from portal.registry.records import active_records, with_borrowers
+from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
 from servicing.promises import PromiseState
@@ -108,17 +109,15 @@ def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment |
 
     Only these two are shown, so all are compared as text, and only these are converted.
     """
-    today, kinds = business_date().isoformat(), (Kind.REPAYMENT, *REPAYMENTS_OF.values())
-    rows = read_as_text(uuids, kinds, ("key_date", "amount", "answer_at"))
-    lists = {uuid: at for uuid, kind, *_, at in rows if kind != Kind.REPAYMENT}
+    today = business_date().isoformat()
+    repayments = active_records(Kind.REPAYMENT).filter(parent_uuid__in=uuids, key_date__isnull=False)
+    listed = repayments.exclude(Q(status=SCHEDULED) & is_dropped_from_list()).order_by()
+    texts = [Cast(name, TextField()) for name in ("key_date", "amount")]
     pending: dict[str, tuple[str, str | None]] = {}
     paid: dict[str, tuple[str, str | None]] = {}
-    for uuid, _, status, day, value, at in rows:
-        if not day:
-            continue
+    for uuid, status, day, value in listed.values_list("parent_uuid", "status", *texts):
         if status == SCHEDULED and day >= today and (uuid not in pending or day < pending[uuid][0]):
-            if not is_dropped(at, lists.get(uuid)):
-                pending[uuid] = day, value
+            pending[uuid] = day, value
         elif status == SUCCEEDED and (uuid not in paid or day > paid[uuid][0]):
             paid[uuid] = day, value
     return {uuid: (_payment_of(pending.get(uuid)), _payment_of(paid.get(uuid))) for uuid in {*pending, *paid}}

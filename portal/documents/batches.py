@@ -158,7 +158,7 @@ def _lay_out(batch: Batch, item: Item, options: Options) -> Paper | None:
 
 def _document(actor: Actor, item: Item, options: Options) -> Document:
     borrower = Record.objects.get(kind=Kind.BORROWER, uuid=item.borrower_uuid)
-    copies = read_copies(actor, borrower_summary.accounts_of(borrower), options)
+    copies = read_copies(actor, borrower_summary.account_copies_of(borrower), options)
     return borrower_summary.document(borrower, copies, options, today=business_date())
 
 

@@ -18,7 +18,7 @@ from portal.borrowers.checklist import applied_at
 from portal.documents.document import Document, Form
 from portal.documents.line_of_credit import billing_days, credit_use
 from portal.documents.options import Options
-from portal.live.reading import LiveCopy, repayment_lists
+from portal.live.reading import LiveCopy, repayment_copies
 from portal.loans.figures import STATE_WORDS
 from portal.notes.models import Note
 from portal.registry import store
@@ -26,7 +26,7 @@ from portal.registry.figures import past_due_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
-from portal.repayments.table import RepaymentRow, account_of_list
+from portal.repayments.table import RepaymentRow
 from portal.ui import wording
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, consistency
 from servicing.schedules import Schedule, State, schedule_of, total
@@ -47,14 +47,15 @@ MAX_OFFERS = 12
 MAX_NOTES = 20
 
 
-def accounts_of(record: Record) -> list[Record]:
+def account_copies_of(record: Record) -> list[LiveCopy]:
     """The loans and lines of a summary, oldest first, each followed by its list of repayments."""
     chosen = [*_oldest(record, Kind.LOAN, MAX_ACCOUNTS), *_oldest(record, Kind.LINE, MAX_ACCOUNTS)]
-    return [one for pair in zip(chosen, repayment_lists(chosen), strict=True) for one in pair]
+    lists = repayment_copies(chosen)
+    return [one for pair in zip(map(LiveCopy, chosen), lists, strict=True) for one in pair]
 
 
 def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, today: date) -> Document:
-    """Build the summary from copies of the records from :func:`accounts_of`."""
+    """Build the summary from the copies of :func:`account_copies_of`."""
     content = _content(record, copies, options, today)
     return Document(
         form=FORM,
@@ -69,8 +70,8 @@ def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, to
 
 
 def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today: date) -> Content:
-    loans = [_loan(copy, today, options) for copy in copies if copy.record.kind == Kind.LOAN]
-    lines = [_line(copy, options) for copy in copies if copy.record.kind == Kind.LINE]
+    loans = [_loan(copy, today, options) for copy in copies if copy.kind == Kind.LOAN]
+    lines = [_line(copy, options) for copy in copies if copy.kind == Kind.LINE]
     positions = [_position(part["copy"], today, options) for part in [*loans, *lines]]
     past, scheduled = _repayments(copies, today)
     most = MAX_REPAYMENTS if options.is_internal else MAX_BORROWER_REPAYMENTS
@@ -100,7 +101,7 @@ def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today
 
 def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
     """Sentences about what a reader might miss."""
-    accounts = [copy for copy in copies if copy.record.kind in REPAYMENTS_OF]
+    accounts = [copy for copy in copies if copy.kind in REPAYMENTS_OF]
     failing = [one for one in accounts if one.failing_since]
     counts = [
         ("account", "never updated.", sum(copy.at is None for copy in accounts)),
@@ -172,7 +173,7 @@ def _internal(
     pinned_first = F("pinned_until").desc(nulls_last=True)
     notes = Note.objects.filter(borrower_uuid=record.uuid).order_by(pinned_first, "-created_at", "-id")
     open_writes = WriteIntent.objects.filter(borrower_uuid=record.uuid, state__in=WriteIntent.OPEN)
-    answered = [one for one in copies if one.record.kind == Kind.LOAN_REPAYMENTS and one.at]
+    answered = [one for one in copies if one.kind == Kind.LOAN_REPAYMENTS and one.at]
     paid = {one.record.uuid: one.repayments for one in answered}
     return {
         "notes": [(note.text, note.author_name, note.pinned_until) for note in notes[:MAX_NOTES]],
@@ -286,7 +287,7 @@ def _position(copy: LiveCopy, today: date, options: Options) -> Content:
 
 def _repayments(copies: Sequence[LiveCopy], today: date) -> tuple[list[RepaymentRow], list[RepaymentRow]]:
     """Past repayments, newest first, and scheduled ones, soonest first."""
-    rows = [RepaymentRow(one, account_of_list(copy.record)) for copy in copies for one in copy.repayments]
+    rows = [RepaymentRow(one, copy.record) for copy in copies for one in copy.repayments]
     rows.sort(key=lambda row: row.repayment.effective_date or date.min)
     scheduled = [row for row in rows if _is_scheduled(row.repayment, today)]
     return [row for row in reversed(rows) if not _is_scheduled(row.repayment, today)], scheduled

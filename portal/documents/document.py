@@ -31,7 +31,7 @@ from portal.documents.pdf import NotRendered, find_unprintable, is_unusual
 from portal.jobs.kinds import JobKind
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
-from portal.live.reading import LiveCopy, read_and_wait
+from portal.live.reading import LiveCopy, read_and_wait, saved_again
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui.logo import logo
@@ -197,12 +197,12 @@ def account_document(
     )
 
 
-def read_copies(actor: Actor, records: Sequence[Record], options: Options) -> list[LiveCopy]:
+def read_copies(actor: Actor, copies: Sequence[LiveCopy], options: Options) -> Sequence[LiveCopy]:
     """Read the copies for a PDF, after calling the service unless saved copies were chosen."""
-    if not options.is_from_copies:
-        read_and_wait(actor, records)
-    stored = Record.objects.select_related("said").in_bulk([record.pk for record in records])
-    return [LiveCopy(stored[record.pk]) for record in records]
+    if options.is_from_copies:
+        return copies
+    read_and_wait(actor, copies)
+    return saved_again(copies)
 
 
 def open_document(actor: Actor, document: Document) -> LongDocument | None:

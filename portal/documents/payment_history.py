@@ -1,6 +1,6 @@
 """The payment history: repayments of a borrower or an account by month, with subtotals and optional filters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import groupby
 from typing import Any
@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from portal.documents.document import Document, Form
 from portal.documents.options import Options
-from portal.live.reading import LiveCopy
+from portal.live.reading import repayment_copies
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
@@ -39,16 +39,18 @@ def document(
 ) -> Document:
     """Build the history from the repayments that match the list's filters, earliest first, the newest if many."""
     records = active_records(Kind.REPAYMENT)
-    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values())
+    accounts: list[Record] = []
     if owner:
-        records, lists = records.filter(borrower_uuid=owner.uuid), lists.filter(borrower_uuid=owner.uuid)
+        records = records.filter(borrower_uuid=owner.uuid)
+        of_owner = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=owner.uuid)
+        accounts = [account] if account else list(of_owner.order_by("pk"))
     if account:
-        records, lists = records.filter(parent_uuid=account.uuid), lists.filter(uuid=account.uuid)
+        records = records.filter(parent_uuid=account.uuid)
     content = _content(records, query, today) | {
         "owner": owner,
         "has_account": account is None,
         "is_across": owner is None,
-        "has_lines": _has_lines(owner, account),
+        "has_lines": _has_lines(owner, account, accounts),
     }
     left_out = content["left_out"]
     return Document(
@@ -57,7 +59,7 @@ def document(
         about=_about(owner, account),
         content=content,
         options=options,
-        copies=[LiveCopy(one) for one in lists.select_related("said")[:MAX_LISTS]] if owner else [],
+        copies=repayment_copies(accounts[:MAX_LISTS]),
         rows=content["number"],
         missing=[f"{left_out:,} repayments. Filter the list by date to print them."] if left_out else [],
     )
@@ -132,12 +134,13 @@ def _describe_limit(number: int, earlier: int, later: int, first_day: date | Non
     return [*sentences, f"Sums cover {covered}."]
 
 
-def _has_lines(owner: Record | None, account: Record | None) -> bool:
+def _has_lines(owner: Record | None, account: Record | None, accounts: Sequence[Record]) -> bool:
     """Whether it covers a line of credit, whose repayments are only part of its activity."""
     if account:
         return account.kind == Kind.LINE
-    lines = active_records(Kind.LINE)
-    return (lines.filter(borrower_uuid=owner.uuid) if owner else lines).exists()
+    if owner:
+        return any(one.kind == Kind.LINE and not one.archived_at for one in accounts)
+    return active_records(Kind.LINE).exists()
 
 
 def _sums(rows: Iterable[RepaymentRow]) -> dict[str, Any]:

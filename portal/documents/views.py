@@ -43,7 +43,7 @@ from portal.documents.pdf import NotRendered, TookTooLong, render
 from portal.errors import error_page
 from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, panel_copies
-from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_records
+from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
@@ -51,7 +51,6 @@ from portal.runtime.business_date import business_date
 from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.uploads import accepts_files
-from servicing import Repayment
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +84,7 @@ def borrower(request: StaffRequest, as_pdf: bool, borrower_uuid: str) -> Documen
     """The borrower summary."""
     record = get_object_or_404(Record.objects.select_related("said"), kind=Kind.BORROWER, uuid=borrower_uuid)
     options = Options.of(request.GET)
-    copies = _read(request, borrower_summary.accounts_of(record), options, as_pdf)
+    copies = _read(request, borrower_summary.account_copies_of(record), options, as_pdf)
     return borrower_summary.document(record, copies, options, today=business_date())
 
 
@@ -97,9 +96,9 @@ def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_
         Record.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
     )
     options = Options.of(request.GET, mode=Mode.BORROWER)
-    (copy,) = _read(request, [record], options, as_pdf)
-    repayments = store.last_list(account_records(record)[1], Repayment)
-    return loan_paper.document(copy, repayments, _owner(record), options, today=business_date())
+    (copy,) = _read(request, [LiveCopy(record)], options, as_pdf)
+    (listed,) = repayment_copies([record])
+    return loan_paper.document(copy, listed.repayments, _owner(record), options, today=business_date())
 
 
 @requires("summaries.document")
@@ -110,7 +109,7 @@ def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str
         Record.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
     )
     options = Options.of(request.GET, mode=Mode.BORROWER)
-    copy, repayments = _read(request, account_records(record), options, as_pdf)
+    copy, repayments = _read(request, account_copies(record), options, as_pdf)
     return line_paper.document(copy, repayments, _owner(record), options, today=business_date())
 
 
@@ -123,7 +122,7 @@ def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, applica
         Record.objects.select_related("said"), kind=kind, uuid=application_uuid, borrower_uuid=borrower_uuid
     )
     options = Options.of(request.GET, mode=Mode.BORROWER, can_refresh=record.can_be_read)
-    (copy,) = _read(request, [record], options, as_pdf)
+    (copy,) = _read(request, [LiveCopy(record)], options, as_pdf)
     return offer_paper.document(copy, _owner(record), options, OfferView.of(request.GET))
 
 
@@ -141,12 +140,12 @@ def payment_history(request: StaffRequest, as_pdf: bool, borrower_uuid: str = ""
 
 
 def _read(
-    request: StaffRequest, records: Sequence[Record], options: Options, as_pdf: bool
+    request: StaffRequest, copies: Sequence[LiveCopy], options: Options, as_pdf: bool
 ) -> Sequence[LiveCopy]:
     """Read the copies of a document. A preview's panel calls the service later, a PDF calls it first."""
     if as_pdf or options.is_from_copies:
-        return read_copies(Actor.of(request), records, options)
-    return panel_copies(request, PANEL, records)
+        return read_copies(Actor.of(request), copies, options)
+    return panel_copies(request, PANEL, copies)
 
 
 def _owner(record: Record) -> Record | None:

@@ -16,7 +16,7 @@ from portal.audit.models import Actor
 from portal.audit.view_log import log_list
 from portal.gateway import StaffRequest
 from portal.lists.pages import MAX_SELECTED, ListPage, Row
-from portal.live.reading import MAX_WAIT, account_records, read_if_old
+from portal.live.reading import MAX_WAIT, account_copies, read_if_old
 from portal.registry.models import Record
 from portal.registry.store import IDENTIFIER
 from portal.ui.htmx import render_page
@@ -125,4 +125,4 @@ def _refresh_next(request: StaffRequest, progress: Progress) -> None:
     if any(state == "asking" for _, state in progress.items):
         return
     if record := next((row.record for row, state in progress.items if state == "waiting"), None):
-        read_if_old(Actor.of(request), account_records(record), force=True)
+        read_if_old(Actor.of(request), account_copies(record), force=True)

@@ -16,15 +16,15 @@ from django_htmx.http import trigger_client_event
 from portal.audit.models import Actor
 from portal.audit.service_health import forget_health
 from portal.gateway import StaffRequest
-from portal.live.reading import LiveCopy, read_and_wait, read_if_old
-from portal.registry.models import Record, Source
+from portal.live.reading import LiveCopy, read_and_wait, read_if_old, saved_again
+from portal.registry.models import Source
 from portal.registry.recalculation import account_state
 
 # Half of the threads that may wait for the service (portal/gunicorn.py), so that the others serve everything else.
 _places = BoundedSemaphore(8)
 
 
-def panel_copies(request: StaffRequest, panel: str, records: Sequence[Record]) -> list[LiveCopy]:
+def panel_copies(request: StaffRequest, panel: str, copies: Sequence[LiveCopy]) -> Sequence[LiveCopy]:
     """The copies that a panel or its whole page shows, read before if the panel loads itself or is refreshed."""
     # Links of the page are made from its query.
     query = request.GET.copy()
@@ -33,25 +33,24 @@ def panel_copies(request: StaffRequest, panel: str, records: Sequence[Record]) -
     # A panel that loads itself on a page opened with ?refresh=1 doesn't ask for what the page just read.
     force = "refresh" in request.GET and request.htmx.trigger != panel
     if request.htmx.target == panel or (force and not request.htmx):
-        return read_copies(request, records, force=force)
-    return [LiveCopy(record) for record in records]
+        return read_copies(request, copies, force=force)
+    return copies
 
 
-def read_copies(request: StaffRequest, records: Sequence[Record], *, force: bool = False) -> list[LiveCopy]:
-    """The copies of these records after the service was called for those that are old, or for all.
+def read_copies(request: StaffRequest, copies: Sequence[LiveCopy], *, force: bool = False) -> list[LiveCopy]:
+    """The same copies after the service was called for those that are old, or for all.
 
     A panel that finds too many others waiting shows the copies and looks again. A page without scripts waits.
     """
     actor = Actor.of(request)
     if not request.htmx:
-        read_and_wait(actor, records, force=force)
+        read_and_wait(actor, copies, force=force)
     elif _places.acquire(blocking=False):
         try:
-            read_if_old(actor, records, force=force)
+            read_if_old(actor, copies, force=force)
         finally:
             _places.release()
-    stored = Record.objects.select_related("said").in_bulk([record.pk for record in records])
-    copies = [LiveCopy(stored.get(record.pk, record)) for record in records]
+    copies = saved_again(copies)
     # What was read may have changed what the frame of the page shows.
     if force or any(one.failing_since for one in copies):
         forget_health()

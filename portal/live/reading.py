@@ -5,14 +5,13 @@ answer becomes the new copy. Hides who calls when: each record at most once in 3
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -23,7 +22,7 @@ from portal.gateway import client_for
 from portal.registry import store
 from portal.registry.figures import copy_day, figures_of
 from portal.registry.models import Answer, Kind, Record
-from portal.registry.records import active_records
+from portal.registry.records import active_records, answers_by_key
 from portal.registry.sources import LISTS, READS, REPAYMENTS_OF
 from portal.runtime.database import in_parallel, release_connection
 from servicing import Application, Loan, Rejected, Repayment, ServicingError, Statement
@@ -41,16 +40,24 @@ REJECTED_PREFIX = "Refused: "
 """Marks a stored failure as a rejection by the service, rather than no answer."""
 
 
-@dataclass
 class LiveCopy:
-    """A record's saved copy, and the result of the last call for it."""
+    """The saved copy of an account, of an application or of an account's list, and the result of the last call."""
 
-    record: Record
+    def __init__(self, record: Record, said: Answer | None = None) -> None:
+        """``said`` is the answer of the record's list. Without it, the copy is the record's own."""
+        self.record = record
+        self.said = said or record.said or Answer(kind=record.kind, uuid=record.uuid)
+        """What is shown; a row that isn't saved if nobody ever asked for it."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the record, or of its list."""
+        return self.said.kind
 
     @cached_property
     def answer(self) -> Application | Loan | Statement | None:
         """The last answer, decoded; ``None`` without one, or if it is a list."""
-        match self.record.kind:
+        match self.kind:
             case Kind.APPLICATION:
                 return store.last_answer(self.record, Application)
             case Kind.LOAN:
@@ -66,38 +73,48 @@ class LiveCopy:
 
     @cached_property
     def repayments(self) -> list[Repayment]:
-        """The last known repayments; ``None`` if this isn't a list of repayments or was never answered."""
-        return store.last_list(self.record, Repayment) if self.record.kind in REPAYMENTS_OF.values() else []
+        """The last known repayments; none if this isn't a list of repayments or was never answered."""
+        return store.last_list(self.said, Repayment) if self.kind in REPAYMENTS_OF.values() else []
+
+    @property
+    def has_been_asked(self) -> bool:
+        """Whether anybody ever asked for it."""
+        return self.said.pk is not None
 
     @property
     def at(self) -> datetime | None:
         """The time of the copy: of the service's answer or of the imported file."""
-        return self.record.answer_at
+        return self.said.last_at
 
     @property
     def copied_on(self) -> date | None:
-        """The business date of the copy."""
+        """The business date of the record's own copy, which its figures depend on."""
         return copy_day(self.record)
+
+    @property
+    def why_null(self) -> str:
+        """Why a value is missing in it."""
+        return self.said.why_null(can_be_read=self.record.can_be_read)
 
     @property
     def source(self) -> str:
         """Whether the service or a file said it; empty without an answer."""
-        return self.record.said.source if self.record.said else ""
+        return self.said.source
 
     @property
     def failing_since(self) -> datetime | None:
         """When the service first failed to provide it, if it still fails."""
-        return self.record.said.failing_since if self.record.said else None
+        return self.said.failing_since
 
     @property
     def failure(self) -> str:
         """Why it fails, in words for staff."""
-        return self.record.said.failure.removeprefix(REJECTED_PREFIX) if self.record.said else ""
+        return self.said.failure.removeprefix(REJECTED_PREFIX)
 
     @property
     def is_refused(self) -> bool:
         """Whether the service rejected the call: the record doesn't exist, or belongs to another borrower."""
-        return self.record.said is not None and self.record.said.failure.startswith(REJECTED_PREFIX)
+        return self.said.failure.startswith(REJECTED_PREFIX)
 
     @property
     def can_be_asked(self) -> bool:
@@ -107,141 +124,129 @@ class LiveCopy:
     @property
     def is_due(self) -> bool:
         """Whether the service was not called for it in the last half minute."""
-        said, last = self.record.said, None
-        if said and said.asked_at:
+        last = None
+        if self.said.asked_at:
             # From the end of a call: one that took half a minute would be due again at once.
-            last = max(filter(None, (said.asked_at, self.record.checked_at, said.failed_at)))
+            last = max(filter(None, (self.said.asked_at, self.said.last_at, self.said.failed_at)))
         return self.can_be_asked and not (last and timezone.now() - last <= FRESH_FOR)
 
     @property
     def is_pending(self) -> bool:
         """Whether a call for it is under way."""
-        said = self.record.said
-        if not said or not said.asked_at or timezone.now() - said.asked_at > MAX_WAIT:
-            return False
-        answered = max(filter(None, (self.record.checked_at, said.failed_at)), default=None)
-        return answered is None or answered < said.asked_at
+        return _is_pending(self.said)
 
 
-def account_records(record: Record) -> list[Record]:
-    """A loan or line, and the record of its list of repayments."""
-    return [record, list_record(record, REPAYMENTS_OF[record.kind])]
+def _is_pending(said: Answer) -> bool:
+    if not said.asked_at or timezone.now() - said.asked_at > MAX_WAIT:
+        return False
+    answered = max(filter(None, (said.last_at, said.failed_at)), default=None)
+    return answered is None or answered < said.asked_at
 
 
-def list_record(account: Record, kind: Kind) -> Record:
-    """The record of one of an account's lists, created if missing."""
-    return _list_records({(kind.value, account.uuid): account})[0]
+def account_copies(account: Record) -> list[LiveCopy]:
+    """The copies of a loan or line and of its list of repayments."""
+    return [LiveCopy(account), *repayment_copies([account])]
 
 
-def repayment_lists(accounts: Sequence[Record]) -> list[Record]:
-    """The record of each account's list of repayments, created if missing."""
-    return _list_records({(REPAYMENTS_OF[one.kind].value, one.uuid): one for one in accounts})
+def repayment_copies(accounts: Iterable[Record]) -> list[LiveCopy]:
+    """The copy of each account's list of repayments."""
+    return list_copies([(account, REPAYMENTS_OF[account.kind]) for account in accounts])
 
 
-def _list_records(wanted: Mapping[tuple[str, str], Record]) -> list[Record]:
-    found = _stored_lists(wanted)
-    missing = {
-        (kind, uuid): Record(kind=kind, uuid=uuid, borrower_uuid=of.borrower_uuid, parent_uuid=uuid)
-        for (kind, uuid), of in wanted.items()
-        if (kind, uuid) not in found
-    }
-    if missing:
-        Record.objects.bulk_create(missing.values(), ignore_conflicts=True)
-        found = _stored_lists(wanted)
-    return [found[key] for key in wanted]
+def list_copies(wanted: Sequence[tuple[Record, str]]) -> list[LiveCopy]:
+    """The copy of each of these accounts' lists, by account and kind of list."""
+    found = {(one.kind, one.uuid): one for one in answers_by_key((kind, of.uuid) for of, kind in wanted)}
+    return [
+        LiveCopy(account, found.get((kind, account.uuid)) or Answer(kind=kind, uuid=account.uuid))
+        for account, kind in wanted
+    ]
 
 
-def stored_lists(accounts: Sequence[Record]) -> list[Record]:
-    """The records of the accounts' lists of repayments, as far as there are any."""
-    return list(_stored_lists((REPAYMENTS_OF[one.kind], one.uuid) for one in accounts).values())
+def saved_again(copies: Sequence[LiveCopy]) -> list[LiveCopy]:
+    """The same copies as they are saved now."""
+    stored = Record.objects.select_related("said").in_bulk({one.record.pk for one in copies})
+    records = [stored.get(one.record.pk, one.record) for one in copies]
+    pairs = list(zip(copies, records, strict=True))
+    lists = iter(list_copies([(record, copy.kind) for copy, record in pairs if copy.kind in LISTS]))
+    return [next(lists) if copy.kind in LISTS else LiveCopy(record) for copy, record in pairs]
 
 
-def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Record]:
-    wanted = set(keys)
-    if not wanted:
-        return {}
-    kinds, uuids = {kind for kind, _ in wanted}, {uuid for _, uuid in wanted}
-    stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids).select_related("said")
-    return {(record.kind, record.uuid): record for record in stored}
+def read_if_old(actor: Actor, copies: Sequence[LiveCopy], *, force: bool = False) -> None:
+    """Call the service for each of these copies that is old, in parallel, and save what it answers.
 
-
-def read_if_old(actor: Actor, records: Sequence[Record], *, force: bool = False) -> None:
-    """Call the service for each of these records whose copy is old, in parallel, and save what it answers.
-
-    ``force`` also calls for copies that aren't old. A record that another request is reading is left to that one, and
-    so that a request waits little longer than for one call, none begins after a few seconds.
+    ``force`` also calls for copies that aren't old. One that another request is reading is left to that one, and so
+    that a request waits little longer than for one call, none begins after a few seconds.
     """
     started = time.monotonic()
 
-    def read(record: Record) -> None:
-        if time.monotonic() - started < BEGIN_WITHIN_SECONDS and _claim(record):
-            read_live(actor, record)
+    def read(copy: LiveCopy) -> None:
+        if time.monotonic() - started < BEGIN_WITHIN_SECONDS and _claim(copy):
+            read_live(actor, copy)
 
-    copies = map(LiveCopy, records)
-    in_parallel(read, [copy.record for copy in copies if (copy.can_be_asked if force else copy.is_due)])
+    in_parallel(read, [copy for copy in copies if (copy.can_be_asked if force else copy.is_due)])
 
 
-def read_and_wait(actor: Actor, records: Sequence[Record], *, force: bool = False) -> None:
-    """As :func:`read_if_old`, but also wait while other requests are reading any of the records."""
+def read_and_wait(actor: Actor, copies: Sequence[LiveCopy], *, force: bool = False) -> None:
+    """As :func:`read_if_old`, but also wait while other requests are reading any of the copies."""
     until = time.monotonic() + call_time_limit_seconds()
-    read_if_old(actor, records, force=force)
-    found = Record.objects.filter(pk__in=[record.pk for record in records])
-    moments = found.select_related("said").only("checked_at", "said__asked_at", "said__failed_at")
-    while time.monotonic() < until and any(LiveCopy(record).is_pending for record in moments.all()):
+    read_if_old(actor, copies, force=force)
+    moments = answers_by_key([(copy.kind, copy.said.uuid) for copy in copies]).defer("body")
+    while time.monotonic() < until and any(map(_is_pending, moments.all())):
         release_connection()
         time.sleep(POLL_INTERVAL_SECONDS)
 
 
-def _claim(record: Record) -> bool:
-    """Whether the caller is to read the record: of several that saw the same time of the last call, one is."""
-    if record.said is None:
-        if _open_answer(record):
+def _claim(copy: LiveCopy) -> bool:
+    """Whether the caller is to read it: of several that saw the same time of the last call, one is."""
+    if not copy.has_been_asked:
+        if _open_answer(copy):
             return True
-        if not LiveCopy(record).is_due:
+        if not copy.is_due:
             return False
-    seen = Answer.objects.filter(pk=record.said_id, asked_at=cast(Answer, record.said).asked_at)
+    seen = Answer.objects.filter(pk=copy.said.pk, asked_at=copy.said.asked_at)
     return bool(seen.update(asked_at=timezone.now()))
 
 
-def _open_answer(record: Record) -> bool:
-    """Give the record its row of answers, asked for now; return whether it had none."""
-    record.said, is_new = Answer.objects.get_or_create(
-        {"asked_at": timezone.now()}, kind=record.kind, uuid=record.uuid
+def _open_answer(copy: LiveCopy) -> bool:
+    """Create the row of its answers, asked for now; return whether it had none."""
+    copy.said, is_new = Answer.objects.get_or_create(
+        {"asked_at": timezone.now()}, kind=copy.kind, uuid=copy.said.uuid
     )
-    Record.objects.filter(pk=record.pk, said=None).update(said=record.said)
+    if copy.kind not in LISTS:
+        Record.objects.filter(pk=copy.record.pk, said=None).update(said=copy.said)
     return is_new
 
 
-def read_live(actor: Actor, record: Record) -> bool:
+def read_live(actor: Actor, copy: LiveCopy) -> bool:
     """Call the service once. An answer becomes the saved copy, a failure is saved beside it."""
     try:
-        READS[record.kind](client_for(actor), record.borrower_uuid, record.uuid)
+        READS[copy.kind](client_for(actor), copy.record.borrower_uuid, copy.said.uuid)
         return True
     except ServicingError as error:
         now = timezone.now()
         words = "; ".join(error.reasons) or error.message
         words = f"{REJECTED_PREFIX}{words}" if isinstance(error, Rejected) else words
         # In one statement: a panel that waits for the answer is drawn once the row has its time.
-        Answer.objects.filter(kind=record.kind, uuid=record.uuid).update(
+        Answer.objects.filter(kind=copy.kind, uuid=copy.said.uuid).update(
             failed_at=now, failure=words[:500], failing_since=Coalesce("failing_since", Value(now))
         )
         return False
 
 
 def read_at_pace(
-    actor: Actor, records: Iterable[Record], *, rate: float | None = None
-) -> Iterator[tuple[Record, bool]]:
-    """Read records one by one, at most this many a second; yield each with whether it was read.
+    actor: Actor, copies: Iterable[LiveCopy], *, rate: float | None = None
+) -> Iterator[tuple[LiveCopy, bool]]:
+    """Read copies one by one, at most this many a second; yield each with whether it was read.
 
     The usual pace is ``READS_PER_MINUTE``, of each worker.
     """
     pause = 1 / (rate or settings.READS_PER_MINUTE / 60)
-    for record in records:
+    for copy in copies:
         started = time.monotonic()
-        if record.said_id is None:
-            _open_answer(record)
-        Answer.objects.filter(pk=record.said_id).update(asked_at=timezone.now())
-        yield record, read_live(actor, record)
+        if not copy.has_been_asked:
+            _open_answer(copy)
+        Answer.objects.filter(pk=copy.said.pk).update(asked_at=timezone.now())
+        yield copy, read_live(actor, copy)
         time.sleep(max(0.0, pause - (time.monotonic() - started)))
 
 
@@ -251,34 +256,29 @@ def refreshable(kinds: Sequence[str]) -> QuerySet[Record]:
     return records.exclude(kind=Kind.APPLICATION, category="LOAN")
 
 
-def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Record]:
-    """Accounts and their lists whose copy is older than this.
+def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[LiveCopy]:
+    """Copies of accounts and of their lists that are older than this.
 
     First what fell due since its copy, then what is past due, then the oldest copies.
     """
-    lists = {kind: row.parent for kind, row in LISTS.items() if row.parent and row.parent in kinds}
-    for list_kind, parent in lists.items():
-        _create_missing_lists(parent, list_kind)
-    is_young = Q(checked_at__gte=older_than)
-    due = refreshable([*kinds, *lists]).filter(~is_young)
-    account = refreshable(kinds).filter(uuid=OuterRef("uuid"))
-    is_due_since, is_past_due = (
-        Exists(account.filter(one)) for one in (Q(due_since_on__isnull=False), Q(flagged=True))
-    )
-    rank = Case(When(is_due_since, then=0), When(is_past_due, then=1), default=2)
     # Only what a call needs, because a large portfolio doesn't fit into memory.
-    needed = due.only("kind", "uuid", "borrower_uuid", "said")
-    return list(needed.order_by(rank, F("checked_at").asc(nulls_first=True), "id"))
+    columns = ("kind", "uuid", "borrower_uuid", "due_since_on", "flagged")
+    times = ("kind", "uuid", "asked_at", "last_at", "failed_at")
+    own = refreshable(kinds).exclude(checked_at__gte=older_than).select_related("said").order_by("id")
+    found = [LiveCopy(record) for record in own.only(*columns, *(f"said__{name}" for name in times))]
+    for kind in (kind for kind, parent in LISTS.items() if parent in kinds):
+        answers, is_young = Answer.objects.filter(kind=kind), Q(last_at__gte=older_than)
+        old = {one.uuid: one for one in answers.exclude(is_young).only(*times)}
+        accounts = refreshable([LISTS[kind]]).exclude(uuid__in=answers.filter(is_young).values("uuid"))
+        for account in accounts.order_by("id").only(*columns):
+            found.append(LiveCopy(account, old.get(account.uuid) or Answer(kind=kind, uuid=account.uuid)))
+    return sorted(found, key=_urgency)
 
 
-def _create_missing_lists(kind: str, list_kind: str) -> None:
-    """Create the missing lists of a kind for all accounts."""
-    there = Record.objects.filter(kind=list_kind, uuid=OuterRef("uuid"))
-    without = refreshable([kind]).filter(~Exists(there)).values_list("uuid", "borrower_uuid")
-    missing = [
-        Record(kind=list_kind, uuid=uuid, borrower_uuid=owner, parent_uuid=uuid) for uuid, owner in without
-    ]
-    Record.objects.bulk_create(missing, batch_size=500, ignore_conflicts=True)
+def _urgency(copy: LiveCopy) -> tuple[int, bool, datetime]:
+    """Orders what fell due since its copy first, then what is past due, each with the oldest copies first."""
+    rank = 0 if copy.record.due_since_on else 1 if copy.record.flagged else 2
+    return rank, copy.at is not None, copy.at or timezone.now()
 
 
 class Coverage(NamedTuple):
@@ -299,11 +299,14 @@ def coverage(*kinds: Kind) -> Coverage:
 
 
 def _coverage(kinds: Sequence[Kind]) -> Coverage:
-    """Counted from indexes alone: so what has no borrower, which is little, is counted apart."""
-    is_young = Q(checked_at__gte=timezone.now() - timedelta(days=1))
+    """Counted from indexes where possible: so what has no borrower, which is little, is counted apart."""
+    since = timezone.now() - timedelta(days=1)
     checked = known = 0
     for kind in kinds:
-        records = active_records(kind)
+        is_young = Q(checked_at__gte=since)
+        if kind in LISTS:
+            is_young = Q(uuid__in=Answer.objects.filter(kind=kind, last_at__gte=since).values("uuid"))
+        records = active_records(LISTS.get(kind, kind))
         if kind == Kind.APPLICATION:
             records = records.exclude(category="LOAN")
         nobodys = records.filter(borrower_uuid="")

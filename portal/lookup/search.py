@@ -18,7 +18,7 @@ from portal.messaging.models import Message
 from portal.messaging.query import capped_count, matching_messages
 from portal.notes.models import Note
 from portal.registry.figures import ACCOUNTS, days_of, old_copy_day
-from portal.registry.models import Kind, Record
+from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import Query, parse_query
 from portal.registry.records import active_records, records_by_key, with_borrowers
 from portal.registry.search.find import OWNED, owned_by_borrowers, rank_matches
@@ -354,7 +354,7 @@ def find_unknown_ids(
     query: Query, of: str, *, hits: MessageHits | None, groups: Iterable[HitGroup]
 ) -> UnknownIds | None:
     """Find the pasted IDs that no hit shows; ``None`` if there are none."""
-    stored = list(Record.objects.filter(kind__in=Kind, uuid__in=query.uuids))
+    stored = list(Record.objects.filter(kind__in=SEARCHED_KINDS, uuid__in=query.uuids))
     known = {record.uuid for record in stored} | ({str(hits.asked.get("id"))} if hits else set())
     mentioned = [hit.record.search_text for group in groups for hit in group.hits]
     missing = [

@@ -59,7 +59,7 @@ def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> boo
 def dependents(record: Record) -> dict[Kind, int]:
     """Count the records of each kind that belong to this one and are not archived with it."""
     own = Q(borrower_uuid=record.uuid) if record.kind == Kind.BORROWER else Q(parent_uuid=record.uuid)
-    dependent = Record.objects.filter(own, kind__in=SEARCHED_KINDS, archived_at__isnull=True)
+    dependent = Record.objects.filter(own, archived_at__isnull=True)
     counted = dependent.exclude(pk=record.pk).values_list("kind").annotate(Count("pk")).order_by()
     numbers: dict[str, int] = dict(counted)
     return {kind: numbers[kind] for kind in SEARCHED_KINDS if kind in numbers}

@@ -13,11 +13,11 @@ from portal.audit.models import Actor
 from portal.audit.service_health import PAUSE, current_outage
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.live.reading import due_for_refresh, read_at_pace
+from portal.live.reading import LiveCopy, due_for_refresh, read_at_pace
 from portal.lookup.imports import import_ids, import_profiles, open_lines
 from portal.lookup.models import Upload
 from portal.messaging.news import queue_reads_since
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind
 
 REFRESHED_KINDS = [Kind.LOAN, Kind.LINE, Kind.APPLICATION]
 IMPORTERS = {Upload.What.IDS: import_ids, Upload.What.PROFILES: import_profiles}
@@ -37,9 +37,9 @@ def refresh_portfolio(
 ) -> None:
     """Refresh every account whose copy was too old when the job started; a resumed job skips what it already read."""
     actor = Actor.system("refresh")
-    records = accounts_to_refresh(kind, progress.job.created_at - timedelta(hours=older_than))
-    progress.resume(len(records))
-    for is_read in refresh_accounts(actor, records, rate=rate):
+    copies = accounts_to_refresh(kind, progress.job.created_at - timedelta(hours=older_than))
+    progress.resume(len(copies))
+    for is_read in refresh_accounts(actor, copies, rate=rate):
         progress.step(failed=not is_read)
     finished = progress.job
     # These came after their account was read, and what they are about may be on file by now.
@@ -48,14 +48,14 @@ def refresh_portfolio(
     append(actor, "lookup.refresh_portfolio", detail=detail)
 
 
-def accounts_to_refresh(kind: str, before: datetime) -> list[Record]:
-    """The accounts of one kind or of all that were last read before this time, the most urgent first."""
+def accounts_to_refresh(kind: str, before: datetime) -> list[LiveCopy]:
+    """The copies of accounts of one kind or of all that were last read before this time, the most urgent first."""
     return due_for_refresh([kind] if kind else REFRESHED_KINDS, older_than=before)
 
 
-def refresh_accounts(actor: Actor, records: list[Record], *, rate: float | None) -> Iterator[bool]:
+def refresh_accounts(actor: Actor, copies: list[LiveCopy], *, rate: float | None) -> Iterator[bool]:
     """Read accounts one by one, and slower while the service is down."""
-    for _, is_read in read_at_pace(actor, records, rate=rate):
+    for _, is_read in read_at_pace(actor, copies, rate=rate):
         yield is_read
         if current_outage():
             time.sleep(PAUSE.total_seconds())

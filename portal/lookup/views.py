@@ -23,7 +23,7 @@ from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, O
 from portal.lookup.models import Upload
 from portal.lookup.search import HitGroup
 from portal.registry import store
-from portal.registry.models import SEARCHED_KINDS, Kind, Record, Snapshot
+from portal.registry.models import Kind, Record, Snapshot
 from portal.registry.query import Query, parse_query
 from portal.registry.sources import READS
 from portal.ui.exports import list_file
@@ -105,7 +105,7 @@ def search_page(
 def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Show one record: its last answer and its owner."""
     records = Record.objects.select_related("said")
-    found = get_object_or_404(records, kind=kind, uuid=uuid, kind__in=SEARCHED_KINDS)
+    found = get_object_or_404(records, kind=kind, uuid=uuid)
     log_view(Actor.of(request), "lookup.record", **entry_subject(found))
     owner = Record.objects.filter(kind=Kind.BORROWER, uuid=found.borrower_uuid).first()
     context = {

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import LISTED, Kind, Record
+from portal.registry.models import LISTED, Answer, Kind, Record
 from portal.registry.records import records_with_owners
 from portal.registry.sources import REPAYMENTS_OF
 
@@ -152,8 +152,8 @@ def _readable() -> QuerySet[Record]:
 def _oldest_answers(accounts: Mapping[int, Record]) -> dict[int, datetime]:
     """When both answers of each account were last read: the account and its list of repayments."""
     uuids = {account.uuid for account in accounts.values()}
-    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid__in=uuids, checked_at__isnull=False)
-    listed = {(kind, uuid): at for kind, uuid, at in lists.values_list("kind", "uuid", "checked_at")}
+    lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid__in=uuids)
+    listed = {(kind, uuid): at for kind, uuid, at in lists.values_list("kind", "uuid", "last_at")}
     times = {}
     for pk, account in accounts.items():
         at = listed.get((REPAYMENTS_OF[account.kind], account.uuid))

@@ -11,7 +11,7 @@ from portal.audit.service_health import current_outage
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import chore, job
 from portal.jobs.queue import start_job
-from portal.live.reading import LiveCopy, account_records, read_at_pace
+from portal.live.reading import account_copies, read_at_pace
 from portal.messaging.models import Message, PendingRead, Run
 from portal.messaging.news import READ_INTERVAL, due_reads, forget_finished_reads
 from portal.messaging.store import ONE_DAY, service_today
@@ -91,12 +91,10 @@ def read_account(actor: Actor, pending: PendingRead) -> bool:
     service refused.
     """
     account, now = pending.account, timezone.now()
-    records = [] if account.archived_at else account_records(account)
-    is_stale = any(
-        pending.tries or one.checked_at is None or one.checked_at < pending.noticed_at for one in records
-    )
-    failed = [one for one, is_read in read_at_pace(actor, records) if not is_read] if is_stale else []
-    is_refused = any(LiveCopy(one).is_refused for one in failed)
+    copies = [] if account.archived_at else account_copies(account)
+    is_stale = any(pending.tries or one.at is None or one.at < pending.noticed_at for one in copies)
+    failed = [one for one, is_read in read_at_pace(actor, copies) if not is_read] if is_stale else []
+    is_refused = any(one.is_refused for one in failed)
     payment = Record.objects.filter(kind=Kind.REPAYMENT, uuid=pending.payment_uuid)
     is_missing = bool(pending.payment_uuid) and not pending.tries and not payment.exists()
     values: dict[str, Any] = {"due_at": None}

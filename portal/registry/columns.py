@@ -20,10 +20,8 @@ Decoded = Borrower | KeyPerson | Application | Loan | Statement | Repayment
 MAX_DAYS = 10**6
 
 
-def columns_from(answer: Decoded | list[Repayment], copied_on: date | None) -> dict[str, Any]:
-    """The columns of an answer in a form that every database can store; empty ones for a list."""
-    if isinstance(answer, list):
-        return {"search_text": ""}
+def columns_from(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
+    """The columns of an answer in a form that every database can store."""
     return {name: _fit_column(name, value) for name, value in _columns_of(answer, copied_on).items()}
 
 

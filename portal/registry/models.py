@@ -78,8 +78,6 @@ def _list_indexes() -> list[models.Index]:
         Kind.LOAN: [usual, created, *days, ["state", *usual], status],
         Kind.LINE: [usual, created, *days],
         Kind.REPAYMENT: [usual, created, amount, ["subtype", *usual], status],
-        Kind.LOAN_REPAYMENTS: [["checked_at", "id"]],
-        Kind.LINE_REPAYMENTS: [["checked_at", "id"]],
     }
     earlier: dict[Kind, list[list[str]]] = {
         Kind.BORROWER: [["city", "id"], *worst, ["checked_at", *usual], ["created_by", *usual]],
@@ -167,9 +165,6 @@ class Answer(models.Model):
     operation = models.CharField(
         max_length=60, blank=True, help_text="The operation that said it; empty if from file or not known."
     )
-    body = models.TextField(
-        blank=True, help_text="As received, in canonical JSON; empty while it was only asked for."
-    )
     source = models.CharField(max_length=10, choices=Source.choices, blank=True)
     first_at = models.DateTimeField(
         null=True, help_text="When this text was received first; null if version 1.0 saved it."
@@ -177,16 +172,34 @@ class Answer(models.Model):
     last_at = models.DateTimeField(
         null=True, help_text="When this text was received last; null while it was only asked for."
     )
+    last_on = models.DateField(
+        null=True,
+        help_text="The business date of that, which a demo's days that pass don't change; null if not known.",
+    )
     asked_at = models.DateTimeField(null=True, help_text="When the service was last asked for it.")
     failed_at = models.DateTimeField(null=True, help_text="When asking failed last.")
     failing_since = models.DateTimeField(null=True, help_text="Since when asking has failed.")
     failure = models.TextField(blank=True, help_text="Why it failed last, in words for staff.")
+    # A long text comes last, because SQLite reads a row from its beginning, and most queries need only its times.
+    body = models.TextField(
+        blank=True, help_text="As received, in canonical JSON; empty while it was only asked for."
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["kind", "uuid"], name="one_answer_per_thing")]
+        indexes = [models.Index(fields=["kind", "last_at"], name="answers_by_last_at")]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.uuid}"
+
+    def why_null(self, *, can_be_read: bool = True) -> str:
+        """Why a value is missing in it: the call that didn't provide it, and when; or that nothing was answered."""
+        if not self.last_at:
+            return "Unknown: never answered" if self.pk else "Unknown: never asked"
+        if self.source == Source.FILE:
+            return f"Not in the file of {wording.moment(self.last_at)}"
+        calls = operations_in_words(Kind(self.kind), can_be_read=can_be_read)
+        return wording.not_provided(calls, self.last_at)
 
 
 class Record(models.Model):
@@ -336,16 +349,8 @@ class Record(models.Model):
 
     @property
     def why_null(self) -> str:
-        """Why a value is missing: the call that didn't provide it, and when; or that the record was never read.
-
-        Lists select ``said`` with the record, as this reads it.
-        """
-        if not self.said or not self.answer_at:
-            return "Unknown: never answered" if self.said else "Unknown: never asked"
-        if self.said.source == Source.FILE:
-            return f"Not in the file of {wording.moment(self.answer_at)}"
-        calls = operations_in_words(Kind(self.kind), can_be_read=self.can_be_read)
-        return wording.not_provided(calls, self.answer_at)
+        """Why a value is missing; lists select ``said`` with the record, as this reads it."""
+        return (self.said or Answer()).why_null(can_be_read=self.can_be_read)
 
     @property
     def can_be_read(self) -> bool:

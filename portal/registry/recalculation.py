@@ -17,8 +17,8 @@ from portal.registry.figures import (
     copy_day,
     save_changes,
 )
-from portal.registry.models import Kind, Record
-from portal.registry.records import last_changes_of, records_by_key, update_records
+from portal.registry.models import Answer, Kind, Record
+from portal.registry.records import answers_by_key, last_changes_of, update_records
 from portal.registry.rollup import roll_up
 from portal.runtime.business_date import business_date
 from portal.runtime.database import fetch_rows
@@ -54,8 +54,8 @@ def recalculate_batch() -> int:
         keys = outdated_keys(BATCH_SIZE)
         found = Record.objects.filter(pk__in=keys).order_by("pk").select_related("said")
         records = list(found.select_for_update(of=("self",)))
-        lists = records_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
-        repayments = {one.uuid: one for one in lists.select_related("said")}
+        lists = answers_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
+        repayments = {one.uuid: one for one in lists}
         # What other rules say differently is no event.
         same_rules = [record for record in records if record.figures_good_through]
         lateness = [(record, Lateness.of(record)) for record in same_rules]
@@ -67,7 +67,7 @@ def recalculate_batch() -> int:
     return len(records)
 
 
-def recalculate(record: Record, repayments: Record | None) -> None:
+def recalculate(record: Record, repayments: Answer | None) -> None:
     """Set an account's figures from its saved answer and its saved list of repayments."""
     answer = store.account_answer(record)
     columns = columns_from(answer, copy_day(record)) if answer else {"figures_good_through": FOREVER}

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.base import ModelState
 from django.utils import timezone
 
-from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry.models import SEARCHED_KINDS, Answer, Kind, Record
 from portal.runtime.database import fetch_rows, index_values
 
 
@@ -95,15 +95,22 @@ def update_records(records: Sequence[Record], names: Collection[str]) -> None:
 
 
 def records_by_key(pairs: Iterable[tuple[str, str]]) -> QuerySet[Record]:
-    """The records with these pairs of kind and ID, with one condition for each kind.
+    """The records with these pairs of kind and ID."""
+    return Record.objects.filter(_has_key(pairs))
 
-    With a single condition, SQLite would read the whole table.
-    """
+
+def answers_by_key(pairs: Iterable[tuple[str, str]]) -> QuerySet[Answer]:
+    """The answers about these pairs of kind and ID."""
+    return Answer.objects.filter(_has_key(pairs))
+
+
+def _has_key(pairs: Iterable[tuple[str, str]]) -> Q:
+    """One condition for each kind: with a single one, SQLite would read the whole table."""
     uuids: dict[str, list[str]] = {}
     for kind, uuid in pairs:
         uuids.setdefault(kind, []).append(uuid)
     of_kinds = (Q(kind=kind, uuid__in=of_kind) for kind, of_kind in uuids.items())
-    return Record.objects.filter(reduce(or_, of_kinds)) if uuids else Record.objects.none()
+    return reduce(or_, of_kinds, Q(pk__in=[]))
 
 
 def _values(records: Iterable[Record], names: Collection[str]) -> Iterator[tuple[Record, list[Any]]]:
@@ -175,30 +182,10 @@ def last_changes_of(*kinds: Kind) -> str:
     )
 
 
-def read_as_text(
-    parents: Sequence[str], kinds: Sequence[Kind], columns: Sequence[str]
-) -> list[tuple[Any, ...]]:
-    """Parent, kind, status and some columns, as text, of all active records of these parents; one query.
-
-    To convert hundreds of values of which two are shown takes longer than to read them.
-    """
-    if not parents:
-        return []
-    texts = ", ".join(f"CAST({column} AS text)" for column in columns)
-    kind_names = ", ".join(f"'{kind.value}'" for kind in kinds)
-    placeholders = ", ".join(["%s"] * len(parents))
-    return fetch_rows(
-        f"SELECT parent_uuid, kind, status, {texts} FROM registry_record"  # noqa: S608 - closed lists
-        f" WHERE kind IN ({kind_names}) AND parent_uuid IN ({placeholders}) AND archived_at IS NULL",
-        parents,
-    )
-
-
 def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Record]:
     """Records by ID, as far as a link needs them. Any other field costs a query for each record.
 
-    Most pages do this, and with Django's own query it takes ten times as long. A list of repayments has the ID of its
-    account, so the kinds must exclude it.
+    Most pages do this, and with Django's own query it takes ten times as long.
     """
     wanted = {uuid for uuid in uuids if uuid}
     if not wanted:

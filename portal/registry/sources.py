@@ -82,12 +82,15 @@ KIND_OF_MODEL: dict[type, Kind] = {
 }
 # The operation that requests a record of each kind again.
 READS = {operation.kind.value: operation.read for operation in OPERATIONS if operation.kind and operation.ids}
-LISTS = {operation.kind: operation for operation in OPERATIONS if operation.kind and operation.parent}
+# The kind of account that each list belongs to.
+LISTS: dict[str, Kind] = {
+    operation.kind: operation.parent for operation in OPERATIONS if operation.kind and operation.parent
+}
 # The kind of the list of repayments for each kind of account.
 REPAYMENTS_OF: dict[str, Kind] = {
-    operation.parent: kind
-    for kind, operation in LISTS.items()
-    if operation.parent and operation.contains == Kind.REPAYMENT
+    operation.parent: operation.kind
+    for operation in OPERATIONS
+    if operation.kind and operation.parent and operation.contains == Kind.REPAYMENT
 }
 
 

@@ -28,10 +28,16 @@ from portal.registry.figures import (
     save_changes,
 )
 from portal.registry.models import Answer, Kind, PastDueChange, Record, Snapshot, Source
-from portal.registry.records import create_records, records_by_key, unsaved_record, update_records
+from portal.registry.records import (
+    answers_by_key,
+    create_records,
+    records_by_key,
+    unsaved_record,
+    update_records,
+)
 from portal.registry.rollup import borrowers_with_totals, roll_up
 from portal.registry.search.texts import search_text
-from portal.registry.sources import KIND_OF_MODEL, Operation, operation_named
+from portal.registry.sources import KIND_OF_MODEL, LISTS, Operation, operation_named
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.folding import folded_key
 from servicing import Borrower, Loan, Page, Repayment, Statement, codec
@@ -52,7 +58,7 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """One record to save: an answer, or only an ID and its owner."""
+    """What to save about one thing: an answer, or only a record's ID and its owner."""
 
     kind: Kind
     uuid: str
@@ -116,7 +122,7 @@ def lock_existing(items: Iterable[Observation]) -> Stored:
 
 
 def _locked(records: QuerySet[Record]) -> QuerySet[Record]:
-    """The records with their answers, whose rows need no lock: an answer is saved only while its record is locked."""
+    """The records with their answers, whose rows need no lock: such an answer is saved only with its record locked."""
     return records.select_related("said").select_for_update(of=("self",))
 
 
@@ -129,9 +135,10 @@ def save(
     by: str = "",
     stored: Stored | None = None,
 ) -> list[Record]:
-    """Save each item; a different answer moves the previous one into a snapshot.
+    """Save each item and return the records; a different answer moves the previous one into a snapshot.
 
-    ``operation`` is the one that answered, if any. Pass ``stored`` if the existing records are already locked.
+    A list has an answer and no record. ``operation`` is the one that answered, if any. Pass ``stored`` if the existing
+    records are already locked.
     """
     origin = _Origin(source, operation, at or timezone.now())
     items = list({(item.kind, item.uuid): item for item in items}.values())
@@ -174,10 +181,9 @@ def find(kind: str, uuid: str) -> Record | None:
     return Record.objects.select_related("said").filter(kind=kind, uuid=uuid).first()
 
 
-def last_list(record: Record, model: type[Model]) -> list[Model]:
+def last_list(said: Answer, model: type[Model]) -> list[Model]:
     """The last answer of an account's list, such as its repayments."""
-    text = saved_text(record)
-    return list(decode_list_answer(model, text)) if text else []
+    return list(decode_list_answer(model, said.body)) if said.body else []
 
 
 def canonical_json(answer: Decoded | list[Repayment]) -> str:
@@ -216,6 +222,8 @@ def _save_batch(
 ) -> list[Record]:
     with transaction.atomic():
         items = _disown_repayments_of_unowned_loans(items)
+        lists = {(item.kind, item.uuid): item.answer for item in items if isinstance(item.answer, list)}
+        items = [item for item in items if item.kind not in LISTS]
         stored = lock_existing(items) if stored is None else stored
         saved, new, changed, answered, same, snapshots = [], [], [], [], [], []
         owners: dict[Record, str] = {}
@@ -233,11 +241,11 @@ def _save_batch(
                 same.append(record)
             else:
                 before, owners[record] = _column_values(record), record.borrower_uuid
-                said_before = _answer_values(record)
+                said_before = _answer_values(record.said)
                 if record.kind in ACCOUNTS and record.answer_at:
                     lateness.append((record, Lateness.of(record)))
                 snapshots += _apply(record, item, origin)
-                if has_answer := _answer_values(record) != said_before:
+                if has_answer := _answer_values(record.said) != said_before:
                     answered.append(record)
                 if has_answer or _column_values(record) != before:
                     record.updated_at = origin.at
@@ -248,8 +256,11 @@ def _save_batch(
             for record, item in zip(saved, items, strict=True)
             if record.answer_at == origin.at
         }
-        loans = _with_repayments(new + changed, answers, stored)
-        _save_answers(answered, origin.source)
+        changed_lists = _save_lists(lists, origin)
+        loans = _with_repayments(new + changed, changed_lists, answers, stored)
+        _save_answers([record.said for record in answered if record.said], origin.source)
+        for record in answered:
+            record.said = record.said  # Sets its key.
         create_records(new)
         update_records([*changed, *loans], [*_COLUMNS_FROM_ANSWER, "updated_at"])
         save_changes(lateness)
@@ -263,37 +274,58 @@ def _save_batch(
         return saved
 
 
-def _save_answers(records: Sequence[Record], source: str) -> None:
-    """Save the new answers of these records, and set their keys there."""
+def _save_lists(lists: Mapping[tuple[Kind, str], list[Repayment]], origin: _Origin) -> list[Answer]:
+    """Save the answers of lists; return those with another text than before."""
+    found = answers_by_key(lists).order_by("pk").select_for_update()
+    stored = {(one.kind, one.uuid): one for one in found}
+    changed, same, snapshots = [], [], []
+    for (kind, uuid), rows in lists.items():
+        answer = stored.get((kind, uuid)) or Answer(kind=kind, uuid=uuid)
+        text, times = answer.body, (answer.last_at, answer.failing_since)
+        snapshots += _replace_answer(answer, canonical_json(rows), origin)
+        if answer.body != text:
+            changed.append(answer)
+        elif (answer.last_at, answer.failing_since) != times:
+            same.append(answer)
+    _save_answers(changed, origin.source)
+    _touch_answers(same, origin)
+    Snapshot.objects.bulk_create(snapshots)
+    return changed
+
+
+def _save_answers(answers: Sequence[Answer], source: str) -> None:
+    """Save new answers."""
     # Only the service's own answer ends a failure, which another request may just have saved.
     columns = _COLUMNS_OF_ANSWER if source == Source.SERVICE else _COLUMNS_OF_ANSWER[:-2]
-    new = [record.said for record in records if record.said and not record.said_id]
-    known = [record.said for record in records if record.said and record.said_id]
-    # A request that asks for a record may create its answer's row at the same moment.
+    # A request that asks for a thing may create its answer's row at the same moment.
     Answer.objects.bulk_create(
-        new, update_conflicts=True, unique_fields=["kind", "uuid"], update_fields=columns
+        [answer for answer in answers if not answer.pk],
+        update_conflicts=True,
+        unique_fields=["kind", "uuid"],
+        update_fields=columns,
     )
+    known = [answer for answer in answers if answer.pk]
     Answer.objects.bulk_update(known, columns, batch_size=ANSWERS_AT_ONCE)
-    for record in records:
-        record.said = record.said  # Sets its key.
 
 
 def _with_repayments(
-    records: Sequence[Record], answers: Mapping[tuple[str, str], Any], stored: Stored
+    records: Sequence[Record],
+    changed_lists: Sequence[Answer],
+    answers: Mapping[tuple[str, str], Any],
+    stored: Stored,
 ) -> list[Record]:
     """Set the columns that depend on accounts and their repayments; return loans of which only the repayments changed.
 
     ``answers`` avoid decoding what was just saved.
     """
     accounts = {record.uuid: record for record in records if record.kind in ACCOUNTS and record.answer_at}
-    lists = {record.uuid: record for record in records if record.kind == Kind.LOAN_REPAYMENTS}
+    lists = {one.uuid: one for one in changed_lists if one.kind == Kind.LOAN_REPAYMENTS}
     if unsaved := lists.keys() - accounts.keys():
         loans = [record for (kind, uuid), record in stored.items() if kind == Kind.LOAN and uuid in unsaved]
         found = records_by_key((Kind.LOAN, uuid) for uuid in unsaved - {one.uuid for one in loans})
         accounts |= {one.uuid: one for one in [*loans, *_locked(found)] if one.answer_at}
     others = [uuid for uuid, one in accounts.items() if one.kind == Kind.LOAN and uuid not in lists]
-    found = records_by_key((Kind.LOAN_REPAYMENTS, uuid) for uuid in others)
-    lists |= {one.uuid: one for one in found.select_related("said")}
+    lists |= {one.uuid: one for one in answers_by_key((Kind.LOAN_REPAYMENTS, uuid) for uuid in others)}
     before = {uuid: (one.needs_check, one.is_partly_paid) for uuid, one in accounts.items()}
     for uuid, account in accounts.items():
         set_repayment_columns(account, lists.get(uuid), answers.get((account.kind, uuid)))
@@ -306,11 +338,11 @@ def _with_repayments(
 
 
 def set_repayment_columns(
-    account: Record, repayments: Record | None, answer: Loan | Statement | None = None
+    account: Record, repayments: Answer | None, answer: Loan | Statement | None = None
 ) -> None:
     """Set the columns that depend on an account and its saved list of repayments."""
     if answer := answer or account_answer(account):
-        listed = last_list(repayments, Repayment) if repayments and repayments.answer_at else None
+        listed = last_list(repayments, Repayment) if repayments and repayments.last_at else None
         for name, value in repayment_columns(answer, copy_day(account), listed).items():
             setattr(account, name, value)
 
@@ -327,9 +359,8 @@ def _disown_repayments_of_unowned_loans(items: Sequence[Observation]) -> list[Ob
 
 def _release_repayments(loans: Iterable[Record]) -> None:
     """Remove the borrower from repayments of loans that lost their borrower."""
-    of_loans = (Kind.LOAN_REPAYMENTS, Kind.REPAYMENT)
     if uuids := [loan.uuid for loan in loans]:
-        Record.objects.filter(parent_uuid__in=uuids, kind__in=of_loans).update(borrower_uuid="")
+        Record.objects.filter(parent_uuid__in=uuids, kind=Kind.REPAYMENT).update(borrower_uuid="")
 
 
 def _affects_totals(record: Record) -> bool:
@@ -361,20 +392,33 @@ def _depends_on_copy_day(account: Record, at: datetime) -> bool:
 
 def _touch(records: Sequence[Record], origin: _Origin) -> None:
     """Update only the times of unchanged copies, in one statement for each table."""
-    source, operation, at = origin
-    values: dict[str, Any] = {"answer_at": at, "answer_day": business_date_at(at)}
-    of_answer: dict[str, Any] = {"last_at": at, "source": source, "operation": operation}
-    if source == Source.SERVICE:
-        values |= {"checked_at": at}
-        of_answer |= {"failing_since": None, "failure": ""}
+    values: dict[str, Any] = {"answer_at": origin.at, "answer_day": business_date_at(origin.at)}
+    if origin.source == Source.SERVICE:
+        values |= {"checked_at": origin.at}
     if records:
         Record.objects.filter(pk__in=[record.pk for record in records]).update(**values)
-        Answer.objects.filter(pk__in=[record.said_id for record in records]).update(**of_answer)
     for record in records:
         for name, value in values.items():
             setattr(record, name, value)
-        for name, value in of_answer.items():
-            setattr(record.said, name, value)
+    _touch_answers([record.said for record in records if record.said], origin)
+
+
+def _touch_answers(answers: Sequence[Answer], origin: _Origin) -> None:
+    """Update the times of answers whose text was received again."""
+    source, operation, at = origin
+    values: dict[str, Any] = {
+        "last_at": at,
+        "last_on": business_date_at(at),
+        "source": source,
+        "operation": operation,
+    }
+    if source == Source.SERVICE:
+        values |= {"failing_since": None, "failure": ""}
+    if answers:
+        Answer.objects.filter(pk__in=[answer.pk for answer in answers]).update(**values)
+    for answer in answers:
+        for name, value in values.items():
+            setattr(answer, name, value)
 
 
 # The columns that an answer may change.
@@ -387,15 +431,18 @@ _COLUMNS_FROM_ANSWER = [
     *FIGURE_COLUMNS,
 ]
 # The columns of an answer that a new one replaces; the last two, which end a failure, if the service gave it.
-_COLUMNS_OF_ANSWER = ["operation", "body", "source", "first_at", "last_at", "failing_since", "failure"]
+_COLUMNS_OF_ANSWER = [
+    *("operation", "body", "source", "first_at", "last_at", "last_on"),
+    *("failing_since", "failure"),
+]
 
 
 def _column_values(record: Record) -> list[Any]:
     return [getattr(record, name) for name in _COLUMNS_FROM_ANSWER]
 
 
-def _answer_values(record: Record) -> list[Any]:
-    return [getattr(record.said, name, None) for name in _COLUMNS_OF_ANSWER]
+def _answer_values(answer: Answer | None) -> list[Any]:
+    return [getattr(answer, name, None) for name in _COLUMNS_OF_ANSWER]
 
 
 def _apply(record: Record, item: Observation, origin: _Origin) -> list[Snapshot]:
@@ -407,23 +454,33 @@ def _apply(record: Record, item: Observation, origin: _Origin) -> list[Snapshot]
         record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
     record.parent_uuid = item.parent_uuid or record.parent_uuid
     record.label = item.label or record.label
-    if item.answer is not None:
-        replaced = _apply_answer(record, item.answer, canonical_json(item.answer), origin)
+    if item.answer is not None and not isinstance(item.answer, list):
+        replaced = _apply_answer(record, item.answer, origin)
     if record.kind == Kind.BORROWER:
         record.name_key = folded_key(record.label)[:300]
-    if not isinstance(item.answer, list):
-        record.search_text = record.search_text or search_text(non_uuid_identifier(record.uuid))
-        # A name from staff or a file stays searchable.
-        if record.label and (label := search_text(record.label)) not in record.search_text:
-            record.search_text += label
+    record.search_text = record.search_text or search_text(non_uuid_identifier(record.uuid))
+    # A name from staff or a file stays searchable.
+    if record.label and (label := search_text(record.label)) not in record.search_text:
+        record.search_text += label
     return replaced
 
 
-def _apply_answer(
-    record: Record, decoded: Decoded | list[Repayment], text: str, origin: _Origin
-) -> list[Snapshot]:
-    at = origin.at
+def _apply_answer(record: Record, decoded: Decoded, origin: _Origin) -> list[Snapshot]:
     answer = record.said or Answer(kind=record.kind, uuid=record.uuid)
+    replaced = _replace_answer(answer, canonical_json(decoded), origin)
+    if answer.last_at != origin.at:
+        return replaced
+    record.said, record.answer_at, record.answer_day = answer, answer.last_at, answer.last_on
+    if origin.source == Source.SERVICE:
+        record.checked_at = origin.at
+    for name, value in columns_from(decoded, record.answer_day).items():
+        setattr(record, name, value)
+    return replaced
+
+
+def _replace_answer(answer: Answer, text: str, origin: _Origin) -> list[Snapshot]:
+    """Write the text to the answer, unless that is newer; return a snapshot of the older one of different texts."""
+    at = origin.at
     if answer.last_at is not None and at < answer.last_at:  # an old file must not replace a newer answer
         earlier = _snapshot(answer, text, origin.source, first_at=at, last_at=at)
         is_saved = text == answer.body or answer.snapshots.filter(last_at=at, digest=earlier.digest).exists()
@@ -434,12 +491,10 @@ def _apply_answer(
             times = {"first_at": answer.first_at, "last_at": answer.last_at}
             replaced = [_snapshot(answer, answer.body, answer.source, **times)]
         answer.first_at = at
-    answer.body, answer.last_at, answer.source, answer.operation = text, at, origin.source, origin.operation
-    record.said, record.answer_at, record.answer_day = answer, at, business_date_at(at)
+    answer.body, answer.last_at, answer.last_on = text, at, business_date_at(at)
+    answer.source, answer.operation = origin.source, origin.operation
     if origin.source == Source.SERVICE:
-        record.checked_at, answer.failing_since, answer.failure = at, None, ""
-    for name, value in columns_from(decoded, record.answer_day).items():
-        setattr(record, name, value)
+        answer.failing_since, answer.failure = None, ""
     return replaced
 
 

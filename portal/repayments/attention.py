@@ -25,7 +25,7 @@ from django.urls import reverse
 
 from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from portal.registry.records import active_records, distinct_values, records_by_uuid
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import Returned, is_dropped_from_list, returned_since
@@ -240,7 +240,7 @@ def loans_without_scheduled_payment() -> QuerySet[Record]:
     today = business_date()
     days = [today + timedelta(days=number) for number in range(UNSCHEDULED_DAYS + 1)]
     pay_by = Case(*(When(key_date=day, then=Value(first_business_day(day))) for day in days))
-    lists = Record.objects.filter(kind=Kind.LOAN_REPAYMENTS, uuid=OuterRef("uuid"), answer_at__isnull=False)
+    lists = Answer.objects.filter(kind=Kind.LOAN_REPAYMENTS, uuid=OuterRef("uuid"), last_at__isnull=False)
     scheduled = (
         active_records(Kind.REPAYMENT)
         .filter(

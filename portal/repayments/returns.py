@@ -9,7 +9,7 @@ from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
 from portal.messaging.models import Message
-from portal.registry.models import Kind, Record, Snapshot
+from portal.registry.models import Answer, Kind, Snapshot
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date, business_date_at, business_date_of_service
@@ -97,5 +97,5 @@ def is_returned() -> Q:
 
 def is_dropped_from_list() -> Exists:
     """The condition that the service no longer lists a repayment: its account's list was read again without it."""
-    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("parent_uuid"))
-    return Exists(lists.filter(answer_at__gt=OuterRef("answer_at")))
+    lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("parent_uuid"))
+    return Exists(lists.filter(last_at__gt=OuterRef("answer_at")))

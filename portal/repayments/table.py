@@ -338,16 +338,9 @@ def rows_of_lists(lists: Iterable[LiveCopy], *, with_account: bool = False) -> l
     """The rows of some accounts' saved lists of repayments."""
     found = []
     for each in lists:
-        account = account_of_list(each.record) if with_account else None
-        why_null = each.record.why_null
+        account, why_null = each.record if with_account else None, each.why_null
         found += [RepaymentRow(one, account, why_null=why_null) for one in each.repayments]
     return found
-
-
-def account_of_list(listed: Record) -> Record:
-    """The loan or line that a list of repayments belongs to, as far as a link needs it."""
-    kinds = {Kind.LOAN_REPAYMENTS: Kind.LOAN, Kind.LINE_REPAYMENTS: Kind.LINE}
-    return Record(kind=kinds[Kind(listed.kind)], uuid=listed.uuid, borrower_uuid=listed.borrower_uuid)
 
 
 def month_title(row: RepaymentRow) -> str:

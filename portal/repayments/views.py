@@ -22,6 +22,7 @@ from portal.lists.filters import NONE
 from portal.lists.pages import Listing
 from portal.lists.paging import MAX_COUNTED, CappedPaginator
 from portal.live.panels import Freshness, panel_copies
+from portal.live.reading import repayment_copies
 from portal.registry import store
 from portal.registry.attention import Amount
 from portal.registry.models import Kind, Record
@@ -70,10 +71,12 @@ def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
         Record.objects.select_related("said"), kind=Kind.REPAYMENT, uuid=repayment_uuid
     )
     fresh = None
-    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=record.parent_uuid)
-    if listed := lists.select_related("said").first():
-        fresh = Freshness(panel_copies(request, PANEL, [listed]))
-        record.refresh_from_db(from_queryset=Record.objects.select_related("said"))
+    if account := Record.objects.filter(kind__in=REPAYMENTS_OF, uuid=record.parent_uuid).first():
+        saved = repayment_copies([account])
+        copies = panel_copies(request, PANEL, saved)
+        fresh = Freshness(copies)
+        if copies is not saved:  # The list was read, and may say something else about this repayment.
+            record.refresh_from_db(from_queryset=Record.objects.select_related("said"))
     (row,) = load_rows([record])
     log_repayment_view(request, record)
     context = {"record": record, "row": row, "fresh": fresh, "opened": OpenRepayment(row, record)}

@@ -317,10 +317,10 @@ def page_records(page: Page) -> Any:
 
 
 def answers_of(page: Page) -> Any:
-    """Return what was said about these records."""
+    """Return what was said about these records and their lists."""
     from portal.registry.models import Answer
 
-    return Answer.objects.filter(record__in=page_records(page))
+    return Answer.objects.filter(uuid__in=page_records(page).values("uuid"))
 
 
 # --- Measurements ---

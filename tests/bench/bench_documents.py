@@ -137,7 +137,7 @@ def pages() -> tuple[str, str]:
     from django.utils import timezone
 
     from portal.documents import loan_schedule
-    from portal.documents.borrower_summary import accounts_of, document
+    from portal.documents.borrower_summary import account_copies_of, document
     from portal.documents.document import Stamp
     from portal.documents.options import Options
     from portal.live.reading import LiveCopy
@@ -152,9 +152,10 @@ def pages() -> tuple[str, str]:
         )
     save_answer(Kind.LOAN, "loan", {"amount": 24000, "installments": installments(24)})
     paid = [{"uuid": str(n), "amount": 765.5, "effective_date": str(TODAY)} for n in range(12)]
-    save_answer(Kind.LOAN_REPAYMENTS, "loan", paid)
-    readings = [LiveCopy(one) for one in accounts_of(owner)]
-    summary = document(owner, readings, Options(), today=TODAY)
+    Answer.objects.create(
+        kind=Kind.LOAN_REPAYMENTS, uuid="loan", body=json.dumps(paid), last_at=timezone.now()
+    )
+    summary = document(owner, account_copies_of(owner), Options(), today=TODAY)
     long_loan = Record(kind=Kind.LOAN, uuid="long", answer_at=timezone.now())
     long_loan.said = Answer(body=answer("long", {"installments": installments(360)}))
     schedule = loan_schedule.document(LiveCopy(long_loan), [], owner, Options(), today=TODAY)
@@ -167,8 +168,7 @@ def save_answer(kind: str, uuid: str, content: Any) -> Any:
 
     from portal.registry.models import Answer, Record
 
-    text = json.dumps(content) if isinstance(content, list) else answer(uuid, content)
-    said = Answer.objects.create(kind=kind, uuid=uuid, body=text, last_at=timezone.now())
+    said = Answer.objects.create(kind=kind, uuid=uuid, body=answer(uuid, content), last_at=timezone.now())
     return Record.objects.create(
         kind=kind, uuid=uuid, borrower_uuid="b", label="Northwind", said=said, answer_at=said.last_at
     )

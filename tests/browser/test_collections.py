@@ -46,8 +46,8 @@ def late(portal_service: Sandbox) -> list[Record]:
     portal_service.world.bounce_payment(returned["uuid"], "R01 - Insufficient funds")
     day = business_date() + timedelta(days=9)
     portal_service.world.repayment(loan.uuid, amount="6159.50", status="SCHEDULED", effective_date=day)
-    for record in (*reading.account_records(loan), *reading.account_records(line)):
-        assert reading.read_live(Actor(name="Maya Chen"), record)
+    for copy in (*reading.account_copies(loan), *reading.account_copies(line)):
+        assert reading.read_live(Actor(name="Maya Chen"), copy)
     return [loan, line]
 
 
@@ -197,8 +197,8 @@ def portfolio(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sand
 
 
 def read_account(account: Record) -> None:
-    for record in reading.account_records(account):
-        assert reading.read_live(Actor(name="Maya Chen"), record)
+    for copy in reading.account_copies(account):
+        assert reading.read_live(Actor(name="Maya Chen"), copy)
 
 
 def past_due_accounts(service: Sandbox) -> list[dict[str, Any]]:

@@ -37,8 +37,8 @@ def create_application(service: Sandbox, owner: Record, **overrides: object) -> 
 
 def read_accounts(*accounts: Record) -> None:
     for account in accounts:
-        for record in reading.account_records(account):
-            assert reading.read_live(Actor(name="Maya Chen"), record)
+        for copy in reading.account_copies(account):
+            assert reading.read_live(Actor(name="Maya Chen"), copy)
 
 
 @pytest.fixture

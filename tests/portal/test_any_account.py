@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
-from portal.registry.sources import OPERATIONS
+from portal.registry.sources import LISTS, OPERATIONS
 from servicing import Loan, RemoteTime, Repayment, Statement, codec
 from servicing.sandbox.wire import dumps
 from tests.portal.pages import page, panel
@@ -91,7 +91,7 @@ def save_answer(model: Any, answer: dict[str, Any] | list[dict[str, Any]], kind:
     read = codec.decode_list(model, text) if isinstance(answer, list) else codec.decode(model, text)
     ids = {"borrower_id": OWNER, "loan_id" if "loan" in kind else "line_id": ACCOUNT}
     store.save(store.records_in_answer(READ_BY[kind], read, ids), source=Source.SERVICE)
-    return Record.objects.get(kind=kind, uuid=ACCOUNT)
+    return Record.objects.get(kind=LISTS.get(kind, kind), uuid=ACCOUNT)
 
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")

@@ -33,8 +33,8 @@ def line(portal_service: Sandbox) -> Record:
         payment_amount_due=Decimal("77.19"),
         payment_due_date=str(due),
     )
-    for record in reading.account_records(line):
-        assert reading.read_live(Actor(name="Maya Chen"), record)
+    for copy in reading.account_copies(line):
+        assert reading.read_live(Actor(name="Maya Chen"), copy)
     day = business_date() - timedelta(days=DAYS_AGO)
     Record.objects.filter(uuid=line.uuid, kind=Kind.LINE).update(answer_day=day, figures_good_through=day)
     recalculate_batch()

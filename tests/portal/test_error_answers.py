@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import allow_refresh, page, panel, visible_text
@@ -43,16 +43,15 @@ def test_an_error_changes_no_copy_and_is_shown(
     viewer: Browser, portal_service: Sandbox, line: Record, body: Any
 ) -> None:
     kinds = [Kind.LINE, Kind.LINE_REPAYMENTS, Kind.REPAYMENT]
-    copies = {one.pk: (one.said.body, one.answer_at) for one in Record.objects.filter(kind__in=kinds)}
+    copies = {one.pk: (one.body, one.last_at) for one in Answer.objects.filter(kind__in=kinds)}
     assert len(copies) == 3
-    for record in Record.objects.filter(kind__in=kinds):
-        allow_refresh(record)
+    allow_refresh(line)
     for operation in (STATEMENT, REPAYMENTS):
         portal_service.fail_next(operation, body=body)
     for name in PANELS:
         shown = visible_text(panel(viewer, line.get_absolute_url(), name))
         assert re.search(r"(Failing|Request rejected) since [^.]*[.:].*Backend timeout", shown)
-    assert {one.pk: (one.said.body, one.answer_at) for one in Record.objects.filter(kind__in=kinds)} == copies
+    assert {one.pk: (one.body, one.last_at) for one in Answer.objects.filter(kind__in=kinds)} == copies
     line.refresh_from_db()
     assert (line.past_due, line.said.failure.endswith("Backend timeout")) == (Decimal("7502.71"), True)
     assert "$7,502.71" in visible_text(page(viewer, "/collections/"))
@@ -79,6 +78,6 @@ def test_pages_of_repayments_become_one_copy(viewer: Browser, portal_service: Sa
         ]
         portal_service.fail_next(REPAYMENTS, body={"data": rows, "pagination": {"total": 7}})
     panel(viewer, line.get_absolute_url(), "line")
-    copy = Record.objects.get(kind=Kind.LINE_REPAYMENTS)
-    assert (copy.said.body.count('"uuid"'), copy.said.failing_since) == (7, None)
+    said = Answer.objects.get(kind=Kind.LINE_REPAYMENTS)
+    assert (said.body.count('"uuid"'), said.failing_since) == (7, None)
     assert Record.objects.filter(kind=Kind.REPAYMENT, uuid__startswith="p-").count() == 7

@@ -29,7 +29,6 @@ from portal.documents.options import Options
 from portal.documents.pdf import render
 from portal.jobs.queue import start_job
 from portal.lists.pages import ListPage
-from portal.live.reading import LiveCopy
 from portal.loans.list_page import LOANS
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
@@ -108,7 +107,7 @@ def past_due_on_home(browser: Browser) -> list[str]:
 
 def summary_text(owner: Record, options: Options = Options()) -> str:  # noqa: B008 - frozen
     """Return the text of the printed summary's PDF, without spaces."""
-    copies = [LiveCopy(one) for one in borrower_summary.accounts_of(owner)]
+    copies = borrower_summary.account_copies_of(owner)
     paper = borrower_summary.document(owner, copies, options, today=business_date())
     stamp = Stamp(noon(business_date()), "Maya Chen")
     pages = PdfReader(io.BytesIO(render(paper.html(stamp)))).pages

@@ -95,8 +95,8 @@ def test_a_contact_with_its_promise_and_follow_up_is_saved_once(
     portal_service: Sandbox, owner: Record
 ) -> None:
     loan, servicer = given.loan(portal_service, owner), browser_of(Role.SERVICER)
-    for record in reading.account_records(loan):
-        reading.read_live(Actor(name="Maya Chen"), record)
+    for copy in reading.account_copies(loan):
+        reading.read_live(Actor(name="Maya Chen"), copy)
     address = subject_url("collections:contacts", loan)
     tomorrow = str(business_date() + timedelta(days=1))
     typed = {
@@ -159,8 +159,8 @@ def test_a_repeated_post_elsewhere_says_that_it_is_saved(owner: Record) -> None:
 
 def test_a_snooze_posted_again_leads_home(portal_service: Sandbox, owner: Record) -> None:
     servicer, loan = browser_of(Role.SERVICER), given.line(portal_service, owner, past_due_balance="90.00")
-    for record in reading.account_records(loan):
-        reading.read_live(Actor(name="Maya Chen"), record)
+    for copy in reading.account_copies(loan):
+        reading.read_live(Actor(name="Maya Chen"), copy)
     address = f"{reverse('home:snooze')}?item=line:{loan.uuid}"
     tomorrow = str(business_date() + timedelta(days=1))
     typed = {"until": tomorrow, "reason": "They pay on Friday", "save_id": form_id(servicer, address)}

@@ -16,7 +16,7 @@ from django.utils import timezone
 from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Answer, Kind, Record, Source
 from portal.registry.records import active_records, last_changes
 from portal.registry.rollup import totals_of
 from portal.registry.search.find import filter_by_text
@@ -144,9 +144,10 @@ class TestStore:
         observed = store.records_in_answer(
             "repayments.of_loan", codec.decode_list(Repayment, text), {"borrower_id": OWNER, "loan_id": LINE}
         )
-        whole, record = store.save(observed, source=Source.SERVICE)
+        (record,) = store.save(observed, source=Source.SERVICE)
         assert (record.kind, record.parent_uuid, record.borrower_uuid) == (Kind.REPAYMENT, LINE, OWNER)
-        assert [one.ach_id for one in store.last_list(whole, Repayment)] == ["ach-77"]
+        said = Answer.objects.get(kind=Kind.LOAN_REPAYMENTS, uuid=LINE)
+        assert [one.ach_id for one in store.last_list(said, Repayment)] == ["ach-77"]
         assert filter_by_text(Record.objects.all(), "ACH-77").get() == record
 
 

@@ -63,7 +63,7 @@ def fill(sandbox: object) -> None:
     from portal.borrowers.models import Draft
     from portal.collections.models import AccountOwner, Promise
     from portal.jobs.queue import start_job
-    from portal.live.reading import account_records, read_live
+    from portal.live.reading import account_copies, read_live
     from portal.lookup.tasks import refresh_portfolio
     from portal.notes.models import Note
     from portal.runtime.business_date import business_date
@@ -78,8 +78,8 @@ def fill(sandbox: object) -> None:
     owner = given.borrower(sandbox)
     loan, line = given.loan(sandbox, owner), given.line(sandbox, owner)
     for record in (loan, line):
-        for read in account_records(record):
-            read_live(Actor.system("release"), read)
+        for copy in account_copies(record):
+            read_live(Actor.system("release"), copy)
     editor = Editor(servicer, owner)
     editor.post(
         editor.review_fields(first_name="Bay Bakery LLC") | {"reason": "Articles of amendment"}, "ask"

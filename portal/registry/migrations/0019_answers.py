@@ -30,13 +30,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "body",
-                    models.TextField(
-                        blank=True,
-                        help_text="As received, in canonical JSON; empty while it was only asked for.",
-                    ),
-                ),
-                (
                     "source",
                     models.CharField(
                         blank=True,
@@ -71,6 +64,13 @@ class Migration(migrations.Migration):
                 (
                     "failure",
                     models.TextField(blank=True, help_text="Why it failed last, in words for staff."),
+                ),
+                (
+                    "body",
+                    models.TextField(
+                        blank=True,
+                        help_text="As received, in canonical JSON; empty while it was only asked for.",
+                    ),
                 ),
             ],
         ),

@@ -43,8 +43,8 @@ def servicer(sandbox: Sandbox) -> Browser:
 def refresh(*accounts: Record) -> None:
     """Read accounts and their repayments again."""
     for account in accounts:
-        for record in reading.account_records(account):
-            assert reading.read_live(ACTOR, record)
+        for copy in reading.account_copies(account):
+            assert reading.read_live(ACTOR, copy)
         account.refresh_from_db()
 
 

@@ -655,7 +655,7 @@ class TestPromises:
         log_contact(servicer, loan, amount="300")
         advance(sandbox, 6)
         sandbox.fail_next("repayments.of_loan", status=503, times=9)
-        assert not reading.read_live(ACTOR, reading.account_records(loan)[1])
+        assert not reading.read_live(ACTOR, reading.account_copies(loan)[1])
         assert promise_state(loan) == "Awaiting update"
         assert "Awaiting update" in pages.visible_text(pages.page(servicer, "/collections/?promise=open"))
 
@@ -667,7 +667,7 @@ class TestPromises:
         log_contact(servicer, loan, amount="300")
         sandbox.fail_next("repayments.of_loan", status=503, times=9)
         advance(sandbox, 14)
-        assert not reading.read_live(ACTOR, reading.account_records(loan)[1])
+        assert not reading.read_live(ACTOR, reading.account_copies(loan)[1])
         assert "Broken promises" not in pages.visible_text(pages.page(servicer, "/"))
         sandbox.heal()
         refresh(loan)

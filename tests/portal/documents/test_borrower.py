@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 
 from portal.audit.models import Actor, Entry, PageView
-from portal.documents.borrower_summary import accounts_of, document
+from portal.documents.borrower_summary import account_copies_of, document
 from portal.documents.document import Stamp
 from portal.documents.options import Mode, Options
 from portal.documents.pdf import render
-from portal.live.reading import LiveCopy, read_live
+from portal.live.reading import read_live
 from portal.notes.models import Note
 from portal.registry import store
 from portal.registry.models import Answer, Kind, Record, Source
@@ -49,8 +49,8 @@ def borrower_with_accounts(sandbox: Sandbox, *, is_read: bool = True) -> Record:
     )
     given.account(Kind.LOAN, record, loan["uuid"])
     given.account(Kind.LINE, record, line["uuid"])
-    for account in accounts_of(record) if is_read else []:
-        assert read_live(Actor.system("test"), account)
+    for copy in account_copies_of(record) if is_read else []:
+        assert read_live(Actor.system("test"), copy)
     save_application(sandbox.world.loan_application(record.uuid, amount="25000.00"), record)
     return record
 
@@ -313,8 +313,7 @@ def save_answer(record: Record, kind: Kind, answer: Any) -> Record:
 
 
 def summary_html(record: Record, mode: Mode) -> str:
-    copies = [LiveCopy(account) for account in accounts_of(record)]
-    summary = document(record, copies, Options(mode=mode), today=timezone.localdate())
+    summary = document(record, account_copies_of(record), Options(mode=mode), today=timezone.localdate())
     return summary.html(Stamp(timezone.now(), "Ana", "BS-1"))
 
 
@@ -339,10 +338,7 @@ class TestUnusualAnswers:
         save_answer(record, Kind.LOAN, loan | {"uuid": "loan", "installments": rows})
         save_answer(record, Kind.LINE, line | {"statements": [{}, {"billing_date": None, "url": None}]})
         repayments = [repayment | {"uuid": str(index)} for index, repayment in enumerate(paid)]
-        listed, _ = Record.objects.get_or_create(
-            kind=Kind.LOAN_REPAYMENTS, uuid="loan-of-anything", borrower_uuid="b"
-        )
-        given.put_on_file(listed, json.dumps(repayments, default=str))
+        given.put_answer(Kind.LOAN_REPAYMENTS, "loan-of-anything", json.dumps(repayments, default=str))
         offers_with_ids = [offer | {"uuid": str(index)} for index, offer in enumerate(offers)]
         save_answer(
             record,
@@ -366,8 +362,7 @@ class TestUnusualAnswers:
             Record(kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b") for n in range(2000)
         )
         paid = [REPAYMENT | {"uuid": str(n)} for n in range(2000)]
-        listed = Record.objects.create(kind=Kind.LOAN_REPAYMENTS, uuid=loan.uuid, borrower_uuid="b")
-        given.put_on_file(listed, json.dumps(paid, default=str))
+        given.put_answer(Kind.LOAN_REPAYMENTS, loan.uuid, json.dumps(paid, default=str))
         text = text_of(viewer.get("/borrowers/b/summary.pdf").content)
         assert "1988 later installments not printed" in text
         assert "1988 earlier repayments not printed" in text
@@ -406,7 +401,8 @@ class TestUnusualAnswers:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b")
         rows = [ROW, ROW | {"total": None}]
         save_answer(record, Kind.LOAN, LOAN | {"uuid": "loan", "installments": rows})
-        copies = [LiveCopy(account) for account in accounts_of(record)]
-        (loan,) = document(record, copies, Options(), today=timezone.localdate()).content["loans"]
+        (loan,) = document(record, account_copies_of(record), Options(), today=timezone.localdate()).content[
+            "loans"
+        ]
         assert loan["sums"]["total"] is None
         assert loan["sums"]["principal"] == Decimal("1800")

@@ -23,7 +23,7 @@ from portal.documents.loan_schedule import document
 from portal.documents.models import Printed
 from portal.documents.options import Options
 from portal.documents.pdf import render
-from portal.live.reading import LiveCopy, account_records, read_live
+from portal.live.reading import LiveCopy, account_copies, read_live
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from servicing import Application, codec
@@ -57,8 +57,8 @@ def figures_of(page: str) -> set[str]:
 
 
 def load_accounts(record: Record) -> Record:
-    for account in account_records(record):
-        assert read_live(Actor.system("test"), account)
+    for copy in account_copies(record):
+        assert read_live(Actor.system("test"), copy)
     return record
 
 

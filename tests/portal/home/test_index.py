@@ -20,7 +20,7 @@ from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
 from portal.jobs.models import Worker
 from portal.jobs.worker import run_chores
-from portal.live.reading import account_records, read_live
+from portal.live.reading import LiveCopy, account_copies, read_live
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
@@ -44,8 +44,8 @@ def days_from_now(days: int) -> date:
 
 def read_account(owner: Record, kind: Kind, uuid: str) -> Record:
     """Put an account on file and read it with its repayments."""
-    for record in account_records(given.account(kind, owner, uuid)):
-        assert read_live(ME, record)
+    for copy in account_copies(given.account(kind, owner, uuid)):
+        assert read_live(ME, copy)
     return Record.objects.get(kind=kind, uuid=uuid)
 
 
@@ -541,7 +541,7 @@ class TestSections:
         RemoteCall.objects.update(at=timezone.now() - timedelta(minutes=5))
         portal_service.fail_next("*", times=10, status=503)
         Answer.objects.update(asked_at=None)
-        assert not read_live(ME, line)
+        assert not read_live(ME, LiveCopy(line))
         cache.clear()
         with no_calls():
             page = viewer.get("/").content.decode()

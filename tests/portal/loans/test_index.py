@@ -42,7 +42,7 @@ class TestList(PortfolioList):
         loan = given.loan(
             portal_service, given.borrower(portal_service), amount="1200.00", interest_rate="0", opened=opened
         )
-        reading.read_live(Actor(name="Maya Chen"), loan)
+        reading.read_live(Actor(name="Maya Chen"), reading.LiveCopy(loan))
         found = pages.visible_text(self.fragment(viewer))
         for text in ("$1,200.00", "$300.00", "Active"):
             assert text in found
@@ -56,13 +56,13 @@ class TestList(PortfolioList):
             given.loan(portal_service, owner),
         )
         for loan in (inconsistent, consistent):
-            reading.read_live(Actor(name="Maya Chen"), loan)
+            reading.read_live(Actor(name="Maya Chen"), reading.LiveCopy(loan))
         found = self.fragment(viewer, "?check=yes")
         assert inconsistent.get_absolute_url() in found
         assert consistent.get_absolute_url() not in found
         assert "Needs a data check" in viewer.get("/loans/").content.decode()
         portal_service.world.amend(inconsistent.uuid, delinquent=False)
-        reading.read_live(Actor(name="Maya Chen"), inconsistent)
+        reading.read_live(Actor(name="Maya Chen"), reading.LiveCopy(inconsistent))
         assert inconsistent.get_absolute_url() not in self.fragment(viewer, "?check=yes")
 
     def test_status_filter_narrows_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:

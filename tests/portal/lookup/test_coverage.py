@@ -6,22 +6,26 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
+from portal.registry.sources import REPAYMENTS_OF
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import plain
 
-KINDS = [Kind.LOAN, Kind.LINE, Kind.LOAN_REPAYMENTS, Kind.LINE_REPAYMENTS, Kind.APPLICATION]
+KINDS = [Kind.LOAN, Kind.LINE, Kind.APPLICATION]
 
 
 @pytest.fixture
 def accounts(portal_service: Sandbox) -> None:
-    """Save three records of each kind: one updated now, one 25 hours ago, one never."""
+    """Save three records of each kind with their lists: one updated now, one 25 hours ago, one never."""
     owner, now = given.borrower(portal_service), timezone.now()
     for kind in KINDS:
         for number, checked in enumerate((now, now - timedelta(hours=25), None)):
             record = given.account(kind, owner, f"{kind.value}-{number}")
             Record.objects.filter(pk=record.pk).update(checked_at=checked)
+            if (of_account := REPAYMENTS_OF.get(kind)) and checked:
+                given.put_answer(of_account, record.uuid, "[]")
+                Answer.objects.filter(kind=of_account, uuid=record.uuid).update(last_at=checked)
 
 
 @pytest.mark.parametrize(

@@ -75,5 +75,5 @@ def test_an_archived_loan_is_marked_and_can_be_restored(supervisor: Browser, por
     ],
 )
 def test_an_unknown_record_is_not_found(viewer: Browser, address: str) -> None:
-    given.put_on_file(Record.objects.create(kind=Kind.LOAN_REPAYMENTS, uuid="loan-1"), "[]")
+    given.put_answer(Kind.LOAN_REPAYMENTS, "loan-1", "[]")
     assert viewer.get(address).status_code == 404

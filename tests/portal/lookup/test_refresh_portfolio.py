@@ -79,7 +79,7 @@ def test_a_failure_is_saved_all_at_once(portal_service: Sandbox, owner: Record) 
     states: list[tuple[bool, bool]] = []
     portal_service.fail_next("loans.get", status=500)
     with connection.execute_wrapper(record_state):
-        assert not reading.read_live(Actor(name="Maya Chen"), loan)
+        assert not reading.read_live(Actor(name="Maya Chen"), reading.LiveCopy(loan))
     assert states
     assert all(has_time == has_failure for has_time, has_failure in states)
 
@@ -98,14 +98,14 @@ def read_from_another_connection(record: Record) -> Iterator[bool]:
     return (time is not None for time in times)
 
 
-def test_finding_due_records_takes_two_queries(
+def test_finding_due_copies_takes_three_queries(
     portal_service: Sandbox, owner: Record, django_assert_num_queries: Any
 ) -> None:
     for number in range(20):
         given.account(Kind.LOAN, owner, f"loan-{number}")
     now = timezone.now()
     assert len(reading.due_for_refresh([Kind.LOAN], older_than=now)) == 42
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         assert len(reading.due_for_refresh([Kind.LOAN], older_than=now)) == 42
 
 

@@ -18,7 +18,7 @@ from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.messaging.news import request_reads
 from portal.messaging.sync import read_front
 from portal.messaging.tasks import read_news, start_reading_news
-from portal.registry.models import Kind, Record
+from portal.registry.models import Answer, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.jobs.scripted import run_taken
@@ -36,10 +36,11 @@ def sandbox(portal_service: Sandbox, settings: LazySettings) -> Sandbox:
 
 def read(account: Record) -> Record:
     """Read an account and its repayments as of ten minutes ago."""
-    for record in reading.account_records(account):
-        assert reading.read_live(ACTOR, record)
+    for copy in reading.account_copies(account):
+        assert reading.read_live(ACTOR, copy)
     earlier = timezone.now() - timedelta(minutes=10)
     Record.objects.filter(uuid=account.uuid).update(checked_at=earlier, answer_at=earlier)
+    Answer.objects.filter(uuid=account.uuid).update(last_at=earlier)
     account.refresh_from_db()
     return account
 
@@ -126,6 +127,7 @@ def test_an_unknown_payment_reads_nothing_until_its_account_is_known(sandbox: Sa
     assert operations_of_run(sandbox) == []
     # The refresh of all accounts finds the payment; another message of it is news about a known account.
     Record.objects.update(checked_at=None)
+    Answer.objects.update(last_at=None)
     job = start_job(refresh_portfolio, rate=1000)
     late = timezone.now() + timedelta(minutes=1)
     sandbox.world.message("payment.failed", payment, at=late)
@@ -200,8 +202,8 @@ def test_an_account_that_a_page_read_since_is_not_read_again(sandbox: Sandbox) -
     payment = sandbox.world.repayment(loan.uuid, amount="75.00")
     read(loan)
     tell(sandbox, payment)
-    for record in reading.account_records(loan):
-        reading.read_live(ACTOR, record)
+    for copy in reading.account_copies(loan):
+        reading.read_live(ACTOR, copy)
     assert operations_of_run(sandbox) == []
 
 

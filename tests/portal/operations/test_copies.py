@@ -174,6 +174,42 @@ def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyP
     assert [one.answer.uuid for one in Snapshot.objects.all()] == ["loan-3"]
 
 
+def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    removal = import_module("portal.registry.migrations.0025_remove_records_of_lists")
+    monkeypatch.setattr(removal, "BATCH_SIZE", 2)
+    at, day = timezone.now(), timezone.localdate()
+    run("migrate", "registry", "0024", verbosity=0)
+    try:
+        for kind in ("loan", "line"):
+            for number in range(3):
+                uuid = f"{kind}-{number}"
+                for each in (kind, f"{kind}_repayments"):
+                    said = Answer.objects.create(kind=each, uuid=uuid, body="[]", last_at=at)
+                    times = {"answer_at": at, "answer_day": day}
+                    Record.objects.create(kind=each, uuid=uuid, borrower_uuid="b", said=said, **times)
+            Record.objects.create(kind=f"{kind}_repayments", uuid=f"{kind}-never-asked", parent_uuid="x")
+
+        def break_off(execute: Any, sql: str, *more: Any) -> Any:
+            if sql.startswith("DELETE FROM") and "registry_record" in sql:
+                left.append(Record.objects.count())
+                if len(left) == 2:
+                    raise KeyboardInterrupt
+            return execute(sql, *more)
+
+        left: list[int] = []
+        with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
+            run("migrate", "registry", "0025", verbosity=0)
+        assert Record.objects.count() == 12
+    finally:
+        run("migrate", "registry", verbosity=0)
+    assert {one.kind for one in Record.objects.all()} == {"loan", "line"}
+    assert Record.objects.filter(said__body="[]").count() == 6
+    answers = Answer.objects.values_list("kind", "last_at", "last_on")
+    assert {kind for kind, *_ in answers} == {"loan", "line", "loan_repayments", "line_repayments"}
+    assert {tuple(times) for _, *times in answers} == {(at, day)}
+    assert len(answers) == 12
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_database_of_each_release_can_be_upgraded(
     release: str, tmp_path: Path, portal_service: Sandbox, settings: LazySettings

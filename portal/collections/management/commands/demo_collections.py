@@ -59,9 +59,9 @@ class Command(BaseCommand):
         let_days_pass(DEMO_DAYS)
         # These accounts aren't read, so that promises past their deadline wait for an update.
         waiting = {row.record.uuid for row in unpaid[2:4]}
-        for record in due_for_refresh(ACCOUNTS, older_than=timezone.now()):
-            if record.uuid not in waiting:
-                read_if_old(Actor.system("refresh"), [record], force=True)
+        for copy in due_for_refresh(ACCOUNTS, older_than=timezone.now()):
+            if copy.record.uuid not in waiting:
+                read_if_old(Actor.system("refresh"), [copy], force=True)
         self._promise(_with_scheduled_payments(2), "supervisor", "Knows of the scheduled debit.")
         self._promise(unpaid[4:5], "servicer", "Pays by wire today.", business_date())
 
