@@ -10,16 +10,16 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
+import servicing
 from portal.collections.models import Contact, Promise
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Answer, Kind, Record
-from portal.registry.records import active_records
+from portal.registry.models import Answer, Record, Repayment
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import accounts_with_returns, is_dropped_from_list
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from servicing import Repayment, promises
+from servicing import promises
 from servicing.business_days import business_day_after, is_business_day
 from servicing.promises import Decision, PromiseState, SeenRepayment
 
@@ -139,19 +139,26 @@ def _plain(promise: Promise) -> promises.Promise:
 def _repayments(saved: Mapping[str, list[Promise]]) -> dict[str, list[SeenRepayment]]:
     """The repayments of accounts since their first promise."""
     first = min(one.logged_on for of_account in saved.values() for one in of_account)
-    columns = ("parent_uuid", "uuid", "subtype", "key_date", "amount", "status", "created_at")
+    columns = ("account__uuid", "uuid", "payment_type", "effective_on", "amount", "status", "first_seen_at")
     rows = (
-        active_records(Kind.REPAYMENT)
-        .filter(Q(key_date__gte=first) | Q(key_date=None), parent_uuid__in=saved)
+        Repayment.objects.filter(
+            Q(effective_on__gte=first) | Q(effective_on=None),
+            account__uuid__in=saved,
+            account__kind__in=ACCOUNTS,
+        )
         .exclude(Q(status=SCHEDULED) & is_dropped_from_list())
         .values_list(*columns)
     )
     found: dict[str, list[SeenRepayment]] = defaultdict(list)
-    for parent, uuid, subtype, day, amount, status, seen_at in rows:
-        repayment = Repayment(
-            uuid=uuid, payment_type=subtype or None, effective_date=day, amount=amount, status=status or None
+    for account, uuid, payment_type, day, amount, status, seen_at in rows:
+        repayment = servicing.Repayment(
+            uuid=uuid,
+            payment_type=payment_type or None,
+            effective_date=day,
+            amount=amount,
+            status=status or None,
         )
-        found[parent].append(SeenRepayment(repayment, seen_at))
+        found[account].append(SeenRepayment(repayment, seen_at))
     return found
 
 
@@ -183,12 +190,11 @@ def due_today() -> QuerySet[Promise]:
     Thousands may be due, so only those are decided whose account has a payment that could have kept them.
     """
     today = business_date()
-    payment = Record.objects.filter(
-        kind=Kind.REPAYMENT,
-        parent_uuid=OuterRef("account_uuid"),
-        archived_at=None,
-        key_date__gte=OuterRef("logged_on"),
-        key_date__lte=business_day_after(today, settings.PROMISE_GRACE_DAYS),
+    payment = Repayment.objects.filter(
+        account__uuid=OuterRef("account_uuid"),
+        account__kind__in=ACCOUNTS,
+        effective_on__gte=OuterRef("logged_on"),
+        effective_on__lte=business_day_after(today, settings.PROMISE_GRACE_DAYS),
     )
     kept = find_promises(Q(Exists(payment), day=today), [PromiseState.KEPT])
     return _of_active_accounts().filter(day=today).exclude(pk__in=[one.promise.pk for one in kept])

@@ -8,16 +8,15 @@ from decimal import Decimal
 
 from django.db.models import Q
 
-from portal.registry import store
-from portal.registry.models import Kind, Record
-from portal.registry.records import active_records, records_by_uuid, with_borrowers
-from portal.registry.sources import REPAYMENTS_OF
+import servicing
+from portal.registry.models import Record, Repayment
+from portal.registry.records import with_borrowers
+from portal.registry.repayments import answer_of
 from portal.repayments.returns import MAX_DATED, is_dropped_from_list, is_returned, returned_since
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date, business_date_at
 from portal.ui import wording
-from servicing import Repayment
-from servicing.return_codes import RETURN_CODES, describe_return_code, find_return_code
+from servicing.return_codes import RETURN_CODES, describe_return_code
 from servicing.schedules import total
 
 PERIODS = (7, 30, 90)
@@ -29,20 +28,19 @@ NO_CODE = "No code"
 class ReturnedPayment:
     """One failed or returned payment."""
 
-    record: Record
-    repayment: Repayment
+    record: Repayment
+    repayment: servicing.Repayment
     borrower: Record | None
-    account: Record | None
     day: date
     code: str
     repeats: int
     """The number of payments from its bank account that came back within 90 days; 0 without a bank account."""
-    following: Repayment | None
+    following: servicing.Repayment | None
     """The next scheduled payment from its bank account; without one, of its loan or line."""
 
     @property
     def bank(self) -> str:
-        return self.repayment.borrower_bank_account_uuid or ""
+        return self.record.bank_account
 
     @property
     def reason(self) -> str:
@@ -80,61 +78,46 @@ def returned_payments(days: int) -> list[ReturnedPayment]:
     """
     since = business_date() - timedelta(days=days)
     dated = {one.pk: day for one, day in returned_since(since)}
-    failed = active_records(Kind.REPAYMENT).filter(Q(key_date__gte=since) | Q(key_date=None), flagged=True)
-    rows = failed.exclude(is_returned()).order_by("-key_date", "-pk")[:MAX_DATED]
-    for pk, day, updated_at in rows.values_list("pk", "key_date", "updated_at"):
+    is_recent = Q(effective_on__gte=since) | Q(effective_on=None)
+    failed = Repayment.objects.filter(is_recent, has_failed__in=[True]).exclude(is_returned())
+    rows = failed.order_by("-effective_on", "-pk")[:MAX_DATED]
+    for pk, day, updated_at in rows.values_list("pk", "effective_on", "updated_at"):
         if (on := min(day or date.max, business_date_at(updated_at))) >= since:
             dated[pk] = on
-    records = Record.objects.select_related("said").in_bulk(dated)
+    records = Repayment.objects.select_related("account").in_bulk(dated)
     found = sorted(records.values(), key=lambda one: (dated[one.pk], one.pk), reverse=True)
     return _with_bank_accounts(found, dated)
 
 
-def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> list[ReturnedPayment]:
+def _with_bank_accounts(records: Sequence[Repayment], dated: dict[int, date]) -> list[ReturnedPayment]:
     owners = {one.borrower_uuid for one in records if one.borrower_uuid}
     today = business_date()
-    unowned = {one.parent_uuid for one in records if not one.borrower_uuid}
-    of_owners = (
-        active_records(Kind.REPAYMENT)
-        .select_related("said")
-        .filter(Q(borrower_uuid__in=owners) | Q(parent_uuid__in=unowned))
-    )
-    repeats: Counter[str] = Counter()
-    for one in of_owners.filter(flagged=True, key_date__gte=today - timedelta(days=REPEAT_DAYS)):
-        if (repayment := store.last_answer(one, Repayment)) and repayment.borrower_bank_account_uuid:
-            repeats[repayment.borrower_bank_account_uuid] += 1
-    by_bank: dict[str, Repayment] = {}
-    by_account: dict[str, Repayment] = {}
-    upcoming = of_owners.filter(~is_dropped_from_list(), status=SCHEDULED, key_date__gte=today)
-    for one in upcoming.order_by("key_date", "pk"):
-        if repayment := store.last_answer(one, Repayment):
-            by_account.setdefault(one.parent_uuid, repayment)
-            by_bank.setdefault(repayment.borrower_bank_account_uuid or "", repayment)
-    accounts = records_by_uuid(REPAYMENTS_OF, (one.parent_uuid for one in records))
+    unowned = {one.account_id for one in records if not one.borrower_uuid}
+    of_owners = Repayment.objects.filter(Q(borrower_uuid__in=owners) | Q(account__in=unowned - {None}))
+    recent = of_owners.filter(has_failed=True, effective_on__gte=today - timedelta(days=REPEAT_DAYS))
+    repeats = Counter(recent.exclude(bank_account="").values_list("bank_account", flat=True))
+    by_bank: dict[str, servicing.Repayment] = {}
+    by_account: dict[int | None, servicing.Repayment] = {}
+    upcoming = of_owners.filter(~is_dropped_from_list(), status=SCHEDULED, effective_on__gte=today)
+    for one in upcoming.order_by("effective_on", "pk"):
+        by_account.setdefault(one.account_id, answer_of(one))
+        by_bank.setdefault(one.bank_account, answer_of(one))
     found = []
     for record, borrower in with_borrowers(records):
-        repayment = store.last_answer(record, Repayment) or Repayment(uuid=record.uuid, amount=record.amount)
-        bank = repayment.borrower_bank_account_uuid
-        following = by_bank.get(bank) if bank else by_account.get(record.parent_uuid)
-        code = code_of(repayment)
+        bank = record.bank_account
+        following = by_bank.get(bank) if bank else by_account.get(record.account_id)
         found.append(
             ReturnedPayment(
                 record,
-                repayment,
+                answer_of(record),
                 borrower,
-                accounts.get(record.parent_uuid),
                 dated[record.pk],
-                code,
+                record.code or NO_CODE,
                 repeats[bank] if bank else 0,
                 following,
             )
         )
     return found
-
-
-def code_of(repayment: Repayment) -> str:
-    """The ACH return code in the service's text about a payment."""
-    return find_return_code(repayment.error_description) or NO_CODE
 
 
 def by_code(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:

@@ -13,8 +13,9 @@ from portal.accounts.models import User
 from portal.collections.models import AccountOwner, Contact
 from portal.collections.promises import DecidedPromise, decide_promises
 from portal.lists.pages import Row
-from portal.registry.models import Kind, PastDueChange, Record
-from portal.registry.records import active_records, with_borrowers
+from portal.registry.figures import ACCOUNTS
+from portal.registry.models import PastDueChange, Record, Repayment
+from portal.registry.records import with_borrowers
 from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
@@ -110,12 +111,14 @@ def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment |
     Only these two are shown, so all are compared as text, and only these are converted.
     """
     today = business_date().isoformat()
-    repayments = active_records(Kind.REPAYMENT).filter(parent_uuid__in=uuids, key_date__isnull=False)
-    listed = repayments.exclude(Q(status=SCHEDULED) & is_dropped_from_list()).order_by()
-    texts = [Cast(name, TextField()) for name in ("key_date", "amount")]
+    repayments = Repayment.objects.filter(
+        account__uuid__in=uuids, account__kind__in=ACCOUNTS, effective_on__isnull=False
+    )
+    listed = repayments.exclude(Q(status=SCHEDULED) & is_dropped_from_list())
+    texts = [Cast(name, TextField()) for name in ("effective_on", "amount")]
     pending: dict[str, tuple[str, str | None]] = {}
     paid: dict[str, tuple[str, str | None]] = {}
-    for uuid, status, day, value in listed.values_list("parent_uuid", "status", *texts):
+    for uuid, status, day, value in listed.values_list("account__uuid", "status", *texts):
         if status == SCHEDULED and day >= today and (uuid not in pending or day < pending[uuid][0]):
             pending[uuid] = day, value
         elif status == SUCCEEDED and (uuid not in paid or day > paid[uuid][0]):

@@ -39,8 +39,9 @@ from portal.gateway import StaffRequest
 from portal.lists.pages import render_cells
 from portal.messaging.news import request_reads
 from portal.notes.views import colleagues
-from portal.registry.figures import ACCOUNTS, copy_day
+from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
+from portal.registry.repayments import copied_on
 from portal.registry.store import IDENTIFIER
 from portal.repayments.attention import not_known_accounts
 from portal.repayments.returns import MAX_DATED
@@ -61,11 +62,11 @@ RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
     "Reported reason": lambda one: one.repayment.error_description,
     "Borrower": lambda one: str(one.borrower or ""),
     "Borrower ID": lambda one: one.record.borrower_uuid,
-    "Account": lambda one: one.record.parent_uuid,
+    "Account": lambda one: one.record.account and one.record.account.uuid,
     "Repayment": lambda one: one.record.uuid,
     "Amount": lambda one: amount(one.repayment.amount),
     "Status": lambda one: one.repayment.status,
-    "Copy of": lambda one: copy_day(one.record),
+    "Copy of": lambda one: copied_on(one.record),
     "Bank account": lambda one: one.bank,
     "Returns in 90 days": lambda one: one.repeats or None,
     "Next scheduled": lambda one: one.following and one.following.effective_date,

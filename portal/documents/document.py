@@ -32,7 +32,7 @@ from portal.jobs.kinds import JobKind
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.live.reading import LiveCopy, read_and_wait, saved_again
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind, Record, Repayment
 from portal.runtime.business_date import business_date
 from portal.ui.logo import logo
 from servicing import RemoteTime, ServicingError
@@ -88,7 +88,7 @@ class Document:
     """One document before it is printed."""
 
     form: Form
-    subject: Record
+    subject: Record | Repayment
     about: str
     """The owner in words, shown below the title."""
     content: Mapping[str, Any]

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from portal.documents.document import Document, Form
 from portal.documents.options import Options
 from portal.live.reading import repayment_copies
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind, Record, Repayment
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.list_page import REPAYMENTS
@@ -38,15 +38,15 @@ def document(
     owner: Record | None, account: Record | None, query: QueryDict, options: Options, *, today: date
 ) -> Document:
     """Build the history from the repayments that match the list's filters, earliest first, the newest if many."""
-    records = active_records(Kind.REPAYMENT)
+    repayments = Repayment.objects.all()
     accounts: list[Record] = []
     if owner:
-        records = records.filter(borrower_uuid=owner.uuid)
+        repayments = repayments.filter(borrower_uuid=owner.uuid)
         of_owner = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=owner.uuid)
         accounts = [account] if account else list(of_owner.order_by("pk"))
     if account:
-        records = records.filter(parent_uuid=account.uuid)
-    content = _content(records, query, today) | {
+        repayments = repayments.filter(account=account)
+    content = _content(repayments, query, today) | {
         "owner": owner,
         "has_account": account is None,
         "is_across": owner is None,
@@ -55,7 +55,7 @@ def document(
     left_out = content["left_out"]
     return Document(
         form=FORM,
-        subject=account or owner or Record(kind=Kind.REPAYMENT),
+        subject=account or owner or Repayment(),
         about=_about(owner, account),
         content=content,
         options=options,
@@ -65,12 +65,12 @@ def document(
     )
 
 
-def _content(records: QuerySet[Record], query: QueryDict, today: date) -> dict[str, Any]:
-    found = REPAYMENTS.find(query, records)
-    is_upcoming = Q(status__iexact=SCHEDULED, key_date__gte=today)
-    whole = found.found.select_related("said")
-    scheduled = whole.filter(is_upcoming).order_by("key_date", "id")
-    newest = whole.exclude(is_upcoming).order_by(F("key_date").desc(nulls_last=True), "-id")
+def _content(repayments: QuerySet[Repayment], query: QueryDict, today: date) -> dict[str, Any]:
+    found = REPAYMENTS.find(query, repayments)
+    is_upcoming = Q(status__iexact=SCHEDULED, effective_on__gte=today)
+    whole = found.found.select_related("account")
+    scheduled = whole.filter(is_upcoming).order_by("effective_on", "id")
+    newest = whole.exclude(is_upcoming).order_by(F("effective_on").desc(nulls_last=True), "-id")
     past_count, upcoming_count = newest.count(), scheduled.count()
     upcoming = list(REPAYMENTS.rows(scheduled[: max(MAX_UPCOMING, MAX_ROWS - past_count)]))
     room = MAX_ROWS - len(upcoming)

@@ -11,8 +11,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from portal.live.reading import Coverage, coverage
-from portal.registry.models import Kind
-from portal.registry.records import active_records
+from portal.registry.models import Repayment
 from portal.repayments.sums import dollars, with_totals
 from portal.repayments.table import SUCCEEDED
 
@@ -101,12 +100,11 @@ class Numbers:
 
 def numbers(today: date) -> Numbers:
     """Add up the payments of the seven days up to today."""
-    repayments = active_records(Kind.REPAYMENT)
     first = today - timedelta(days=DAYS - 1)
     week = Day(today, first)
     days = {day: Day(day, day) for day in (first + timedelta(days=number) for number in range(DAYS))}
-    recent = repayments.filter(key_date__gte=first, key_date__lte=today)
-    groups = recent.order_by().values_list("key_date", "status", "flagged", "category")
+    recent = Repayment.objects.filter(effective_on__gte=first, effective_on__lte=today)
+    groups = recent.values_list("effective_on", "status", "has_failed", "product")
     for effective, status, has_failed, product, number, _, known, *parts in with_totals(groups, Q()):
         for span in (days[effective], week):
             if status == SUCCEEDED:

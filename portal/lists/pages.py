@@ -25,10 +25,16 @@ from portal.lists.paging import MAX_COUNTED, CappedPaginator, cached_count, cach
 from portal.lists.saved_views import saved_views_menu
 from portal.live.reading import coverage
 from portal.registry import changes
-from portal.registry.models import Kind, Record
-from portal.registry.query import parse_query
+from portal.registry.models import Kind, Record, Repayment
+from portal.registry.query import Query, parse_query
 from portal.registry.records import active_records, read_records, with_borrowers
-from portal.registry.search.find import filter_records, owned_by_borrowers
+from portal.registry.repayments import matching_repayments
+from portal.registry.search.find import (
+    FilteredRecords,
+    filter_records,
+    matching_owners,
+    owned_by_borrowers,
+)
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, requested_partial
 from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
@@ -43,7 +49,6 @@ MIN_FOLDED = 3
 """With fewer rows, columns with the same words in each are shown."""
 _FILE_FIELDS = {"id", "kind", "uuid", "borrower_uuid"}
 """The fields of a record that the rows of each file need."""
-_NULLABLE = {column.name for column in Record._meta.concrete_fields if column.null}
 
 
 @dataclass
@@ -107,6 +112,9 @@ class ListPage:
     """The declaration of a list. Only columns, filters, sorts and ``load_rows`` differ between lists."""
 
     kinds: Sequence[Kind]
+    model: type[Record] | type[Repayment] = Record
+    related: str = "said"
+    """What is read with each of them."""
     area: str
     title: str
     noun: str
@@ -129,7 +137,7 @@ class ListPage:
     """The records that come last in the default order, and in reverse: soonest first."""
     presets: Mapping[str, str]
     """Views that everyone has, by name, as query strings."""
-    load_rows: Callable[[Sequence[Record]], Iterable[Any]] = rows_with_borrowers
+    load_rows: Callable[[Sequence[Any]], Iterable[Any]] = rows_with_borrowers
     """Loads the rows of a batch of records."""
     covered: str
     """The noun for the share of recently updated records."""
@@ -180,13 +188,15 @@ class ListPage:
             or not (column.cell or column.beside)
         ]
 
-    def records(self) -> QuerySet[Record]:
+    def records(self) -> QuerySet[Any]:
         """All records of its kinds that it can show, as limited by ``within``."""
+        if self.model is Repayment:
+            return Repayment.objects.all()
         if len(self.kinds) == 1:
             return active_records(self.kinds[0])
         return Record.objects.filter(archived_at__isnull=True)
 
-    def find(self, state: QueryDict, records: QuerySet[Record] | None = None) -> "Listing":
+    def find(self, state: QueryDict, records: QuerySet[Any] | None = None) -> "Listing":
         """Find what a query string asks for, among all records or these.
 
         Invalid values fall back to the default; ``problems`` says so if that widens the list.
@@ -201,9 +211,7 @@ class ListPage:
         by_span = self._order_of_span(chosen)
         sort, order = self._order(state.get("sort") or by_span, state)
         is_default = sort == next(iter(self.sorts))
-        is_owned = Kind.BORROWER not in self.kinds
-        owned, too_many = owned_by_borrowers(query, self.kinds) if is_owned else (Q(), "")
-        narrow = filter_records(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
+        narrow, too_many = self._narrow(records, query)
         found = narrow.found.filter(conditions).order_by(*order)
         paginator = CappedPaginator(
             found,
@@ -211,6 +219,7 @@ class ListPage:
             counted=found if conditions else narrow.counted,
             is_exact=not (query.text or chosen),
             upcoming=self.upcoming() if self.upcoming and is_default else None,
+            related=self.related,
         )
         if chosen and not is_default and sort != by_span and paginator.count < MAX_COUNTED:
             # So few are sorted after they are found; SQLite would search for them along the whole order.
@@ -226,6 +235,17 @@ class ListPage:
             found=paginator.object_list,
             problems=[*query.problems, *filter(None, [too_many]), *problems],
         )
+
+    def _narrow(self, records: QuerySet[Any], query: Query) -> tuple[FilteredRecords, str]:
+        """Those that match the text, and a sentence if those of matching borrowers are left out."""
+        if self.model is Repayment:
+            owners, too_many = matching_owners(query)
+            found = records.filter(matching_repayments(query, owners))
+            return FilteredRecords(found, found), too_many
+        is_owned = Kind.BORROWER not in self.kinds
+        owned, too_many = owned_by_borrowers(query, self.kinds) if is_owned else (Q(), "")
+        narrow = filter_records(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
+        return narrow, too_many
 
     def _order_of_span(self, chosen: Iterable[Filter]) -> str:
         """The order by the day that a span limits, for lists without a chosen order: any other sorts all matches."""
@@ -245,7 +265,8 @@ class ListPage:
         is_reversed = isinstance(column, str) and column.startswith("-")
         column = column.removeprefix("-") if isinstance(column, str) else column
         descending = is_reversed != sort.startswith("-")
-        nulls_last = True if column in _NULLABLE else None
+        nullable = {one.name for one in self.model._meta.concrete_fields if one.null}
+        nulls_last = True if column in nullable else None
         expression = F(column) if isinstance(column, str) else column
         return sort, [
             OrderBy(expression, descending, nulls_last=nulls_last),
@@ -333,7 +354,7 @@ class ListPage:
         if is_whole:
             fields = {name for column in columns for name in column.reads or ()} | _FILE_FIELDS
             needed = None if any(column.reads is None for column in columns) else fields
-            records = read_records(found.found, needed, batch_size=BATCH_SIZE)
+            records = read_records(found.found, needed, related=self.related, batch_size=BATCH_SIZE)
         append(
             Actor.of(request),
             f"{self.area}.export",
@@ -359,8 +380,8 @@ class Listing:
     query: str
     sort: str
     chosen: Mapping[Filter, str]
-    records: QuerySet[Record]
-    found: QuerySet[Record]
+    records: QuerySet[Any]
+    found: QuerySet[Any]
     """All matching records, in order."""
     problems: Sequence[str]
 

@@ -47,11 +47,13 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         counted: QuerySet[Record],
         is_exact: bool,
         upcoming: Q | None,
+        related: str,
     ) -> None:
         super().__init__(found, size)
         self.counted = counted.order_by()
         self.is_exact = is_exact
         self.upcoming = upcoming
+        self.related = related
 
     @cached_property
     def count(self) -> int:
@@ -86,7 +88,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
             number = self.validate_number(number)
             start = (number - 1) * self.per_page
             keys = self._keys(start, min(start + self.per_page, self.count))
-        rows = Record.objects.select_related("said").in_bulk(keys)
+        rows = self.object_list.model._default_manager.select_related(self.related).in_bulk(keys)
         return Page([rows[key] for key in keys if key in rows], number, self)
 
     def _first_keys(self) -> list[int]:

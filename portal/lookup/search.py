@@ -18,10 +18,11 @@ from portal.messaging.models import Message
 from portal.messaging.query import capped_count, matching_messages
 from portal.notes.models import Note
 from portal.registry.figures import ACCOUNTS, days_of, old_copy_day
-from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry.models import NAMED_KINDS, Kind, Record, Repayment
 from portal.registry.query import Query, parse_query
 from portal.registry.records import active_records, records_by_key, with_borrowers
-from portal.registry.search.find import OWNED, owned_by_borrowers, rank_matches
+from portal.registry.repayments import rank_repayments
+from portal.registry.search.find import OWNED, matching_owners, rank_matches
 from portal.registry.search.spelling import similar_names
 from portal.registry.search.texts import forms_of, lines_of
 from portal.runtime.folding import fold, folded_pattern
@@ -91,7 +92,7 @@ PAGE_ACTIONS = {
 class Hit:
     """A record that matches."""
 
-    record: Record
+    record: Record | Repayment
     borrower: Record | None
     words: Sequence[str]
     starts: Sequence[str]
@@ -102,23 +103,43 @@ class Hit:
 
     @property
     def days_past_due(self) -> int | None:
-        return days_of(self.record)
+        return None if isinstance(self.record, Repayment) else days_of(self.record)
 
     @property
     def old_copy_day(self) -> date | None:
         """The day of the copy of a loan or a line, unless that is today."""
-        return old_copy_day(self.record) if self.record.kind in ACCOUNTS else None
+        if isinstance(self.record, Repayment) or self.record.kind not in ACCOUNTS:
+            return None
+        return old_copy_day(self.record)
 
     @property
     def title(self) -> str:
         """The name, else the kind and the beginning of the ID."""
-        return self.record.label or f"{self.record.get_kind_display()} {self.record.uuid[:8]}"
+        return self.name or f"{self.record.get_kind_display()} {self.record.uuid[:8]}"
+
+    @property
+    def name(self) -> str:
+        """The name; a repayment has none."""
+        return "" if isinstance(self.record, Repayment) else self.record.label
+
+    @property
+    def product(self) -> str:
+        return self.record.product if isinstance(self.record, Repayment) else self.record.category
+
+    @property
+    def mentions(self) -> str:
+        """The text with the IDs of others in it."""
+        if isinstance(self.record, Repayment):
+            return f"{self.record.bank_account} {self.record.ach_id} {self.record.ach_batch_id}"
+        return self.record.search_text
 
     @cached_property
     def reason(self) -> str:
         """The match, if the title does not show it."""
+        if isinstance(self.record, Repayment):
+            return f"Effective {wording.day(self.day)}" if self.day == self.record.effective_on else ""
         if self.day and self.day == self.record.key_date:
-            return f"{'Effective' if self.record.kind == Kind.REPAYMENT else 'Due'} {wording.day(self.day)}"
+            return f"Due {wording.day(self.day)}"
         if self._shows(fold(self.title)):
             return ""
         line = next(filter(self._shows, lines_of(self.record)), "")
@@ -131,7 +152,7 @@ class Hit:
     @property
     def place(self) -> str:
         """A borrower's city and state, or a key person's borrower."""
-        if self.record.kind == Kind.BORROWER:
+        if isinstance(self.record, Record) and self.record.kind == Kind.BORROWER:
             return ", ".join(filter(None, (self.record.city, self.record.state)))
         return f"Key person of {self.borrower or 'an unknown borrower'}"
 
@@ -178,7 +199,7 @@ class HitGroup:
 
 def suggest(query: Query) -> list[HitGroup]:
     """Find a few hits of each kind, and mark the best one, which Enter opens."""
-    found = rank_matches(_kinds(query), query, SUGGESTED)
+    found = _ranked(_kinds(query), query, SUGGESTED)
     best = min(found, key=lambda kind: next(iter(found[kind].values())), default=None)
     return _groups(
         {kind: Paginator(list(keys), SUGGESTED).page(1) for kind, keys in found.items()}, query, best
@@ -187,12 +208,12 @@ def suggest(query: Query) -> list[HitGroup]:
 
 def find_results(query: Query, *, kind: str, page: str | None) -> list[HitGroup]:
     """Find and count the hits of each kind: a page of the chosen kind, the first few of all others."""
-    found = rank_matches(_kinds(query), query, SHOWN, most=MAX_COUNTED)
+    found = _ranked(_kinds(query), query, SHOWN, most=MAX_COUNTED)
     pages = {one: Paginator(list(ranks), SHOWN).page(1) for one, ranks in found.items()}
     for one, ranks in found.items():
         if one == kind:  # Its matches must be in order up to this page.
             pages[one] = shown = Paginator(list(ranks), PER_PAGE).get_page(page)
-            best = list(rank_matches([one], query, shown.end_index()).get(one, ()))
+            best = list(_ranked([one], query, shown.end_index()).get(one, ()))
             shown.object_list = best[shown.start_index() - 1 :]
     return _groups(pages, query)
 
@@ -205,21 +226,33 @@ def suggest_names(query: Query) -> list[Hit]:
 def limit_problem(query: Query) -> str:
     """A sentence if accounts of matching borrowers are left out because too many borrowers match."""
     owned = [kind for kind in _kinds(query) if kind in OWNED]
-    return owned_by_borrowers(query, owned)[1] if query.is_limited and owned else ""
+    return matching_owners(query)[1] if query.is_limited and owned else ""
 
 
 def _kinds(query: Query) -> Sequence[Kind]:
     return query.kinds if len(query.text) >= MIN_CHARACTERS else ()
 
 
+def _ranked(kinds: Sequence[Kind], query: Query, limit: int, *, most: int = 0) -> dict[Kind, dict[int, int]]:
+    """The keys of each kind's best matches with their ranks; up to ``most`` for counting."""
+    found = rank_matches([kind for kind in kinds if kind != Kind.REPAYMENT], query, limit, most=most)
+    if Kind.REPAYMENT in kinds:
+        owners = matching_owners(query)[0] if query.is_limited else []
+        if ranks := rank_repayments(query, owners, max(limit, most)):
+            found[Kind.REPAYMENT] = ranks
+    return found
+
+
 def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = None) -> list[HitGroup]:
     """Read the records of each kind's page with their borrowers, all kinds at once."""
     starts = (*query.starts, *query.uuids)
-    stored = Record.objects.in_bulk([key for shown in pages.values() for key in shown])
-    rows = {record.pk: (record, borrower) for record, borrower in with_borrowers(stored.values())}
+    keys = [key for kind, shown in pages.items() if kind != Kind.REPAYMENT for key in shown]
+    stored: list[Record | Repayment] = [*Record.objects.in_bulk(keys).values()]
+    stored += Repayment.objects.in_bulk([*pages.get(Kind.REPAYMENT, ())]).values()
+    rows = {(one.kind, one.pk): (one, borrower) for one, borrower in with_borrowers(stored)}
     groups = []
     for kind, shown in pages.items():
-        hits = [Hit(*rows[key], query.words, starts, query.day) for key in shown if key in rows]
+        hits = [Hit(*rows[kind, key], query.words, starts, query.day) for key in shown if (kind, key) in rows]
         if kind == best and hits:
             hits[0] = replace(hits[0], is_best=True)
         groups.append(HitGroup(kind, hits, shown))
@@ -354,9 +387,11 @@ def find_unknown_ids(
     query: Query, of: str, *, hits: MessageHits | None, groups: Iterable[HitGroup]
 ) -> UnknownIds | None:
     """Find the pasted IDs that no hit shows; ``None`` if there are none."""
-    stored = list(Record.objects.filter(kind__in=SEARCHED_KINDS, uuid__in=query.uuids))
-    known = {record.uuid for record in stored} | ({str(hits.asked.get("id"))} if hits else set())
-    mentioned = [hit.record.search_text for group in groups for hit in group.hits]
+    stored = list(Record.objects.filter(kind__in=NAMED_KINDS, uuid__in=query.uuids))
+    shown = [hit for group in groups for hit in group.hits]
+    known = {one.uuid for one in (*stored, *(hit.record for hit in shown))}
+    known |= {str(hits.asked.get("id"))} if hits else set()
+    mentioned = [hit.mentions for hit in shown]
     missing = [
         uuid
         for uuid in query.uuids

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count
 from django.utils import timezone
 
 from portal.audit.chain import append, entry_subject
@@ -13,7 +13,7 @@ from portal.jobs.queue import start_job
 from portal.lookup import tasks
 from portal.lookup.models import Upload
 from portal.registry import store
-from portal.registry.models import SEARCHED_KINDS, Kind, Record, Source
+from portal.registry.models import SEARCHED_KINDS, Kind, Record, Repayment, Source
 from portal.registry.rollup import roll_up
 from portal.registry.search.texts import search_text
 
@@ -58,11 +58,14 @@ def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> boo
 
 def dependents(record: Record) -> dict[Kind, int]:
     """Count the records of each kind that belong to this one and are not archived with it."""
-    own = Q(borrower_uuid=record.uuid) if record.kind == Kind.BORROWER else Q(parent_uuid=record.uuid)
-    dependent = Record.objects.filter(own, archived_at__isnull=True)
+    if record.kind != Kind.BORROWER:
+        number = Repayment.objects.filter(account=record).count()
+        return {Kind.REPAYMENT: number} if number else {}
+    dependent = Record.objects.filter(borrower_uuid=record.uuid, archived_at__isnull=True)
     counted = dependent.exclude(pk=record.pk).values_list("kind").annotate(Count("pk")).order_by()
     numbers: dict[str, int] = dict(counted)
-    return {kind: numbers[kind] for kind in SEARCHED_KINDS if kind in numbers}
+    numbers[Kind.REPAYMENT] = Repayment.objects.filter(borrower_uuid=record.uuid).count()
+    return {kind: numbers[kind] for kind in SEARCHED_KINDS if numbers.get(kind)}
 
 
 def upload(actor: Actor, *, what: str, file: "UploadedFile[bytes]", exported_at: datetime) -> Upload:

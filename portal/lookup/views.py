@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -104,6 +104,8 @@ def search_page(
 @requires("lookup.search")
 def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Show one record: its last answer and its owner."""
+    if kind == Kind.REPAYMENT:  # Its own page shows all of it.
+        return redirect("repayments:detail", uuid)
     records = Record.objects.select_related("said")
     found = get_object_or_404(records, kind=kind, uuid=uuid)
     log_view(Actor.of(request), "lookup.record", **entry_subject(found))

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import LISTED, Answer, Kind, Record
+from portal.registry.models import LISTED, Answer, Record, Repayment
 from portal.registry.records import records_with_owners
 from portal.registry.sources import REPAYMENTS_OF
 
@@ -107,7 +107,7 @@ def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequenc
     """
     found = list(messages)
     subjects = records_with_owners(one.subject_uuid for one in found)
-    named = {uuid: _account_uuid(subject) for uuid, (subject, *_) in subjects.items()}
+    named = {uuid: _account_uuid(*parts) for uuid, parts in subjects.items()}
     unknown = {one.bank_account for one in found if one.bank_account and not named.get(one.subject_uuid)}
     of_banks = _accounts_of_banks(unknown)
     uuids = {*filter(None, named.values()), *(uuid for of_bank in of_banks.values() for uuid in of_bank)}
@@ -120,21 +120,20 @@ def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequenc
         yield message, [account for uuid in wanted for account in accounts.get(uuid, ())]
 
 
-def _account_uuid(subject: Record) -> str:
-    """The ID of the account that a record is or belongs to; empty without one."""
-    return subject.uuid if subject.kind in ACCOUNTS else subject.parent_uuid
+def _account_uuid(subject: Record | Repayment, account: Record | None, borrower: Record | None) -> str:
+    """The ID of the account that a message's subject is or belongs to; empty without one."""
+    if subject.kind in ACCOUNTS:
+        return subject.uuid
+    return account.uuid if account else ""
 
 
 def _accounts_of_banks(banks: Collection[str]) -> dict[str, list[str]]:
     if not banks:
         return {}
-    repayments = Record.objects.filter(LISTED, kind=Kind.REPAYMENT, bank_account__in=banks)
-    pairs = (
-        repayments.exclude(parent_uuid="").order_by().values_list("bank_account", "parent_uuid").distinct()
-    )
+    repayments = Repayment.objects.filter(bank_account__in=banks, account__isnull=False)
     found: dict[str, list[str]] = {}
-    for bank, account_uuid in pairs:
-        found.setdefault(bank or "", []).append(account_uuid)
+    for bank, account_uuid in repayments.values_list("bank_account", "account__uuid").distinct():
+        found.setdefault(bank, []).append(account_uuid)
     of_banks = {bank: uuids[:MAX_ACCOUNTS_OF_BANK] for bank, uuids in found.items()}
     linked = dict(BankAccount.objects.filter(pk__in=banks - found.keys()).values_list("pk", "borrower_uuid"))
     of_borrowers: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import borrower_condition
 from portal.notes.models import Note
-from portal.registry.models import Record
+from portal.registry.models import Repayment
 from servicing import codec
 
 TABS: Final = {"readable": "Readable", "json": "JSON", "raw": "Raw", "related": "Related"}
@@ -76,7 +76,7 @@ class Panel:
             groups.append(self._group("The same payment", Q(subject_uuid=subject), id=subject))
         if account:
             title = f"The same {account.get_kind_display().lower()}"
-            payments = list(Record.objects.filter(parent_uuid=account.uuid).values_list("uuid", flat=True))
+            payments = list(Repayment.objects.filter(account=account).values_list("uuid", flat=True))
             groups.append(self._group(title, Q(subject_uuid__in=payments), id=account.uuid))
         if borrower:
             groups.append(

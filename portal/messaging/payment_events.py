@@ -8,7 +8,7 @@ from typing import Final
 
 from portal.messaging.models import Message
 from portal.messaging.query import borrower_condition
-from portal.registry.models import Kind, Record
+from portal.registry.models import Record, Repayment
 
 MAX_OF_REPAYMENT: Final = 200
 MAX_OF_ACCOUNT: Final = 10
@@ -21,7 +21,7 @@ def messages_of_repayment(uuid: str) -> Iterable[Message]:
 
 def messages_of_account(account: Record) -> Iterable[Message]:
     """The messages about the repayments of a loan or line."""
-    repayments = Record.objects.filter(parent_uuid=account.uuid, kind=Kind.REPAYMENT).values("uuid")
+    repayments = Repayment.objects.filter(account=account).values("uuid")
     return Message.objects.filter(subject_uuid__in=repayments)[:MAX_OF_ACCOUNT]
 
 

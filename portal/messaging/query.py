@@ -10,7 +10,7 @@ from portal.lists.paging import MAX_COUNTED
 from portal.messaging.models import BankAccount, Message, MessageQuerySet
 from portal.messaging.store import ONE_DAY, service_today, service_zone, storage_uuid
 from portal.messaging.text import TypedText, parse_text
-from portal.registry.models import SEARCHED_KINDS, Record
+from portal.registry.models import NAMED_KINDS, Record, Repayment
 from portal.registry.query import uuid_in
 
 COLUMNS: Final = {"event": "event", "status": "status", "product": "product", "payment": "payment_status"}
@@ -104,7 +104,7 @@ def period_condition(filters: Mapping[str, Any]) -> Q:
 def identifier_condition(typed: str) -> Q:
     """The messages with the ID of the message, its subject, its loan or line, or its bank account."""
     uuids = list(dict.fromkeys(filter(None, (uuid_in(typed), typed.strip()))))
-    payments = Record.objects.filter(parent_uuid__in=uuids).values_list("uuid", flat=True)
+    payments = Repayment.objects.filter(account__uuid__in=uuids).values_list("uuid", flat=True)
     found = Q(uuid__in=[storage_uuid(uuid) for uuid in uuids]) | Q(bank_account__in=uuids)
     return found | Q(subject_uuid__in=[*uuids, *payments])
 
@@ -112,9 +112,10 @@ def identifier_condition(typed: str) -> Q:
 def borrower_condition(uuid: str) -> Q:
     """A borrower's messages: from its bank accounts, or about anything of it on file."""
     records = Record.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
+    repayments = Repayment.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
     accounts = BankAccount.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
     # As lists, because databases answer an "or" of two subqueries by reading every message.
-    return Q(subject_uuid__in=[uuid, *records]) | Q(bank_account__in=list(accounts))
+    return Q(subject_uuid__in=[uuid, *records.union(repayments)]) | Q(bank_account__in=list(accounts))
 
 
 def _text_condition(typed: TypedText, filters: Mapping[str, Any]) -> Q:
@@ -133,6 +134,10 @@ def _unlinked_condition(filters: Mapping[str, Any]) -> Q:
     """The messages without a borrower, among the first so many of the period."""
     order = ("recorded_at", "id") if filters.get("order") == "oldest" else ("-recorded_at", "-id")
     first = Message.objects.filter(period_condition(filters)).order_by(*order).values("pk")[:MAX_SEARCHED]
-    subjects = Record.objects.filter(uuid=OuterRef("subject_uuid"), kind__in=SEARCHED_KINDS)
-    manual_links = BankAccount.objects.filter(uuid=OuterRef("bank_account"))
-    return Q(pk__in=first) & ~Exists(subjects.exclude(borrower_uuid="")) & ~Exists(manual_links)
+    is_subject = {"uuid": OuterRef("subject_uuid")}
+    linked = [
+        Record.objects.filter(**is_subject, kind__in=NAMED_KINDS).exclude(borrower_uuid=""),
+        Repayment.objects.filter(**is_subject).exclude(borrower_uuid=""),
+        BankAccount.objects.filter(uuid=OuterRef("bank_account")),
+    ]
+    return Q(*(~Exists(one) for one in linked), pk__in=first)

@@ -16,7 +16,7 @@ from portal.messaging.models import Message, PendingRead, Run
 from portal.messaging.news import READ_INTERVAL, due_reads, forget_finished_reads
 from portal.messaging.store import ONE_DAY, service_today
 from portal.messaging.sync import RECENT_DAYS, Sync
-from portal.registry.models import Kind, Record
+from portal.registry.models import Repayment
 from portal.ui import wording
 
 MAX_PAUSE: Final = timedelta(hours=1)
@@ -95,7 +95,7 @@ def read_account(actor: Actor, pending: PendingRead) -> bool:
     is_stale = any(pending.tries or one.at is None or one.at < pending.noticed_at for one in copies)
     failed = [one for one, is_read in read_at_pace(actor, copies) if not is_read] if is_stale else []
     is_refused = any(one.is_refused for one in failed)
-    payment = Record.objects.filter(kind=Kind.REPAYMENT, uuid=pending.payment_uuid)
+    payment = Repayment.objects.filter(uuid=pending.payment_uuid)
     is_missing = bool(pending.payment_uuid) and not pending.tries and not payment.exists()
     values: dict[str, Any] = {"due_at": None}
     if (failed or is_missing) and not is_refused:

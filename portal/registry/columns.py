@@ -1,28 +1,34 @@
 """Derives the columns for filtering, sorting and searching from a saved answer."""
 
-from datetime import date, datetime
+from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.db.models import Model
 
 from portal.registry.figures import figure_columns, figures_of, stored_amount
 from portal.registry.models import Record
 from portal.registry.query import is_uuid
 from portal.registry.search.texts import search_text
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, rules
+from servicing import Application, Borrower, KeyPerson, Loan, Statement, rules
 from servicing.rules import known_spelling
-from servicing.words import normal_word
 
-Decoded = Borrower | KeyPerson | Application | Loan | Statement | Repayment
+Decoded = Borrower | KeyPerson | Application | Loan | Statement
 
 MAX_DAYS = 10**6
 
 
 def columns_from(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
     """The columns of an answer in a form that every database can store."""
-    return {name: _fit_column(name, value) for name, value in _columns_of(answer, copied_on).items()}
+    return fit_columns(Record, _columns_of(answer, copied_on))
+
+
+def fit_columns(model: type[Model], columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a model in a form that every database can store."""
+    return {name: _fit_column(model, name, value) for name, value in columns.items()}
 
 
 def non_uuid_identifier(uuid: str) -> str:
@@ -42,8 +48,6 @@ def _columns_of(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
             return _loan_columns(answer, copied_on)
         case Statement():
             return {"amount": answer.credit_limit, **figure_columns(figures_of(answer, copied_on))}
-        case Repayment():
-            return _repayment_columns(answer)
 
 
 def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str, Any]:
@@ -93,26 +97,7 @@ def _loan_columns(loan: Loan, copied_on: date | None) -> dict[str, Any]:
     }
 
 
-def _repayment_columns(repayment: Repayment) -> dict[str, Any]:
-    texts = (repayment.ach_id, repayment.ach_batch_id, repayment.borrower_bank_account_uuid)
-    status, payment_type = known_spelling(repayment.status), known_spelling(repayment.payment_type)
-    # A payment that succeeded or is still to come hasn't failed, whatever the text says, unless it was returned.
-    may_have_failed = status not in ("SUCCEEDED", "SCHEDULED") or payment_type == "RETURNED"
-    has_error = may_have_failed and bool((repayment.error_description or "").strip())
-    return {
-        **_product_columns(repayment, status),
-        "search_text": search_text(non_uuid_identifier(repayment.uuid), *texts, str(repayment.amount)),
-        "amount": repayment.amount,
-        "key_date": _calendar_date(repayment.effective_date),
-        "subtype": payment_type,
-        "bank_account": repayment.borrower_bank_account_uuid,
-        "flagged": normal_word(status).startswith("FAILED") or has_error,
-    }
-
-
-def _product_columns(
-    answer: Application | Loan | Repayment, status: str | None, *texts: str | None
-) -> dict[str, Any]:
+def _product_columns(answer: Application | Loan, status: str | None, *texts: str | None) -> dict[str, Any]:
     return {
         "category": known_spelling(answer.product),
         "status": known_spelling(status),
@@ -126,16 +111,10 @@ def full_name(person: Borrower | KeyPerson) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _calendar_date(value: Any) -> date | None:
-    if isinstance(value, datetime):
-        return value.date()
-    return value if isinstance(value, date) else None
-
-
-def _fit_column(name: str, value: Any) -> Any:
+def _fit_column(model: type[Model], name: str, value: Any) -> Any:
     """The value in a form that every database can store: text cut to length, amounts out of range left out."""
     if isinstance(value, str):
-        longest = getattr(Record._meta.get_field(name), "max_length", None)
+        longest = getattr(model._meta.get_field(name), "max_length", None)
         return value.replace("\0", "\ufffd")[:longest]
     if isinstance(value, Decimal):
         return value if name == "past_due_rank" else stored_amount(value)

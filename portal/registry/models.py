@@ -1,8 +1,11 @@
 """The records of the lending service that are on file, since the service itself can't list or search them."""
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models.functions import Lower
 from django.urls import reverse
+from django.utils import timezone
 
 from portal.registry.sources import Kind as Kind
 from portal.registry.sources import operations_in_words
@@ -77,19 +80,12 @@ def _list_indexes() -> list[models.Index]:
         ],
         Kind.LOAN: [usual, created, *days, ["state", *usual], status],
         Kind.LINE: [usual, created, *days],
-        Kind.REPAYMENT: [usual, created, amount, ["subtype", *usual], status],
     }
     earlier: dict[Kind, list[list[str]]] = {
         Kind.BORROWER: [["city", "id"], *worst, ["checked_at", *usual], ["created_by", *usual]],
         Kind.APPLICATION: [["category", "id"]],
         Kind.LOAN: [["rate", "id"], ["category", "id"], *of_accounts],
         Kind.LINE: of_accounts,
-        # The second index answers every filter of the list by itself, and adds up the matches. SQLite notices that
-        # only if the index contains the column of its condition.
-        Kind.REPAYMENT: [
-            ["category", "id"],
-            ["key_date", "id", "status", "category", "subtype", "flagged", "amount", "archived_at"],
-        ],
     }
     on_time = models.Q(flagged=False)
     # Written as in the filters, because SQLite compares the SQL text.
@@ -102,11 +98,6 @@ def _list_indexes() -> list[models.Index]:
             fields=["due_since_on", "id"],
             condition=models.Q(due_since_on__isnull=False) & LISTED,
             name="accounts_due_since_copy",
-        ),
-        models.Index(
-            fields=["bank_account"],
-            condition=models.Q(kind=Kind.REPAYMENT, bank_account__isnull=False),
-            name="repayments_by_bank_account",
         ),
         # These have few accounts: those that are past due.
         *(
@@ -127,7 +118,7 @@ def _list_indexes() -> list[models.Index]:
         _index(Kind.LINE, ["kind", "days_past_due", "past_due", "id", "archived_at"], "by_aging"),
         *(
             _index(kind, ["kind", "status", "id", "archived_at"], "in_status")
-            for kind in (Kind.APPLICATION, Kind.LOAN, Kind.REPAYMENT)
+            for kind in (Kind.APPLICATION, Kind.LOAN)
         ),
         *(
             _index(kind, ["kind", *names, "archived_at"])
@@ -136,12 +127,7 @@ def _list_indexes() -> list[models.Index]:
         ),
         *(
             _index(kind, ["kind", *usual, "flagged", *more, "archived_at"], "flagged", flagged)
-            for kind, more in (
-                (Kind.BORROWER, narrowing),
-                (Kind.LOAN, []),
-                (Kind.LINE, []),
-                (Kind.REPAYMENT, []),
-            )
+            for kind, more in ((Kind.BORROWER, narrowing), (Kind.LOAN, []), (Kind.LINE, []))
         ),
         *(_index(kind, ["kind", *names]) for kind, lists in earlier.items() for names in lists),
         models.Index(
@@ -211,9 +197,6 @@ class Record(models.Model):
     owner_confirmed = models.BooleanField(
         default=False, db_default=False, help_text="Somebody chose the borrower, whatever the answer says."
     )
-    parent_uuid = models.CharField(
-        max_length=64, blank=True, help_text="The loan or line a repayment belongs to."
-    )
     label = models.CharField(max_length=300, blank=True)
 
     # Not a OneToOneField: SQLite would rebuild the table to add it, and choose among its indexes otherwise afterwards.
@@ -237,21 +220,16 @@ class Record(models.Model):
         help_text="Product of an account, type of a borrower, title of a key person.",
     )
     status = models.CharField(max_length=40, blank=True)
-    subtype = models.CharField(
-        max_length=40, blank=True, help_text="Legal form of a borrower, payment type of a repayment."
-    )
+    subtype = models.CharField(max_length=40, blank=True, help_text="Legal form of a borrower.")
     state = models.CharField(max_length=10, blank=True)
     city = models.CharField(max_length=100, blank=True)
     phone = models.CharField(max_length=20, blank=True)
     email = models.CharField(max_length=254, blank=True)
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="Null: not known.")
-    key_date = models.DateField(
-        null=True,
-        help_text="Next due date of a loan or line, effective date of a repayment.",
-    )
+    key_date = models.DateField(null=True, help_text="Next due date of a loan or line.")
     rate = models.DecimalField(max_digits=20, decimal_places=4, null=True)
-    flagged = models.BooleanField(default=False, help_text="An account that is past due, a failed repayment.")
+    flagged = models.BooleanField(default=False, help_text="An account that is past due.")
 
     # An account's figures on a business date, as defined by servicing.figures. A borrower has the worst of its
     # accounts.
@@ -274,9 +252,6 @@ class Record(models.Model):
     due_since_amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     due_since_on = models.DateField(null=True, help_text="The oldest of these due dates.")
     has_no_schedule_yet = models.BooleanField(null=True)
-    bank_account = models.CharField(  # noqa: DJ001 - a column with a default would rebuild the table on SQLite
-        max_length=64, null=True, help_text="The borrower's bank account of a repayment."
-    )
     has_autopay = models.BooleanField(null=True, help_text="Of a loan; null if its answer doesn't say.")
     days_past_due = models.IntegerField(null=True, help_text="Of a line, as reported in its answer.")
     due_amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
@@ -317,7 +292,6 @@ class Record(models.Model):
         ]
         indexes = [
             models.Index(fields=["borrower_uuid", "kind"]),
-            models.Index(fields=["parent_uuid", "kind"]),
             *_list_indexes(),
             models.Index(
                 fields=["name_key"],
@@ -342,8 +316,6 @@ class Record(models.Model):
                 return reverse("loans:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LINE if self.borrower_uuid:
                 return reverse("credit_lines:detail", args=[self.borrower_uuid, self.uuid])
-            case Kind.REPAYMENT:
-                return reverse("repayments:detail", args=[self.uuid])
             case _:
                 return reverse("lookup:record", args=[self.kind, self.uuid])
 
@@ -356,6 +328,103 @@ class Record(models.Model):
     def can_be_read(self) -> bool:
         """Whether the service shows it again: a loan application's only response is the one to its submission."""
         return self.kind != Kind.APPLICATION or self.category != "LOAN"
+
+
+class Repayment(models.Model):
+    """A payment on a loan or a line, as in the last list of its account that contained it."""
+
+    kind: ClassVar[Kind] = Kind.REPAYMENT
+
+    uuid = models.CharField(max_length=64)
+    account = models.ForeignKey(
+        Record,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="repayments",
+        help_text="The loan or line; null if it isn't on file.",
+    )
+    borrower_uuid = models.CharField(max_length=64, blank=True)
+
+    product = models.CharField(max_length=40, blank=True)
+    payment_type = models.CharField(max_length=40, blank=True)
+    status = models.CharField(max_length=40, blank=True)
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    effective_on = models.DateField(null=True)
+    has_failed = models.BooleanField(default=False)
+    ach_id = models.CharField(max_length=64, blank=True, help_text="Folded, as it is searched for.")
+    ach_batch_id = models.CharField(max_length=64, blank=True, help_text="The same.")
+    bank_account = models.CharField(max_length=64, blank=True, help_text="The borrower's.")
+    code = models.CharField(max_length=8, blank=True, help_text="The return code in the error description.")
+
+    first_seen_at = models.DateTimeField(default=timezone.now)
+    last_listed_at = models.DateTimeField(null=True, help_text="When a list contained it last.")
+    last_listed_on = models.DateField(null=True, help_text="The business date of that; null if not known.")
+    returned_at = models.DateTimeField(
+        null=True, help_text="When it was first seen as returned; null if it always was, or never."
+    )
+    updated_at = models.DateTimeField(auto_now=True)
+
+    # A long text comes last, because SQLite reads a row from its beginning.
+    body = models.TextField(blank=True, help_text="Its entry of that list as received, in canonical JSON.")
+
+    class Meta:
+        constraints = [
+            # With this operator class PostgreSQL also uses it to find IDs by their beginning.
+            models.UniqueConstraint(
+                fields=["uuid"], name="one_row_per_repayment", opclasses=["varchar_pattern_ops"]
+            ),
+        ]
+        # PostgreSQL has a second index for each nullable order, with nulls last (migration ``0029_…``).
+        indexes = [
+            models.Index(fields=["effective_on", "id"], name="repayments_by_effective_on"),
+            models.Index(fields=["status", "effective_on", "id"], name="repayments_by_status_and_day"),
+            models.Index(fields=["has_failed", "effective_on", "id"], name="repayments_by_failure_and_day"),
+            models.Index(fields=["product", "effective_on", "id"], name="repayments_by_product_and_day"),
+            models.Index(fields=["payment_type", "effective_on", "id"], name="repayments_by_type_and_day"),
+            models.Index(fields=["status", "id"], name="repayments_by_status"),
+            models.Index(fields=["amount", "id"], name="repayments_by_amount"),
+            models.Index(fields=["updated_at"], name="repayments_by_updated_at"),
+            models.Index(fields=["first_seen_at"], name="repayments_by_first_seen_at"),
+            models.Index(fields=["returned_at"], name="repayments_by_returned_at"),
+            models.Index(fields=["borrower_uuid"], name="repayments_by_borrower"),
+            models.Index(fields=["bank_account"], name="repayments_by_bank_account"),
+            models.Index(fields=["ach_id"], name="repayments_by_ach_id"),
+            models.Index(fields=["ach_batch_id"], name="repayments_by_ach_batch_id"),
+            models.Index(fields=["code"], name="repayments_by_code"),
+        ]
+
+    def __str__(self) -> str:
+        return self.uuid
+
+    def get_absolute_url(self) -> str:
+        return reverse("repayments:detail", args=[self.uuid])
+
+    def get_kind_display(self) -> str:
+        """As for a record, so that a page may be about either."""
+        return str(self.kind.label)
+
+    @property
+    def why_null(self) -> str:
+        """Why a value is missing."""
+        listed = Answer(kind=self.kind, source=Source.SERVICE, last_at=self.last_listed_at)
+        return listed.why_null()
+
+
+class RepaymentStatus(models.Model):
+    """The event that a repayment was seen with another status than before."""
+
+    repayment = models.ForeignKey(Repayment, on_delete=models.CASCADE, related_name="statuses")
+    at = models.DateTimeField(help_text="When it was first seen with the new status.")
+    old = models.CharField(max_length=40, blank=True)
+    old_last_at = models.DateTimeField(null=True, help_text="When it was last seen with the old status.")
+    old_reason = models.TextField(blank=True, help_text="What the service said about the old status then.")
+    new = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ["at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.repayment_id} {self.old} {self.new}"
 
 
 class Snapshot(models.Model):

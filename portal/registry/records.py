@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.base import ModelState
 from django.utils import timezone
 
-from portal.registry.models import SEARCHED_KINDS, Answer, Kind, Record
+from portal.registry.models import NAMED_KINDS, Answer, Kind, Record, Repayment
 from portal.runtime.database import fetch_rows, index_values
 
 
@@ -26,7 +26,7 @@ B = TypeVar("B", bound=HasBorrower)
 _FIELDS = {field.attname: field for field in Record._meta.concrete_fields if not field.primary_key}
 _DEFAULTS = {field.attname: field.get_default() for field in Record._meta.concrete_fields}
 INSERT_BATCH_ROWS = 100
-LINK_COLUMNS = ("id", "kind", "uuid", "borrower_uuid", "parent_uuid", "label")
+LINK_COLUMNS = ("id", "kind", "uuid", "borrower_uuid", "label")
 """The columns that a record's name and address need."""
 
 
@@ -131,14 +131,14 @@ def _prepared(name: str, value: Any) -> Any:
 
 
 def read_records(
-    found: QuerySet[Record], fields: Collection[str] | None, *, batch_size: int
-) -> Iterator[Record]:
-    """Read many records: whole with their answers, or faster these fields.
+    found: QuerySet[Any], fields: Collection[str] | None, *, related: str, batch_size: int
+) -> Iterator[Any]:
+    """Read many records: whole with what is related, such as their answers, or faster these fields.
 
     Any other field costs a query for each record.
     """
     if fields is None:
-        yield from found.select_related("said").iterator(batch_size)
+        yield from found.select_related(related).iterator(batch_size)
         return
     names = list(fields)
     for values in found.values_list(*names).iterator(batch_size):
@@ -160,9 +160,8 @@ def active_records(kind: str) -> QuerySet[Record]:
 
 def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
     """The distinct values of a column among active records, in order."""
-    return index_values(
-        f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL AND", column, limit
-    )
+    rows = f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL AND"
+    return index_values("registry_repayment WHERE" if kind == Kind.REPAYMENT else rows, column, limit)
 
 
 def last_changes(*kinds: Kind) -> tuple[Any, ...]:
@@ -176,7 +175,9 @@ def last_changes_of(*kinds: Kind) -> str:
     For ``max()``, SQLite may choose another index of the kind and read all of it.
     """
     return ", ".join(
-        f"(SELECT updated_at FROM registry_record WHERE kind = '{kind.value}' AND archived_at IS NULL"  # noqa: S608
+        "(SELECT max(updated_at) FROM registry_repayment)"
+        if kind == Kind.REPAYMENT
+        else f"(SELECT updated_at FROM registry_record WHERE kind = '{kind.value}' AND archived_at IS NULL"  # noqa: S608
         " ORDER BY updated_at DESC, id DESC LIMIT 1)"
         for kind in kinds
     )
@@ -201,35 +202,26 @@ def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Rec
     return {record.uuid: record for record in records}
 
 
-def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Record, Record | None, Record | None]]:
-    """Records that people search for, by ID, with account and borrower, all as far as links need them; one query.
-
-    If records of two kinds share an ID, the last kind in alphabetical order is returned.
-    """
+def records_with_owners(
+    uuids: Iterable[str],
+) -> dict[str, tuple[Record | Repayment, Record | None, Record | None]]:
+    """What messages are about, by ID, with a repayment's account and the borrower, all as far as links need them."""
     wanted = {uuid for uuid in uuids if uuid}
-    if not wanted:
-        return {}
-    columns = ", ".join(
-        f"{table}.{column}" for table in ("one", "account", "borrower") for column in LINK_COLUMNS
-    )
-    kind_names = ", ".join(f"'{kind}'" for kind in SEARCHED_KINDS)
-    placeholders = ", ".join(["%s"] * len(wanted))
-    rows = fetch_rows(
-        f"SELECT {columns} FROM registry_record AS one"  # noqa: S608 - closed lists
-        f" LEFT JOIN registry_record AS account ON account.kind IN ({kind_names})"
-        " AND account.uuid = one.parent_uuid"
-        " LEFT JOIN registry_record AS borrower ON borrower.kind = 'borrower'"
-        " AND borrower.uuid = COALESCE(NULLIF(one.borrower_uuid, ''), account.borrower_uuid)"
-        f" WHERE one.kind IN ({kind_names}) AND one.uuid IN ({placeholders}) ORDER BY one.kind, account.kind",
-        [*wanted],
-    )
-    size, found = len(LINK_COLUMNS), {}
-    for values in rows:
-        parts = (values[start : start + size] for start in range(0, len(values), size))
-        one, account, borrower = (_record_with(LINK_COLUMNS, part) if part[0] else None for part in parts)
-        if one:
-            found[one.uuid] = (one, account, borrower)
-    return found
+    account = (f"account__{name}" for name in LINK_COLUMNS)
+    repayments = Repayment.objects.filter(uuid__in=wanted).select_related("account")
+    listed = {one.uuid: one for one in repayments.only("uuid", "borrower_uuid", *account)}
+    accounts = {uuid: one.account for uuid, one in listed.items()}
+    owners = {uuid: one.borrower_uuid or _owner(one.account) for uuid, one in listed.items()}
+    others = records_by_uuid(NAMED_KINDS, (wanted - listed.keys()) | {*owners.values()})
+    subjects = {uuid: one for uuid, one in others.items() if uuid in wanted} | listed
+    owners |= {uuid: one.borrower_uuid for uuid, one in subjects.items() if uuid not in listed}
+    borrowers = {uuid: one for uuid, one in others.items() if one.kind == Kind.BORROWER}
+    borrowers |= records_by_uuid([Kind.BORROWER], {*owners.values()} - borrowers.keys())
+    return {uuid: (one, accounts.get(uuid), borrowers.get(owners[uuid])) for uuid, one in subjects.items()}
+
+
+def _owner(account: Record | None) -> str:
+    return account.borrower_uuid if account else ""
 
 
 def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:

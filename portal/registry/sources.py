@@ -43,7 +43,7 @@ class Operation:
     ids: tuple[str, ...] = ()
     """The arguments to request it again, the record's ID last; empty if that is impossible."""
     contains: Kind | None = None
-    """The kind of the records inside the answer: a borrower's key people, the repayments of a list."""
+    """The kind of what is inside the answer: a borrower's key people, the repayments of a list."""
     parent: Kind | None = None
     """The kind of account that a list belongs to; an answer with a parent is a list."""
 
@@ -76,9 +76,9 @@ OPERATIONS = (
 BY_NAME = {operation.name: operation for operation in OPERATIONS}
 GROUPS = list(dict.fromkeys(operation.group for operation in OPERATIONS if operation.group))
 KIND_OF_MODEL: dict[type, Kind] = {
-    operation.model: (operation.contains if operation.parent else None) or operation.kind
+    operation.model: operation.kind
     for operation in OPERATIONS
-    if operation.model and operation.kind
+    if operation.model and operation.kind and not operation.parent
 }
 # The operation that requests a record of each kind again.
 READS = {operation.kind.value: operation.read for operation in OPERATIONS if operation.kind and operation.ids}

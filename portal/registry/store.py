@@ -12,12 +12,13 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, cast
 
-import msgspec
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+import servicing
+from portal.registry.canonical import canonical_json as canonical_json
 from portal.registry.columns import Decoded, columns_from, non_uuid_identifier
 from portal.registry.figures import (
     ACCOUNTS,
@@ -27,7 +28,7 @@ from portal.registry.figures import (
     repayment_columns,
     save_changes,
 )
-from portal.registry.models import Answer, Kind, PastDueChange, Record, Snapshot, Source
+from portal.registry.models import Answer, Kind, PastDueChange, Record, Repayment, Snapshot, Source
 from portal.registry.records import (
     answers_by_key,
     create_records,
@@ -35,12 +36,13 @@ from portal.registry.records import (
     unsaved_record,
     update_records,
 )
+from portal.registry.repayments import AccountList, save_repayments
 from portal.registry.rollup import borrowers_with_totals, roll_up
 from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, LISTS, Operation, operation_named
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.folding import folded_key
-from servicing import Borrower, Loan, Page, Repayment, Statement, codec
+from servicing import Borrower, Loan, Page, Statement, codec
 from servicing.figures import FOREVER
 
 # Records by kind and ID.
@@ -53,7 +55,6 @@ ANSWERS_AT_ONCE = 50
 MAX_DECODED = 100
 """Decoded answers cached per process, because a page, its panels and the next click read the same ones."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,29 +64,20 @@ class Observation:
     kind: Kind
     uuid: str
     borrower_uuid: str = ""
-    parent_uuid: str = ""
     label: str = ""
-    answer: Decoded | list[Repayment] | None = None
+    answer: Decoded | list[servicing.Repayment] | None = None
     names_other_owner: bool = False
     """Whether the answer names another borrower than the request. Neither owns it until somebody confirms one."""
 
 
-def observe(
-    answer: Decoded, *, uuid: str = "", borrower_uuid: str = "", parent_uuid: str = ""
-) -> list[Observation]:
+def observe(answer: Decoded, *, uuid: str = "", borrower_uuid: str = "") -> list[Observation]:
     """The observations in one answer: itself and, for a borrower, its key people.
 
     A statement has no ID of its own, so pass the line's.
     """
     uuid = getattr(answer, "uuid", "") or uuid
     owner = uuid if isinstance(answer, Borrower) else borrower_uuid
-    item = Observation(
-        kind=KIND_OF_MODEL[type(answer)],
-        uuid=uuid,
-        borrower_uuid=owner,
-        parent_uuid=parent_uuid,
-        answer=answer,
-    )
+    item = Observation(kind=KIND_OF_MODEL[type(answer)], uuid=uuid, borrower_uuid=owner, answer=answer)
     people = answer.key_people or () if isinstance(answer, Borrower) else ()
     return [item, *(observe(person, borrower_uuid=uuid)[0] for person in people)]
 
@@ -105,11 +97,7 @@ def _observations(operation: Operation, answer: Any, ids: Mapping[str, str]) -> 
     owner = ids.get("borrower_id", "")
     uuid = ids.get(operation.ids[-1], "") if operation.ids else ""
     if operation.kind and operation.parent:
-        whole = Observation(
-            kind=operation.kind, uuid=uuid, borrower_uuid=owner, parent_uuid=uuid, answer=answer
-        )
-        rows = answer if operation.contains else []
-        return [whole, *(observe(one, borrower_uuid=owner, parent_uuid=uuid)[0] for one in rows)]
+        return [Observation(kind=operation.kind, uuid=uuid, borrower_uuid=owner, answer=answer)]
     if isinstance(answer, Loan) and answer.user_uuid and answer.user_uuid.casefold() != owner.casefold():
         return [replace(observe(answer)[0], names_other_owner=True)]
     return observe(answer, uuid=uuid, borrower_uuid=owner)
@@ -181,15 +169,14 @@ def find(kind: str, uuid: str) -> Record | None:
     return Record.objects.select_related("said").filter(kind=kind, uuid=uuid).first()
 
 
+def find_subject(kind: str, uuid: str) -> Record | Repayment | None:
+    """The record or the repayment on file that an entry of the trail is about."""
+    return Repayment.objects.filter(uuid=uuid).first() if kind == Kind.REPAYMENT else find(kind, uuid)
+
+
 def last_list(said: Answer, model: type[Model]) -> list[Model]:
     """The last answer of an account's list, such as its repayments."""
     return list(decode_list_answer(model, said.body)) if said.body else []
-
-
-def canonical_json(answer: Decoded | list[Repayment]) -> str:
-    """The answer as received in canonical JSON: equal answers give equal texts, and numbers stay exact."""
-    raw = [one.raw for one in answer] if isinstance(answer, list) else answer.raw
-    return _ENCODER.encode(raw).decode()
 
 
 def delete_old_snapshots() -> int:
@@ -221,8 +208,7 @@ def _save_batch(
     items: Sequence[Observation], stored: Stored | None, origin: _Origin, by: str
 ) -> list[Record]:
     with transaction.atomic():
-        items = _disown_repayments_of_unowned_loans(items)
-        lists = {(item.kind, item.uuid): item.answer for item in items if isinstance(item.answer, list)}
+        lists = [item for item in items if isinstance(item.answer, list)]
         items = [item for item in items if item.kind not in LISTS]
         stored = lock_existing(items) if stored is None else stored
         saved, new, changed, answered, same, snapshots = [], [], [], [], [], []
@@ -266,6 +252,8 @@ def _save_batch(
         save_changes(lateness)
         _touch(same, origin)
         Snapshot.objects.bulk_create(snapshots)
+        if lists:
+            save_repayments([_repayments_in(item) for item in lists], origin.at)
         released = [record for record in changed if owners[record] and not record.borrower_uuid]
         _release_repayments(released)
         summed = {record.borrower_uuid for record in new + changed if _affects_totals(record)}
@@ -274,15 +262,23 @@ def _save_batch(
         return saved
 
 
-def _save_lists(lists: Mapping[tuple[Kind, str], list[Repayment]], origin: _Origin) -> list[Answer]:
+def _repayments_in(item: Observation) -> AccountList:
+    """What a list is about. A repayment whose ID can't be part of a URL is left out, since no page could show it."""
+    rows = item.answer if isinstance(item.answer, list) else []
+    shown = [one for one in rows if IDENTIFIER.fullmatch(one.uuid)]
+    return AccountList(LISTS[item.kind], item.uuid, item.borrower_uuid, shown)
+
+
+def _save_lists(lists: Iterable[Observation], origin: _Origin) -> list[Answer]:
     """Save the answers of lists; return those with another text than before."""
-    found = answers_by_key(lists).order_by("pk").select_for_update()
+    texts = {(one.kind, one.uuid): canonical_json(one.answer) for one in lists if one.answer is not None}
+    found = answers_by_key(texts).order_by("pk").select_for_update()
     stored = {(one.kind, one.uuid): one for one in found}
     changed, same, snapshots = [], [], []
-    for (kind, uuid), rows in lists.items():
+    for (kind, uuid), new_text in texts.items():
         answer = stored.get((kind, uuid)) or Answer(kind=kind, uuid=uuid)
         text, times = answer.body, (answer.last_at, answer.failing_since)
-        snapshots += _replace_answer(answer, canonical_json(rows), origin)
+        snapshots += _replace_answer(answer, new_text, origin)
         if answer.body != text:
             changed.append(answer)
         elif (answer.last_at, answer.failing_since) != times:
@@ -342,25 +338,15 @@ def set_repayment_columns(
 ) -> None:
     """Set the columns that depend on an account and its saved list of repayments."""
     if answer := answer or account_answer(account):
-        listed = last_list(repayments, Repayment) if repayments and repayments.last_at else None
+        listed = last_list(repayments, servicing.Repayment) if repayments and repayments.last_at else None
         for name, value in repayment_columns(answer, copy_day(account), listed).items():
             setattr(account, name, value)
 
 
-def _disown_repayments_of_unowned_loans(items: Sequence[Observation]) -> list[Observation]:
-    """The items, without a borrower on repayments of a loan that has none."""
-    loans = {item.parent_uuid for item in items if item.kind == Kind.LOAN_REPAYMENTS}
-    if not loans:
-        return list(items)
-    found = Record.objects.filter(kind=Kind.LOAN, uuid__in=loans, borrower_uuid="", answer_at__isnull=False)
-    unowned = set(found.values_list("uuid", flat=True))
-    return [replace(item, borrower_uuid="") if item.parent_uuid in unowned else item for item in items]
-
-
 def _release_repayments(loans: Iterable[Record]) -> None:
     """Remove the borrower from repayments of loans that lost their borrower."""
-    if uuids := [loan.uuid for loan in loans]:
-        Record.objects.filter(parent_uuid__in=uuids, kind=Kind.REPAYMENT).update(borrower_uuid="")
+    if loans := list(loans):
+        Repayment.objects.filter(account__in=loans).update(borrower_uuid="")
 
 
 def _affects_totals(record: Record) -> bool:
@@ -378,8 +364,8 @@ def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
         return False
     if item.names_other_owner and record.borrower_uuid and not record.owner_confirmed:
         return False
-    owners = (item.borrower_uuid in ("", record.borrower_uuid), item.parent_uuid in ("", record.parent_uuid))
-    return all(owners) and saved_text(record) == canonical_json(item.answer)
+    is_owner = item.borrower_uuid in ("", record.borrower_uuid)
+    return is_owner and saved_text(record) == canonical_json(item.answer)
 
 
 def _depends_on_copy_day(account: Record, at: datetime) -> bool:
@@ -423,11 +409,11 @@ def _touch_answers(answers: Sequence[Answer], origin: _Origin) -> None:
 
 # The columns that an answer may change.
 _COLUMNS_FROM_ANSWER = [
-    *("borrower_uuid", "parent_uuid", "label", "search_text"),
+    *("borrower_uuid", "label", "search_text"),
     *("said_id", "answer_at", "answer_day", "checked_at"),
     "name_key",
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
-    *("rate", "flagged", "submitted_at", "bank_account"),
+    *("rate", "flagged", "submitted_at"),
     *FIGURE_COLUMNS,
 ]
 # The columns of an answer that a new one replaces; the last two, which end a failure, if the service gave it.
@@ -452,7 +438,6 @@ def _apply(record: Record, item: Observation, origin: _Origin) -> list[Snapshot]
         record.borrower_uuid = ""
     else:
         record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
-    record.parent_uuid = item.parent_uuid or record.parent_uuid
     record.label = item.label or record.label
     if item.answer is not None and not isinstance(item.answer, list):
         replaced = _apply_answer(record, item.answer, origin)

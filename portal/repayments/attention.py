@@ -25,9 +25,9 @@ from django.urls import reverse
 
 from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
-from portal.registry.models import Answer, Kind, Record
-from portal.registry.records import active_records, distinct_values, records_by_uuid
-from portal.registry.sources import REPAYMENTS_OF
+from portal.registry.models import Answer, Kind, Record, Repayment
+from portal.registry.records import active_records, distinct_values
+from portal.registry.repayments import RETURNED
 from portal.repayments.returns import Returned, is_dropped_from_list, returned_since
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
@@ -57,7 +57,7 @@ def returned_payments(snoozed: Snoozed) -> Items:
     return Items(
         visible,
         lambda row: _returned_item(*row),
-        prepare=_with_records,
+        prepare=_with_accounts,
         group="returned",
         name="returned payments",
         url=url,
@@ -65,11 +65,10 @@ def returned_payments(snoozed: Snoozed) -> Items:
     )
 
 
-def _with_records(news: list[tuple[Returned, date]]) -> list[tuple[Record, Record | None, date]]:
+def _with_accounts(news: list[tuple[Returned, date]]) -> list[tuple[Repayment, date]]:
     """The payments with their loans or lines."""
-    records = Record.objects.in_bulk([one.pk for one, _ in news])
-    accounts = records_by_uuid(REPAYMENTS_OF, (one.parent_uuid for one in records.values()))
-    return [(records[one.pk], accounts.get(records[one.pk].parent_uuid), day) for one, day in news]
+    found = Repayment.objects.select_related("account").in_bulk([one.pk for one, _ in news])
+    return [(found[one.pk], day) for one, day in news]
 
 
 def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
@@ -77,19 +76,18 @@ def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
     return Amount(sum((one for one in amounts if one is not None), Decimal(0)), amounts.count(None))
 
 
-def _returned_item(record: Record, account: Record | None, day: date) -> Item:
-    amount = wording.money(record.amount)
-    noun = NOUNS[Kind(account.kind)] if account else "account"
+def _returned_item(repayment: Repayment, day: date) -> Item:
+    amount, account = wording.money(repayment.amount), repayment.account
     return Item(
-        key=f"repayment:{record.uuid}",
+        key=f"repayment:{repayment.uuid}",
         icon="arrow-back-up",
         amount=amount or NOT_KNOWN,
         fact=f"{amount} payment returned" if amount else "Payment of an unknown amount returned",
-        rest="after posting" if record.status == "FAILED_AFTER_SUCCESS" else "",
-        meta=f"{noun} {record.parent_uuid[:8]}" if record.parent_uuid else "",
-        borrower_uuid=record.borrower_uuid,
+        rest="after posting" if repayment.status == RETURNED else "",
+        meta=f"{NOUNS[Kind(account.kind)]} {account.uuid[:8]}" if account else "",
+        borrower_uuid=repayment.borrower_uuid,
         when=day,
-        url=record.get_absolute_url(),
+        url=repayment.get_absolute_url(),
         verb="Open payment",
     )
 
@@ -242,16 +240,14 @@ def loans_without_scheduled_payment() -> QuerySet[Record]:
     pay_by = Case(*(When(key_date=day, then=Value(first_business_day(day))) for day in days))
     lists = Answer.objects.filter(kind=Kind.LOAN_REPAYMENTS, uuid=OuterRef("uuid"), last_at__isnull=False)
     scheduled = (
-        active_records(Kind.REPAYMENT)
-        .filter(
+        Repayment.objects.filter(
             ~is_dropped_from_list(),
-            parent_uuid=OuterRef("uuid"),
+            account=OuterRef("pk"),
             status=SCHEDULED,
-            key_date__gte=today,
-            key_date__lte=OuterRef("pay_by"),
+            effective_on__gte=today,
+            effective_on__lte=OuterRef("pay_by"),
         )
-        .order_by()
-        .values("parent_uuid")
+        .values("account")
         .annotate(sum=Sum("amount"))
         .values("sum")
     )

@@ -1,7 +1,7 @@
-"""The history of a payment from its own dates, the saved lists it was in, and messages about it, in order of time.
+"""The history of a payment from its own dates, its changes of status, and messages about it, in order of time.
 
-The service only reports a payment's current state. Earlier copies are saved, and messages say what happened and when.
-A time that neither provides becomes an entry that says so.
+The service only reports a payment's current state. What its status was in earlier lists is saved, and messages say what
+happened and when. A time that neither provides becomes an entry that says so.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,15 +12,14 @@ from typing import NamedTuple
 
 from django.utils import timezone
 
+import servicing
 from portal.messaging.models import Message
-from portal.registry.models import Record, Snapshot
+from portal.registry.models import Repayment
+from portal.registry.repayments import RETURNED, answer_of
 from portal.ui import wording
-from servicing import RemoteTime, Repayment, codec
+from servicing import RemoteTime
 from servicing.values import calendar_day
 from servicing.words import normal_word
-
-MAX_ANSWERS = 50
-RETURNED = "FAILED_AFTER_SUCCESS"
 
 
 @dataclass(frozen=True)
@@ -45,36 +44,39 @@ class HistoryEntry:
         return self.day, at is not None, at.timestamp() if at else 0
 
 
-class SavedAnswer(NamedTuple):
-    """One answer about the payment, and when it was last given."""
+class SeenStatus(NamedTuple):
+    """A status in the lists of a payment, with the service's words, when it was first and when it was last seen."""
 
-    repayment: Repayment
-    at: datetime
-
-    @property
-    def status(self) -> str:
-        return normal_word(self.repayment.status)
+    status: str
+    reason: str | None
+    first_at: datetime
+    last_at: datetime | None
 
 
-def payment_history(record: Record | None, messages: Iterable[Message]) -> list[HistoryEntry]:
+def payment_history(repayment: Repayment | None, messages: Iterable[Message]) -> list[HistoryEntry]:
     """Build the history of a payment, oldest first."""
     events = sorted(messages, key=lambda message: message.recorded_at)
-    answers = saved_answers(record) if record else []
-    latest = [*(event.repayment for event in events if event.repayment), *(one.repayment for one in answers)]
-    entries = [*_own_days(latest[-1:]), *_from_messages(events), *_from_answers(answers, events)]
+    is_listed = repayment is not None and repayment.last_listed_at is not None
+    listed = repayment if is_listed else None
+    latest = [event.repayment for event in events if event.repayment]
+    latest += [answer_of(listed)] if listed else []
+    entries = [*_own_days(latest[-1:]), *_from_messages(events)]
+    entries += _from_lists(seen_statuses(listed), events) if listed else []
     return sorted(entries, key=lambda entry: entry.order)
 
 
-def saved_answers(record: Record) -> list[SavedAnswer]:
-    """Every saved answer about a repayment, oldest first; the last one is current."""
-    earlier = Snapshot.objects.filter(answer__record=record)[:MAX_ANSWERS]
-    answers = [(one.body, one.last_at) for one in earlier][::-1]
-    if record.said and record.answer_at:
-        answers.append((record.said.body, record.answer_at))
-    return [SavedAnswer(codec.decode(Repayment, text), at) for text, at in answers]
+def seen_statuses(repayment: Repayment) -> list[SeenStatus]:
+    """The statuses in the lists of a repayment, oldest first; the last one is current."""
+    found, first_at = [], repayment.first_seen_at
+    for change in repayment.statuses.all():
+        found.append(SeenStatus(normal_word(change.old), change.old_reason, first_at, change.old_last_at))
+        first_at = change.at
+    reason = answer_of(repayment).error_description
+    current = SeenStatus(normal_word(repayment.status), reason, first_at, repayment.last_listed_at)
+    return [*found, current]
 
 
-def _own_days(latest: Sequence[Repayment]) -> Iterator[HistoryEntry]:
+def _own_days(latest: Sequence[servicing.Repayment]) -> Iterator[HistoryEntry]:
     """The dates of the payment itself."""
     for repayment in latest:
         initiated = repayment.initiation_date
@@ -114,19 +116,18 @@ def _from_messages(events: Sequence[Message]) -> Iterator[HistoryEntry]:
         )
 
 
-def _from_answers(answers: Sequence[SavedAnswer], events: Sequence[Message]) -> Iterator[HistoryEntry]:
-    """Each new state in the saved lists. The time of the change is missing unless a message has it."""
-    if not answers:
-        return
+def _from_lists(seen: Sequence[SeenStatus], events: Sequence[Message]) -> Iterator[HistoryEntry]:
+    """Each new status in the saved lists. The time of the change is missing unless a message has it."""
     statuses = {normal_word(event.payment_status) for event in events}
-    yield _reported(answers[0], "First seen as")
-    if answers[0].status == RETURNED and not statuses & {"SUCCEEDED", RETURNED}:
-        seen_at = answers[0].at
-        yield _missing_moment(timezone.localdate(seen_at), seen_at, "Succeeded before; time not provided")
-    for before, after in pairwise(answers):
-        if before.status != after.status:
-            gap = f"Changed after {wording.clock(before.at)}; exact time not provided"
-            yield _reported(after, "Then seen as", "" if after.status in statuses else gap)
+    first = seen[0]
+    yield _reported(first, "First seen as")
+    if first.status == RETURNED and not statuses & {"SUCCEEDED", RETURNED}:
+        day = timezone.localdate(first.first_at)
+        yield _missing_moment(day, first.first_at, "Succeeded before; time not provided")
+    for before, after in pairwise(seen):
+        since = f"Changed after {wording.clock(before.last_at)}; " if before.last_at else ""
+        gap = f"{since}exact time not provided"
+        yield _reported(after, "Then seen as", "" if after.status in statuses else gap)
 
 
 def _missing_moment(day: date, before: datetime, text: str) -> HistoryEntry:
@@ -134,11 +135,11 @@ def _missing_moment(day: date, before: datetime, text: str) -> HistoryEntry:
     return HistoryEntry(day, at, "warn", "help-circle", text, is_dated=False)
 
 
-def _reported(answer: SavedAnswer, words: str, gap: str = "") -> HistoryEntry:
-    look = wording.status(answer.status or "unknown")
-    meta = _sentences(answer.repayment.error_description, gap)
-    day = timezone.localdate(answer.at)
-    return HistoryEntry(day, answer.at, look.state, look.icon, f"{words} {look.word.lower()}", meta)
+def _reported(seen: SeenStatus, words: str, gap: str = "") -> HistoryEntry:
+    look = wording.status(seen.status or "unknown")
+    day = timezone.localdate(seen.first_at)
+    meta = _sentences(seen.reason, gap)
+    return HistoryEntry(day, seen.first_at, look.state, look.icon, f"{words} {look.word.lower()}", meta)
 
 
 def _sentences(*parts: str | None) -> str:

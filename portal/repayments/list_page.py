@@ -9,47 +9,29 @@ from django.db.models import Q
 
 from portal.lists.filters import amount_filters, date_filters, flag_filter, value_filter
 from portal.lists.pages import Action, Column, ListPage
-from portal.registry import store
-from portal.registry.figures import copy_day
-from portal.registry.models import Kind, Record
-from portal.registry.records import records_by_uuid, with_borrowers
+from portal.registry.models import Kind, Record, Repayment
+from portal.registry.records import with_borrowers
+from portal.registry.repayments import answer_of, copied_on
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import PARTS, SCHEDULED, RepaymentRow
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from servicing import Repayment
 
 
 def is_upcoming(today: date) -> Q:
     """The condition that a repayment is upcoming."""
-    return Q(status=SCHEDULED, key_date__gte=today)
+    return Q(status=SCHEDULED, effective_on__gte=today)
 
 
-def load_rows(records: Sequence[Record]) -> Iterator[RepaymentRow]:
-    """Load repayments with their accounts and borrowers."""
-    accounts = records_by_uuid(REPAYMENTS_OF, (record.parent_uuid for record in records))
-    for record, borrower in with_borrowers(records):
-        repayment = store.last_answer(record, Repayment) or _from_columns(record)
-        account = accounts.get(record.parent_uuid)
-        owner = borrower or _unknown_borrower(record)
-        yield RepaymentRow(repayment, account, owner, record.why_null, copy_day(record))
+def load_rows(repayments: Sequence[Repayment]) -> Iterator[RepaymentRow]:
+    """Load repayments, read with their accounts, and their borrowers."""
+    for one, borrower in with_borrowers(repayments):
+        owner = borrower or _unknown_borrower(one.borrower_uuid)
+        yield RepaymentRow(answer_of(one), one.account, owner, one.why_null, copied_on(one))
 
 
-def _from_columns(record: Record) -> Repayment:
-    """A repayment without a saved answer, from the columns of its record."""
-    return Repayment(
-        uuid=record.uuid,
-        product=record.category or None,
-        payment_type=record.subtype or None,
-        effective_date=record.key_date,
-        amount=record.amount,
-        status=record.status or None,
-    )
-
-
-def _unknown_borrower(record: Record) -> Record | None:
+def _unknown_borrower(uuid: str) -> Record | None:
     """A borrower that is not on file, with only an ID."""
-    uuid = record.borrower_uuid
     return Record(kind=Kind.BORROWER, uuid=uuid, label=uuid[:8]) if uuid else None
 
 
@@ -74,6 +56,8 @@ FILE_VALUES: dict[str, Callable[[RepaymentRow], Any]] = {
 
 REPAYMENTS = ListPage(
     kinds=[Kind.REPAYMENT],
+    model=Repayment,
+    related="account",
     area="repayments",
     title="Repayments",
     noun="repayment",
@@ -89,10 +73,10 @@ REPAYMENTS = ListPage(
     columns=[Column(name=head, head=head, value=value) for head, value in FILE_VALUES.items()],
     upcoming=lambda: is_upcoming(business_date()),
     tab_filter="status",
-    sorts={"effective": "-key_date", "amount": "-amount", "status": "status"},
+    sorts={"effective": "-effective_on", "amount": "-amount", "status": "status"},
     sort_names={"effective": "By month", "amount": "Amount", "status": "Status"},
     filters=[
-        value_filter(Kind.REPAYMENT, "product", "Product", "category", prompt="All products"),
+        value_filter(Kind.REPAYMENT, "product", "Product", "product", prompt="All products"),
         value_filter(
             Kind.REPAYMENT,
             "status",
@@ -102,10 +86,10 @@ REPAYMENTS = ListPage(
             empty="not provided",
             words=wording.status_word,
         ),
-        value_filter(Kind.REPAYMENT, "type", "Type", "subtype", prompt="All types"),
-        *date_filters("key_date", labels=("From", "Until")),
+        value_filter(Kind.REPAYMENT, "type", "Type", "payment_type", prompt="All types"),
+        *date_filters("effective_on", labels=("From", "Until")),
         *amount_filters("amount"),
-        flag_filter("error", "Failed or with an error", Q(flagged__in=[True])),
+        flag_filter("error", "Failed or with an error", Q(has_failed__in=[True])),
     ],
     presets={
         "Returned": "status=FAILED_AFTER_SUCCESS",

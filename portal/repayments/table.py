@@ -16,21 +16,22 @@ from django.core.paginator import Page, Paginator
 from django.http import HttpRequest
 from django.urls import reverse
 
+import servicing
 from portal.live.reading import LiveCopy
 from portal.messaging.payment_events import messages_of_repayment
-from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Record, Repayment
+from portal.registry.repayments import RETURNED
 from portal.repayments.history import HistoryEntry, payment_history
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.query_strings import query_before
-from servicing import Repayment, codec, consistency
+from servicing import codec, consistency
 from servicing.schedules import total
 from servicing.values import decimal_or_none, is_same_word
 from servicing.words import normal_word
 
 PAGE_SIZE, ACCOUNT_PAGE_SIZE = 25, 12
-SCHEDULED, SUCCEEDED, RETURNED = "SCHEDULED", "SUCCEEDED", "FAILED_AFTER_SUCCESS"
+SCHEDULED, SUCCEEDED = "SCHEDULED", "SUCCEEDED"
 USUAL_TYPE = "SINGLE_PAYMENT"
 UPCOMING = "Scheduled"
 PARTS = ("principal", "interest", "fees", "suspense")
@@ -91,7 +92,7 @@ def _follow_one_another(rows: Iterable["RepaymentRow"]) -> bool:
 class RepaymentRow:
     """One repayment, with its account and borrower unless the page is about them."""
 
-    repayment: Repayment
+    repayment: servicing.Repayment
     account: Record | None = None
     borrower: Record | None = None
     why_null: str = ""
@@ -221,7 +222,7 @@ class OpenRepayment:
     """The repayment that is open beside its list or on its own page."""
 
     row: RepaymentRow
-    record: Record
+    record: Repayment
 
     @property
     def history(self) -> list[HistoryEntry]:
@@ -230,8 +231,7 @@ class OpenRepayment:
     @property
     def raw(self) -> Any:
         """The repayment as received."""
-        text = store.saved_text(self.record)
-        return codec.parse(text) if text else {}
+        return codec.parse(self.record.body) if self.record.body else {}
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ def repayment_table(
             groups.append(MonthGroup(title, list(group), len(months[title]), succeeded))
     open_uuid = request.GET.get("payment")
     chosen = next((row for row in rows if open_uuid and row.repayment.uuid == open_uuid), None)
-    record = store.find(Kind.REPAYMENT, chosen.repayment.uuid) if chosen else None
+    record = Repayment.objects.filter(uuid=chosen.repayment.uuid).first() if chosen else None
     opened = OpenRepayment(chosen, record) if chosen and record else None
     summary = summarize(rows, today)
     return RepaymentTable(

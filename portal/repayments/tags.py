@@ -7,15 +7,15 @@ from django import template
 from django.utils.html import format_html, format_html_join, strip_tags
 from django.utils.safestring import SafeString
 
+import servicing
 from portal.gateway import StaffRequest
 from portal.lists.cells import borrower_link
 from portal.messaging.links import LinkedMessage
 from portal.messaging.payment_events import messages_of_repayment
-from portal.registry.models import Kind, Record
+from portal.registry.models import Record, Repayment
 from portal.repayments.history import payment_history
 from portal.repayments.table import PART_COLUMNS, PARTS, RepaymentRow, RepaymentTable
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
-from servicing import Repayment
 
 register = template.Library()
 ROW = """<tr data-row{is_open}>
@@ -117,11 +117,11 @@ def split(row: RepaymentRow) -> SafeString:
 
 
 @register.inclusion_tag("repayments/payment_card.html")
-def payment_card(linked: LinkedMessage, repayment: Repayment) -> dict[str, Any]:
+def payment_card(linked: LinkedMessage, repayment: servicing.Repayment) -> dict[str, Any]:
     """Facts and history of the repayment in a message."""
     message, subject = linked.message, linked.subject
-    record = subject if subject and subject.kind == Kind.REPAYMENT else None
+    on_file = Repayment.objects.filter(pk=subject.pk).first() if isinstance(subject, Repayment) else None
     return {
         "row": RepaymentRow(repayment, linked.account, linked.borrower, message.why_null),
-        "history": payment_history(record, messages_of_repayment(message.subject_uuid)),
+        "history": payment_history(on_file, messages_of_repayment(message.subject_uuid)),
     }

@@ -23,11 +23,10 @@ from portal.lists.pages import Listing
 from portal.lists.paging import MAX_COUNTED, CappedPaginator
 from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import repayment_copies
-from portal.registry import store
 from portal.registry.attention import Amount
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind, Repayment
 from portal.registry.records import distinct_values
-from portal.registry.sources import REPAYMENTS_OF
+from portal.registry.store import IDENTIFIER
 from portal.repayments.list_page import REPAYMENTS, is_upcoming, load_rows
 from portal.repayments.sums import dollars, sum_of, with_totals
 from portal.repayments.table import (
@@ -67,16 +66,14 @@ def index(request: StaffRequest) -> HttpResponse:
 @requires("repayments.detail")
 def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
     """Show one repayment from the saved list of its account, or after a call for that list."""
-    record = get_object_or_404(
-        Record.objects.select_related("said"), kind=Kind.REPAYMENT, uuid=repayment_uuid
-    )
-    fresh = None
-    if account := Record.objects.filter(kind__in=REPAYMENTS_OF, uuid=record.parent_uuid).first():
-        saved = repayment_copies([account])
+    found = Repayment.objects.select_related("account")
+    record, fresh = get_object_or_404(found, uuid=repayment_uuid), None
+    if record.account:
+        saved = repayment_copies([record.account])
         copies = panel_copies(request, PANEL, saved)
         fresh = Freshness(copies)
         if copies is not saved:  # The list was read, and may say something else about this repayment.
-            record.refresh_from_db(from_queryset=Record.objects.select_related("said"))
+            record.refresh_from_db(from_queryset=found)
     (row,) = load_rows([record])
     log_repayment_view(request, record)
     context = {"record": record, "row": row, "fresh": fresh, "opened": OpenRepayment(row, record)}
@@ -85,11 +82,12 @@ def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
 
 def find_open(uuid: str) -> OpenRepayment | None:
     """The repayment that is open beside the list, on any page of the list."""
-    record = store.find(Kind.REPAYMENT, uuid) if store.IDENTIFIER.fullmatch(uuid) else None
+    found = Repayment.objects.select_related("account").filter(uuid=uuid)
+    record = found.first() if IDENTIFIER.fullmatch(uuid) else None
     return OpenRepayment(next(load_rows([record])), record) if record else None
 
 
-def log_repayment_view(request: StaffRequest, record: Record) -> None:
+def log_repayment_view(request: StaffRequest, record: Repayment) -> None:
     """Log the view of a repayment."""
     subject = entry_subject(record, f"repayment {record.uuid[:8]}")
     log_view(Actor.of(request), "repayments.detail", is_repeat=bool(request.htmx), **subject)
@@ -174,11 +172,11 @@ def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
         return {UPCOMING: (upcoming, None)}
     first, last = min(dates).replace(day=1), max(dates)
     last = last.replace(day=monthrange(last.year, last.month)[1])
-    span = matching.exclude(is_upcoming(today)).filter(key_date__gte=first, key_date__lte=last)
+    span = matching.exclude(is_upcoming(today)).filter(effective_on__gte=first, effective_on__lte=last)
     return {UPCOMING: (upcoming, None), **found.add_up(f"{first} {last}", lambda: _months(span))}
 
 
-def _months(span: QuerySet[Record]) -> dict[str, tuple[int, Decimal | None]]:
-    months = span.annotate(month=TruncMonth("key_date")).values_list("month")
+def _months(span: QuerySet[Repayment]) -> dict[str, tuple[int, Decimal | None]]:
+    months = span.annotate(month=TruncMonth("effective_on")).values_list("month")
     totals = with_totals(months, Q(status=SUCCEEDED))
     return {f"{month:%B} {month.year}": (number, sum_of(*sums)) for month, number, *sums in totals}

@@ -70,9 +70,9 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 def add_borrowers(number: int) -> None:
     from django.db.models import OuterRef, Subquery
 
-    from portal.registry.models import Answer, Record
+    from portal.registry.models import Answer, Record, Repayment
     from portal.registry.search import index as search_index
-    from tests.bench.households import ANSWER_COLUMNS, COLUMNS, Households
+    from tests.bench.households import ANSWER_COLUMNS, COLUMNS, REPAYMENT_COLUMNS, Households
 
     stored = Record.objects.count()
     households = Households(seed=stored)
@@ -83,6 +83,10 @@ def add_borrowers(number: int) -> None:
             write("registry_record", COLUMNS, [[record for record, _ in rows]])
             write("registry_answer", ANSWER_COLUMNS, [[told for _, told in rows]])
         Record.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
+    loan = Record.objects.filter(kind="loan", borrower_uuid=OuterRef("borrower_uuid"))
+    with create_indexes_last("registry_repayment", is_worth_it=number > stored):
+        write("registry_repayment", REPAYMENT_COLUMNS, [households.repayments])
+        Repayment.objects.filter(account=None).update(account=Subquery(loan.values("pk")))
 
 
 def add_messages(number: int) -> None:

@@ -55,7 +55,7 @@ REPAYMENT_STATUSES: Final = ["SUCCEEDED"] * 8 + ["SCHEDULED", "FAILED"]
 INSTALLMENT: Final = "1052.20"
 PRODUCTS: Final = ["LOAN", "LINE_OF_CREDIT"]
 DEFAULTS: Final[dict[str, Any]] = {
-    **dict.fromkeys(["kind", "uuid", "borrower_uuid", "parent_uuid", "label", "search_text"], ""),
+    **dict.fromkeys(["kind", "uuid", "borrower_uuid", "label", "search_text"], ""),
     **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "created_by": "",
     **dict.fromkeys(["category", "status", "subtype", "state", "city", "phone", "email"], ""),
@@ -69,6 +69,11 @@ ANSWER_COLUMNS: Final = (
     *("kind", "uuid", "operation", "source", "failure"),
     *("body", "first_at", "last_at"),
 )
+REPAYMENT_COLUMNS: Final = (
+    *("uuid", "borrower_uuid", "product", "status", "payment_type", "amount", "effective_on", "has_failed"),
+    *("ach_id", "ach_batch_id", "bank_account", "code"),
+    *("first_seen_at", "last_listed_at", "last_listed_on", "updated_at", "body"),
+)
 Row = dict[str, Any]
 
 
@@ -81,6 +86,8 @@ class Households:
         self._now = datetime.now(UTC)
         today = self._now.date()
         self._today = today
+        self.repayments: list[list[Any]] = []
+        """The values of :data:`REPAYMENT_COLUMNS` for the repayments of all borrowers so far."""
         self._days = [(today + timedelta(days=number)).isoformat() for number in range(-300, 300)]
 
     def rows(self, number: int) -> Iterator[tuple[list[Any], list[Any]]]:
@@ -102,7 +109,7 @@ class Households:
             position |= {"past_due": both, "past_due_rank": both if is_late else None}
             position["days_past_due"] = line["days_past_due"] if is_late else None
         if number % 5 == 0:
-            accounts.append(self._repayment(number, loan))
+            self.repayments.append(self._repayment(number, owner, moment))
         if number % 10 == 0:
             accounts.append(application := self._application(number, at))
             position["status"] = application["status"] if application["status"] in DECIDED else OPEN
@@ -207,23 +214,15 @@ class Households:
             f'"payment_amount_due":{INSTALLMENT},"payment_due_date":"{due}","statements":[]}}',
         }
 
-    def _repayment(self, number: int, loan: str) -> Row:
+    def _repayment(self, number: int, owner: str, moment: datetime) -> list[Any]:
         status, amount, day = self._choose(REPAYMENT_STATUSES), self._amount(), self._day()
-        uuid = self._uuid()
-        return {
-            "kind": "repayment",
-            "uuid": uuid,
-            "parent_uuid": loan,
-            "category": "LOAN",
-            "status": status,
-            "subtype": "DEBIT",
-            "amount": amount,
-            "key_date": day,
-            "flagged": status == "FAILED",
-            "search_text": f"{MARK}ach{number}{MARK}\n{MARK}{amount}{MARK}\n",
-            "answer": f'{{"ach_id":"ach-{number}","amount":{amount},"effective_date":"{day}","payment_type":"DEBIT",'
-            f'"product":"LOAN","status":"{status}","uuid":"{uuid}"}}',
-        }
+        uuid, at = self._uuid(), f"{moment:%Y-%m-%d %H:%M:%S}"
+        body = (
+            f'{{"ach_id":"ach-{number}","amount":{amount},"effective_date":"{day}","payment_type":"DEBIT",'
+            f'"product":"LOAN","status":"{status}","uuid":"{uuid}"}}'
+        )
+        own = [uuid, owner, "LOAN", status, "DEBIT", amount, day, status == "FAILED", f"ach{number}"]
+        return [*own, "", "", "", at, at, business_date_at(moment).isoformat(), at, body]
 
     def _application(self, number: int, at: str) -> Row:
         decision = "APPROVED" if number % 50 else "PENDING"

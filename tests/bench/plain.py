@@ -7,6 +7,7 @@ ROWS = 25
 BARE = """<!doctype html><title>Rows</title><table>
 {% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</table>"""
 COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_at"]
+REPAYMENT_COLUMNS = ["uuid", "product", "payment_type", "status", "amount", "effective_on", "updated_at"]
 MESSAGE_COLUMNS = ["uuid", "event", "status", "product", "amount", "payment_status", "day"]
 DJANGO = "admin"
 """The template engine with Django's own admin templates; the portal replaces some with lighter ones."""
@@ -64,7 +65,7 @@ def add_references() -> None:
     from django.urls import path
 
     from portal.messaging.models import Message
-    from portal.registry.models import SEARCHED_KINDS
+    from portal.registry.models import NAMED_KINDS, Repayment
     from portal.registry.records import active_records
 
     engine = "django.template.backends.django.DjangoTemplates"
@@ -76,8 +77,9 @@ def add_references() -> None:
 
     newest = ["-updated_at", "-id"]
     rows: dict[str, Any] = {
-        kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in SEARCHED_KINDS
+        kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in NAMED_KINDS
     }
+    rows["repayment"] = Repayment.objects.order_by(*newest).values_list(*REPAYMENT_COLUMNS)
     rows["message"] = Message.objects.values_list(*MESSAGE_COLUMNS)
     renderers = {kind: bare(found) for kind, found in rows.items()}
     addresses: list[Any] = [
@@ -93,6 +95,8 @@ def admin_address(way: str, kind: str, text: str = "") -> str:
         return f"/bench/{way}/registry/record/?q={text}"
     if kind == "message":
         return f"/bench/{way}/messaging/message/"
+    if kind == "repayment":
+        return f"/bench/{way}/registry/repayment/"
     return (
         f"/bench/plain/registry/record/?kind__exact={kind}"
         if way == "plain"
@@ -107,7 +111,7 @@ def _admin(way: str, kinds: list[str]) -> Any:
     from django.http import HttpRequest
 
     from portal.messaging.models import Message
-    from portal.registry.models import Record
+    from portal.registry.models import Record, Repayment
     from portal.registry.records import active_records
     from servicing.rules import US_STATES
 
@@ -150,10 +154,16 @@ def _admin(way: str, kinds: list[str]) -> Any:
         "ordering": None,
         "list_filter": [choices("status", statuses)] if is_tuned else ["event", "status", "product"],
     }
+    repayment_options = record_options | {
+        "list_display": REPAYMENT_COLUMNS,
+        "search_fields": ["uuid"],
+        "list_filter": [choices("status", ["SUCCEEDED", "SCHEDULED"])] if is_tuned else ["status", "product"],
+    }
+    site.register(Repayment, type("Repayments", (ListAdmin,), repayment_options))
     site.register(Record, type("Records", (ListAdmin,), record_options))
     site.register(Message, type("Messages", (ListAdmin,), message_options))
     for kind in kinds if is_tuned else ():
-        if kind != "message":
+        if kind not in ("message", "repayment"):
             meta = type("Meta", (), {"proxy": True, "app_label": "registry"})
             proxy = type(kind, (Record,), {"__module__": Record.__module__, "Meta": meta})
             query = {"get_queryset": lambda self, request, kind=kind: active_records(kind)}

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from portal.accounts.roles import Role
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind, Record, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -39,7 +39,7 @@ def returned(portal_service: Sandbox) -> Record:
     for status, error in (("SUCCEEDED", None), ("FAILED_AFTER_SUCCESS", "R01 - Insufficient funds")):
         portal_service.world.amend(payment["uuid"], status=status, error_description=error)
         panel(browser_of(Role.VIEWER), f"{loan.get_absolute_url()}?refresh=1", "loan")
-    return Record.objects.get(kind=Kind.REPAYMENT, uuid=payment["uuid"])
+    return Repayment.objects.get(uuid=payment["uuid"])
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
-from tests.portal.lists import AccountList
+from tests.portal.lists import RecordList
 from tests.portal.pages import age_record_views, allow_refresh, page, panel, plain
 
 
-class PortfolioList(AccountList):
+class PortfolioList(RecordList):
     """Runs the shared tests on one list."""
 
     area: ClassVar[str]

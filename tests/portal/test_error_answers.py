@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Kind, Record, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import allow_refresh, page, panel, visible_text
@@ -42,9 +42,9 @@ def line(portal_service: Sandbox, viewer: Browser) -> Record:
 def test_an_error_changes_no_copy_and_is_shown(
     viewer: Browser, portal_service: Sandbox, line: Record, body: Any
 ) -> None:
-    kinds = [Kind.LINE, Kind.LINE_REPAYMENTS, Kind.REPAYMENT]
+    kinds = [Kind.LINE, Kind.LINE_REPAYMENTS]
     copies = {one.pk: (one.body, one.last_at) for one in Answer.objects.filter(kind__in=kinds)}
-    assert len(copies) == 3
+    assert len(copies) == 2
     allow_refresh(line)
     for operation in (STATEMENT, REPAYMENTS):
         portal_service.fail_next(operation, body=body)
@@ -67,7 +67,7 @@ def test_an_incomplete_list_keeps_what_was_known_and_says_so(
     shown = visible_text(panel(viewer, line.get_absolute_url(), "line-repayments"))
     assert "The list is incomplete: the service returned 1 of 7 records." in shown
     assert "$310.25" in shown
-    assert not Record.objects.filter(uuid="r-9").exists()
+    assert not Repayment.objects.filter(uuid="r-9").exists()
 
 
 def test_pages_of_repayments_become_one_copy(viewer: Browser, portal_service: Sandbox, line: Record) -> None:
@@ -80,4 +80,4 @@ def test_pages_of_repayments_become_one_copy(viewer: Browser, portal_service: Sa
     panel(viewer, line.get_absolute_url(), "line")
     said = Answer.objects.get(kind=Kind.LINE_REPAYMENTS)
     assert (said.body.count('"uuid"'), said.failing_since) == (7, None)
-    assert Record.objects.filter(kind=Kind.REPAYMENT, uuid__startswith="p-").count() == 7
+    assert Repayment.objects.filter(uuid__startswith="p-").count() == 7

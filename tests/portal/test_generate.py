@@ -15,8 +15,9 @@ from django.test import Client as Browser
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Answer, Kind, Record, Source
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
+from portal.registry.models import Answer, Kind, Record, Repayment, Source
+from portal.registry.repayments import AccountList, answer_of, save_repayments
+from servicing import Application, Borrower, KeyPerson, Loan, Statement, codec
 from servicing import Message as ListedMessage
 from tests.databases import database_url, forget_connections
 
@@ -26,7 +27,6 @@ MODELS = {
     Kind.APPLICATION: Application,
     Kind.LOAN: Loan,
     Kind.LINE: Statement,
-    Kind.REPAYMENT: Repayment,
 }
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -68,23 +68,32 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     assert {one.past_due is None for one in borrowers} == {True, False}
     assert borrowers.filter(past_due__gt=0).exists()
     owners = dict(Record.objects.filter(kind=Kind.LOAN).values_list("uuid", "borrower_uuid"))
-    repayments = Record.objects.filter(kind=Kind.REPAYMENT)
-    assert [owners[one.parent_uuid] for one in repayments] == [one.borrower_uuid for one in repayments]
+    repayments = list(Repayment.objects.select_related("account"))
+    assert [one.account and owners[one.account.uuid] for one in repayments] == [
+        one.borrower_uuid for one in repayments
+    ]
+    assert len(repayments) == 12
 
     generated = column_values(Record, "said_id", "created_at", "updated_at")
     records = list(Record.objects.order_by("id").select_related("said"))
     assert all(record.created_at == record.updated_at == record.answer_at for record in records)
-    assert [sum(record.kind == kind for record in records) for kind in MODELS] == [60, 120, 6, 60, 30, 12]
+    assert [sum(record.kind == kind for record in records) for kind in MODELS] == [60, 120, 6, 60, 30]
     answers = column_values(Answer, "operation")
+    paid = column_values(Repayment, "account_id", "updated_at")
+    Repayment.objects.all().delete()
     Record.objects.all().delete()
     Answer.objects.all().delete()
     for record in records:
         answer = codec.decode(MODELS[Kind(record.kind)], record.said.body)
-        ids = {"borrower_uuid": record.borrower_uuid, "parent_uuid": record.parent_uuid}
-        items = store.observe(answer, uuid=record.uuid, **ids)
+        items = store.observe(answer, uuid=record.uuid, borrower_uuid=record.borrower_uuid)
         store.save(items, source=Source.SERVICE, at=record.answer_at)
+    for one in repayments:
+        if one.account and one.last_listed_at:
+            listed = AccountList(Kind.LOAN, one.account.uuid, one.borrower_uuid, [answer_of(one)])
+            save_repayments([listed], one.last_listed_at)
     assert column_values(Record, "said_id", "created_at", "updated_at") == generated
     assert column_values(Answer, "operation") == answers
+    assert column_values(Repayment, "account_id", "updated_at") == paid
 
     generated = column_values(Message, "stored_at")
     bodies = [json.loads(body) for body in Message.objects.values_list("body", flat=True)]
@@ -104,7 +113,7 @@ def test_all_indexes_are_rebuilt(generate: Run) -> None:
             if each["index"]
         }
 
-    models: list[type[Model]] = [Record, Message]
+    models: list[type[Model]] = [Record, Repayment, Message]
     before = [indexes(model) for model in models]
     generate("--borrowers", "1", "--messages", "1").check_returncode()
     for model, names in zip(models, before, strict=True):

@@ -11,7 +11,7 @@ from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind, Record, Repayment
 from portal.repayments.list_page import REPAYMENTS
 from tests import given
 
@@ -36,9 +36,13 @@ def test_hostile_text_is_escaped_in_every_cell(viewer: Browser, list_page: ListP
         "amount": EVIL,
     }
     hostile = dict.fromkeys(WORDS, EVIL) | {"borrower_uuid": EVIL}
-    given.put_on_file(
-        Record.objects.create(kind=list_page.kinds[0], uuid="a-1", **hostile), json.dumps(answer)
-    )
+    if list_page.model is Repayment:
+        columns = dict.fromkeys(["product", "status", "payment_type", "bank_account", "borrower_uuid"], EVIL)
+        Repayment.objects.create(uuid="a-1", body=json.dumps(answer), **columns)
+    else:
+        given.put_on_file(
+            Record.objects.create(kind=list_page.kinds[0], uuid="a-1", **hostile), json.dumps(answer)
+        )
     Record.objects.create(kind=Kind.BORROWER, uuid=EVIL, label=EVIL)
     Record.objects.create(kind=Kind.KEY_PERSON, uuid="p-1", borrower_uuid="a-1", label=EVIL)
     if list_page.optional_columns:

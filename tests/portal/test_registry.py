@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from importlib import import_module
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -13,16 +14,19 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+import servicing
 from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
 from portal.registry import store
-from portal.registry.models import Answer, Kind, Record, Source
+from portal.registry.models import Answer, Kind, Record, Repayment, Source
+from portal.registry.query import parse_query
 from portal.registry.records import active_records, last_changes
+from portal.registry.repayments import matching_repayments
 from portal.registry.rollup import totals_of
 from portal.registry.search.find import filter_by_text
 from portal.registry.table_statistics import analyze
 from portal.ui import wording
-from servicing import Borrower, Loan, Repayment, Statement, codec
+from servicing import Borrower, Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
@@ -39,14 +43,15 @@ def find_borrowers(text: str) -> list[str]:
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")
 def test_the_last_change_of_a_kind_is_found_with_an_index(db: None) -> None:
-    kinds = [Kind.LINE] * 5 + [Kind.LOAN] * 50 + [Kind.REPAYMENT] * 200
+    kinds = [Kind.LINE] * 5 + [Kind.LOAN] * 50
+    Repayment.objects.bulk_create(Repayment(uuid=f"r-{number}") for number in range(200))
     Record.objects.bulk_create(Record(kind=kind, uuid=f"r-{number}") for number, kind in enumerate(kinds))
     analyze()
     with CaptureQueriesContext(connection) as queries, connection.cursor() as cursor:
         assert all(last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
         cursor.execute(f"EXPLAIN QUERY PLAN {queries[0]['sql']}")
         indexes = set(re.findall(r"INDEX (\w+)", str(cursor.fetchall())))
-    assert indexes == {f"{kind.value}s_by_updated_at" for kind in set(kinds)}
+    assert indexes == {f"{kind}_by_updated_at" for kind in ("loans", "lines", "repayments")}
 
 
 class TestStore:
@@ -142,13 +147,42 @@ class TestStore:
     def test_repayments_are_saved_under_their_account(self) -> None:
         text = b'[{"uuid": "p1", "amount": 310.00, "effective_date": "2026-11-17", "ach_id": "ach-77"}]'
         observed = store.records_in_answer(
-            "repayments.of_loan", codec.decode_list(Repayment, text), {"borrower_id": OWNER, "loan_id": LINE}
+            "repayments.of_loan",
+            codec.decode_list(servicing.Repayment, text),
+            {"borrower_id": OWNER, "loan_id": LINE},
         )
-        (record,) = store.save(observed, source=Source.SERVICE)
-        assert (record.kind, record.parent_uuid, record.borrower_uuid) == (Kind.REPAYMENT, LINE, OWNER)
+        loan = Record.objects.create(kind=Kind.LOAN, uuid=LINE)
+        assert store.save(observed, source=Source.SERVICE) == []
+        repayment = Repayment.objects.get()
+        assert (repayment.account, repayment.borrower_uuid, repayment.ach_id) == (loan, OWNER, "ach77")
         said = Answer.objects.get(kind=Kind.LOAN_REPAYMENTS, uuid=LINE)
-        assert [one.ach_id for one in store.last_list(said, Repayment)] == ["ach-77"]
-        assert filter_by_text(Record.objects.all(), "ACH-77").get() == record
+        assert [one.ach_id for one in store.last_list(said, servicing.Repayment)] == ["ach-77"]
+        assert Repayment.objects.get(matching_repayments(parse_query("ACH-77"), ())) == repayment
+
+    def test_only_changed_repayments_are_written(self) -> None:
+        def save(*rows: dict[str, Any]) -> dict[str, Repayment]:
+            answer = codec.decode_list(servicing.Repayment, dumps(list(rows)))
+            items = store.records_in_answer(
+                "repayments.of_loan", answer, {"borrower_id": OWNER, "loan_id": LINE}
+            )
+            store.save(items, source=Source.SERVICE)
+            return {one.uuid: one for one in Repayment.objects.all()}
+
+        scheduled = {"status": "SCHEDULED", "error_description": "Held"}
+        first = save({"uuid": "p1"} | scheduled, {"uuid": "p2"} | scheduled)
+        second = save({"uuid": "p1"} | scheduled, {"uuid": "p2", "status": "SUCCEEDED"})
+        assert second["p1"].updated_at == first["p1"].updated_at
+        assert second["p1"].last_listed_at == second["p2"].last_listed_at
+        assert second["p2"].last_listed_at > first["p2"].last_listed_at
+        third = save({"uuid": "p2", "status": "FAILED_AFTER_SUCCESS"})
+        assert third["p1"].last_listed_at == second["p1"].last_listed_at
+        changes = [(one.old, one.old_reason, one.new) for one in third["p2"].statuses.all()]
+        assert changes == [
+            ("SCHEDULED", "Held", "SUCCEEDED"),
+            ("SUCCEEDED", "", "FAILED_AFTER_SUCCESS"),
+        ]
+        assert third["p2"].returned_at == third["p2"].last_listed_at
+        assert third["p2"].first_seen_at == first["p2"].first_seen_at
 
 
 class TestSpelling:
@@ -156,21 +190,10 @@ class TestSpelling:
 
     OLD, NEW = ("Loc", "Succeeded", "single_payment"), ("LOC", "SUCCEEDED", "SINGLE_PAYMENT")
 
-    def test_an_identical_answer_updates_the_spelling(self) -> None:
-        sent = {"uuid": "r-1", "product": "Loc", "status": "Succeeded", "payment_type": "single_payment"}
-        for _ in "12":
-            answer = store.observe(
-                codec.decode(Repayment, dumps(sent)), borrower_uuid=OWNER, parent_uuid=LINE
-            )
-            store.save(answer, source=Source.SERVICE)
-            record = Record.objects.get()
-            assert (record.category, record.status, record.subtype) == self.NEW
-            Record.objects.update(category="Loc", status="Succeeded", subtype="single_payment")
-
     def test_the_migration_respells_only_known_values(self) -> None:
         for number, (category, status, subtype) in enumerate([self.OLD, self.NEW, ("Odd", "In review", "")]):
             Record.objects.create(
-                kind=Kind.REPAYMENT, uuid=f"r-{number}", category=category, status=status, subtype=subtype
+                kind=Kind.LOAN, uuid=f"r-{number}", category=category, status=status, subtype=subtype
             )
             Message.objects.create(
                 id=number,
@@ -188,7 +211,7 @@ class TestSpelling:
         assert list(columns) == [("LOC", "SUCCEEDED", "SUCCEEDED")] * 2 + [("Odd", "In review", "In review")]
 
     def test_a_filter_accepts_the_old_spelling(self, viewer: Browser) -> None:
-        Record.objects.create(kind=Kind.REPAYMENT, uuid="r-1", status="SUCCEEDED")
+        Repayment.objects.create(uuid="r-1", status="SUCCEEDED")
         assert viewer.get("/repayments/?status=Succeeded").context["listing"].total == 1
 
 

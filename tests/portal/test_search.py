@@ -9,8 +9,9 @@ import time_machine
 from django.db import connection
 from django.utils import timezone
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import NAMED_KINDS, Kind, Record, Repayment
 from portal.registry.query import parse_query
+from portal.registry.repayments import matching_repayments, rank_repayments
 from portal.registry.search.backend import MAX_BY_KEYS, MIN_COMPARED
 from portal.registry.search.find import filter_by_text, rank_matches
 from portal.registry.search.index import create_missing_triggers
@@ -41,6 +42,15 @@ def find(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[str
     """Return the names of the matches, best first."""
     keys = rank_matches([kind], parse_query(text), limit).get(kind, ())
     return [Record.objects.get(pk=key).label for key in keys]
+
+
+def find_repayments(text: str) -> list[str]:
+    """Return the IDs of matching repayments, best first, which are those that their list finds."""
+    query = parse_query(text)
+    found = Repayment.objects.in_bulk([*rank_repayments(query, (), 100)])
+    listed = Repayment.objects.filter(matching_repayments(query, ()))
+    assert set(listed) == set(found.values())
+    return [one.uuid for one in found.values()]
 
 
 def index_definitions() -> list[str]:
@@ -301,15 +311,15 @@ class TestOperators:
         assert sorted(find(f"past_due:{typed}")) == list(names)
 
     def test_a_status_ignores_case_and_separators(self) -> None:
-        add_record("Back", kind=Kind.REPAYMENT, status="FAILED_AFTER_SUCCESS")
-        assert find("status:failed-after-success", Kind.REPAYMENT) == ["Back"]
+        Repayment.objects.create(uuid="back", status="FAILED_AFTER_SUCCESS")
+        assert find_repayments("status:failed-after-success") == ["back"]
 
     def test_delinquent_is_a_status_too(self) -> None:
         add_record("Late", kind=Kind.LOAN, status="ACTIVE", flagged=True)
         add_record("Good", kind=Kind.LOAN, status="ACTIVE")
-        add_record("Back", kind=Kind.REPAYMENT, status="FAILED_AFTER_SUCCESS", flagged=True)
+        Repayment.objects.create(uuid="back", status="FAILED_AFTER_SUCCESS", has_failed=True)
         assert find("status:delinquent", Kind.LOAN) == ["Late"]
-        assert find("status:delinquent", Kind.REPAYMENT) == []
+        assert find_repayments("status:delinquent") == []
 
     def test_a_new_status_is_searchable_once_on_file(self) -> None:
         assert "Unknown status" in parse_query("status:hibernating").problems[0]
@@ -527,11 +537,22 @@ class TestRanking:
         add_record("Jo Smith")
         assert find("j smith") == ["Jo Smith"]
 
-    def test_an_id_finds_its_record_and_records_that_mention_it(self) -> None:
+    def test_an_id_finds_its_record_and_repayments_from_that_bank_account(self) -> None:
         add_record("Loan", kind=Kind.LOAN, uuid=ONE)
-        add_record("Payment", ONE, kind=Kind.REPAYMENT)
+        Repayment.objects.create(uuid="paid", bank_account=ONE)
         assert find(f"see {ONE}", Kind.LOAN) == ["Loan"]
-        assert find(ONE, Kind.REPAYMENT) == ["Payment"]
+        assert find_repayments(ONE) == ["paid"]
+
+    @pytest.mark.parametrize(
+        "typed",
+        ["ACH-77", "see Batch-2026-7", "r01", "$310.00", "2026-11-17", ONE, ONE[:9], "added:today ach-77"],
+    )
+    def test_a_repayment_is_found_by_ids_code_amount_and_day(self, typed: str) -> None:
+        columns = {"ach_id": fold("ach-77"), "ach_batch_id": fold("batch-2026-7"), "code": "R01"}
+        day = date(2026, 11, 17)
+        Repayment.objects.create(uuid=ONE, amount=Decimal(310), effective_on=day, **columns)
+        Repayment.objects.create(uuid="other", ach_id=fold("ach-7"), amount=Decimal(31))
+        assert find_repayments(typed) == [ONE]
 
     @pytest.mark.parametrize(
         "typed", [ONE[:4], ONE[:8].upper(), f"Loan {ONE[:8]}", ONE[:30], "3f2b8c1e9d474a"]
@@ -645,7 +666,7 @@ class TestIndex:
             Record(kind=kind, uuid=f"u-{number}", search_text=search_text("Acme"), archived_at=archived)
             for number, (kind, archived) in enumerate(rows_to_add)
         )
-        matches = rank_matches(Kind, parse_query("acme"), 5)
+        matches = rank_matches(NAMED_KINDS, parse_query("acme"), 5)
         assert {kind: len(ranks) for kind, ranks in matches.items()} == {Kind.BORROWER: 1, Kind.LOAN: 1}
 
     def test_missing_triggers_are_created_again(self) -> None:

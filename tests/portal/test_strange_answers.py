@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db.models import Model
 from django.test import Client as Browser
 
+import servicing
 from portal.audit.models import Entry, WriteIntent
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Kind, Record, Repayment, Source
+from portal.registry.repayments import answer_of
 from portal.registry.sources import KIND_OF_MODEL
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
+from servicing import Application, Borrower, KeyPerson, Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -31,14 +34,11 @@ STRANGE: list[tuple[type[Any], dict[str, Any]]] = [
     (Loan, {"amount": -1e18, "state": LONG, "status": LONG, "product": LONG, "external_id": "\0"}),
     (Loan, {"amount": 0.123456789, "repayments_start_date": "0000-00-00", "delinquent": "perhaps"}),
     (Statement, {"credit_limit": 1e25, "past_due_balance": 1e16, "payment_due_date": "9999-12-31"}),
-    (
-        Repayment,
-        {"amount": 12345678901234567890.5, "ach_id": "\0", "effective_date": "9999-12-31 23:59:59 PST"},
-    ),
-    (
-        Repayment,
-        {"status": LONG, "payment_type": LONG, "error_description": LONG, "effective_date": "0001-01-01"},
-    ),
+]
+STRANGE_REPAYMENTS = [
+    {"amount": 12345678901234567890.5, "ach_id": "\0", "effective_date": "9999-12-31 23:59:59 PST"},
+    {"status": LONG, "payment_type": LONG, "error_description": LONG, "effective_date": "0001-01-01"},
+    {"status": "\0", "error_description": "R01 \0", "borrower_bank_account_uuid": LONG, "ach_batch_id": LONG},
 ]
 
 
@@ -57,7 +57,20 @@ def test_strange_answers_are_saved_in_valid_columns(model: type[Any], body: dict
         assert type(store.last_answer(record, model_of(record))) is model_of(record)
 
 
-def column_errors(record: Record) -> dict[str, list[str]]:
+@pytest.mark.django_db
+def test_strange_repayments_are_saved_in_valid_columns() -> None:
+    for body in (*STRANGE_REPAYMENTS, {}):
+        answer = codec.decode_list(servicing.Repayment, json.dumps([{"uuid": "u-1"} | body]))
+        store.save(store.records_in_answer("repayments.of_line", answer, IDS), source=Source.SERVICE)
+        found = Repayment.objects.get()
+        assert column_errors(found) == {}
+        for one in (found, *found.statuses.all()):
+            assert not [value for value in vars(one).values() if isinstance(value, str) and "\0" in value]
+        assert answer_of(found).uuid == "u-1"
+    assert found.statuses.count() == 3
+
+
+def column_errors(record: Model) -> dict[str, list[str]]:
     """Return the validation errors of a record's columns."""
     try:
         record.clean_fields(exclude=[f.name for f in record._meta.fields if getattr(record, f.name) is None])

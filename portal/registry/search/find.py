@@ -10,20 +10,21 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q, QuerySet, Window
 from django.db.models.functions import Lower, RowNumber
 
-from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.query import MARK, Alternatives, Query, parse_query
+from portal.registry.models import NAMED_KINDS, Kind, Record
+from portal.registry.query import FIRST_GROUP, MARK, Alternatives, Query, parse_query
 from portal.registry.search import postgres, sqlite
 from portal.registry.search.backend import MAX_BY_KEYS, MIN_COMPARED, Backend, Texts, by_keys
 from portal.registry.search.texts import FORMS, TRIGRAM
 
 # Kinds that are also found by their borrower's name, if the search is limited to them.
 OWNED: Final = (Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT)
-# Kinds whose texts contain IDs of other records, offers or bank accounts.
-MENTIONING: Final = (Kind.APPLICATION, Kind.LOAN, Kind.REPAYMENT)
+# Kinds whose texts contain IDs of other records or offers.
+MENTIONING: Final = (Kind.APPLICATION, Kind.LOAN)
 # The most borrowers whose accounts are included.
 MAX_OWNERS: Final = 200
 # An ID that begins with the typed text ranks like a line that does.
 PREFIX_RANK: Final = FORMS.index(f"{MARK}{{}}") + 1
+_HEX_DIGITS: Final = "0123456789abcdefg"
 # Keys of records with their ranks; 0 is best.
 Ranks = dict[int, int]
 
@@ -48,7 +49,7 @@ def filter_by_text(records: QuerySet[Record], text: str) -> QuerySet[Record]:
 def filter_records(
     records: QuerySet[Record],
     query: Query,
-    kinds: Sequence[Kind] = SEARCHED_KINDS,
+    kinds: Sequence[Kind] = NAMED_KINDS,
     *,
     counted: int = MAX_BY_KEYS,
     besides: Q | None = None,
@@ -73,15 +74,31 @@ def filter_records(
 
 def owned_by_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
     """The records of these kinds that belong to borrowers found by the text, and a sentence if those are too many."""
+    uuids, problem = matching_owners(query)
+    owned = Record.objects.filter(borrower_uuid__in=uuids, kind__in=kinds)
+    return (Q(pk__in=owned.values("pk")) if uuids else Q()), problem
+
+
+def matching_owners(query: Query) -> tuple[list[str], str]:
+    """The IDs of the borrowers that match the words, and a sentence instead if those are too many."""
     if not query.alternatives:
-        return Q(), ""
+        return [], ""
     newest = backend_of(connection).newest_containing(Kind.BORROWER, query.alternatives, MAX_OWNERS + 1)
     owners = Record.objects.filter(_with_id([Kind.BORROWER], query) | newest)
     uuids = list(owners.values_list("uuid", flat=True)[: MAX_OWNERS + 1])
     if len(uuids) > MAX_OWNERS:
-        return Q(), f"More than {MAX_OWNERS} borrowers match. Enter more of the name."
-    owned = Record.objects.filter(borrower_uuid__in=uuids, kind__in=kinds)
-    return (Q(pk__in=owned.values("pk")) if uuids else Q()), ""
+        return [], f"More than {MAX_OWNERS} borrowers match. Enter more of the name."
+    return uuids, ""
+
+
+def begins_with(column: str, start: str) -> Q:
+    """The condition that an ID begins with these hexadecimal digits.
+
+    The range reads an index on every database. It ends before the first dash, which databases order differently.
+    """
+    first = start[:FIRST_GROUP]
+    following = first[:-1] + _HEX_DIGITS[_HEX_DIGITS.index(first[-1]) + 1]
+    return Q(**{f"{column}__gte": first, f"{column}__lt": following, f"{column}__startswith": start})
 
 
 def rank_matches(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) -> dict[Kind, Ranks]:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from portal.registry.models import SEARCHED_KINDS, Kind
+from portal.registry.models import NAMED_KINDS, Kind
 from portal.registry.search.find import backend_of
 from portal.registry.search.texts import index_of
 
@@ -20,7 +20,7 @@ def create(apps: Any, schema_editor: Any) -> None:
     backend = backend_of(connection)
     for statement in backend.PREPARATION:
         schema_editor.execute(statement)
-    for kind in SEARCHED_KINDS:
+    for kind in NAMED_KINDS:
         for statement in backend.TABLE:
             schema_editor.execute(_fill(connection, statement, kind))
     create_missing_triggers(using=connection.alias)
@@ -29,7 +29,7 @@ def create(apps: Any, schema_editor: Any) -> None:
 def drop(apps: Any, schema_editor: Any) -> None:
     """Drop the tables."""
     backend = backend_of(schema_editor.connection)
-    for kind in SEARCHED_KINDS:
+    for kind in NAMED_KINDS:
         for statement in backend.REMOVAL:
             schema_editor.execute(_fill(schema_editor.connection, statement, kind))
 
@@ -40,7 +40,7 @@ def create_missing_triggers(*, using: str, **_: Any) -> None:
     backend = backend_of(connection)
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)
-        for kind in SEARCHED_KINDS:
+        for kind in NAMED_KINDS:
             if index_of(kind) in tables:
                 for name, definition in backend.TRIGGERS.items():
                     statement = f"{backend.CREATE_TRIGGER} {{index}}_{name} {definition}"

@@ -10,10 +10,10 @@ from portal.registry.models import Answer, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.applications.answers import offer, saved_application
-from tests.portal.lists import AccountList
+from tests.portal.lists import RecordList
 
 
-class TestList(AccountList):
+class TestList(RecordList):
     address = "/applications/"
     rows = "application-rows"
     kind = Kind.APPLICATION

@@ -29,7 +29,7 @@ from portal.collections.promises import decide_promises
 from portal.lists.cells import short_day
 from portal.live import reading
 from portal.notes.models import FollowUp
-from portal.registry.models import Kind, PastDueChange, Record
+from portal.registry.models import Kind, PastDueChange, Record, Repayment
 from portal.repayments.returns import MAX_DATED
 from portal.runtime.business_date import business_date
 from servicing.business_days import business_day_after
@@ -858,8 +858,10 @@ class TestReturns:
     def test_totals_of_only_the_newest_payments_show_a_notice(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        values = {"kind": Kind.REPAYMENT, "status": "FAILED", "flagged": True, "key_date": in_days(0)}
-        Record.objects.bulk_create(Record(uuid=f"many-{number}", **values) for number in range(MAX_DATED + 1))
+        values = {"status": "FAILED", "has_failed": True, "effective_on": in_days(0)}
+        Repayment.objects.bulk_create(
+            Repayment(uuid=f"many-{number}", **values) for number in range(MAX_DATED + 1)
+        )
         shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
         assert f"Only the newest {MAX_DATED} are counted." in shown
 
@@ -894,7 +896,7 @@ class TestReturns:
         assert f"By day Day Payments Amount {today:%b} {today.day}, {today.year} 2 $140.00" in shown
         assert "2 in 90 days" in shown
         assert shown.count("$70.00 on") == 2
-        failed = Record.objects.filter(kind=Kind.REPAYMENT, flagged=True)
+        failed = Repayment.objects.filter(has_failed=True)
         failed.update(updated_at=timezone.now() - timedelta(days=8))
         assert "No returned payments" in pages.visible_text(pages.page(servicer, "/collections/returns/"))
 
@@ -906,12 +908,12 @@ class TestReturns:
             )
         refresh(loan)
         assert "No returned payments" in pages.visible_text(pages.page(servicer, "/collections/returns/"))
-        assert not Record.objects.filter(kind=Kind.REPAYMENT, flagged=True).exists()
+        assert not Repayment.objects.filter(has_failed=True).exists()
         sandbox.world.repayment(
             loan.uuid, status="SUCCEEDED", payment_type="RETURNED", error_description="R01 - Not funded"
         )
         refresh(loan)
-        assert Record.objects.filter(kind=Kind.REPAYMENT, flagged=True).count() == 1
+        assert Repayment.objects.filter(has_failed=True).count() == 1
 
     def test_an_undated_failed_payment_counts_on_the_day_it_was_read(
         self, sandbox: Sandbox, servicer: Browser

@@ -23,7 +23,7 @@ from pypdf import PdfReader
 from portal.audit.models import Entry
 from portal.documents.models import LongDocument, Printed, remove_expired
 from portal.jobs.models import Job
-from portal.registry.models import Kind, Record
+from portal.registry.models import Record, Repayment
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -40,18 +40,14 @@ def add_repayments(
 ) -> None:
     """Save ``number`` repayments of one borrower, one a day unless ``per_day`` says otherwise."""
     days = [first + timedelta(days=offset // per_day) for offset in range(number)]
-    given.create_with_answers(
-        (
-            Record(
-                kind=Kind.REPAYMENT,
-                uuid=f"r-{status}-{position}",
-                status=status,
-                parent_uuid="a-loan",
-                borrower_uuid=owner.uuid,
-                key_date=day,
-                amount=765,
-            ),
-            json.dumps(
+    Repayment.objects.bulk_create(
+        Repayment(
+            uuid=f"r-{status}-{position}",
+            status=status,
+            borrower_uuid=owner.uuid,
+            effective_on=day,
+            amount=765,
+            body=json.dumps(
                 {
                     "uuid": f"r-{status}-{position}",
                     "amount": 700 + position,
@@ -146,7 +142,7 @@ class TestLimit:
         soon = business_date() + timedelta(days=1)
         add_repayments(owner, 50, first=soon, status="SCHEDULED")
         assert len(read_history(viewer)[1]) == 500
-        Record.objects.filter(kind=Kind.REPAYMENT, status="SCHEDULED").delete()
+        Repayment.objects.filter(status="SCHEDULED").delete()
         add_repayments(owner, 600, first=soon, status="SCHEDULED")
         words, days = read_history(viewer)
         assert len(days) == 500

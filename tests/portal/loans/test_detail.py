@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db.models import Q
 from django.test import Client as Browser
 from django.urls import reverse
 from django.utils import timezone
@@ -29,11 +28,8 @@ def borrower(portal_service: Sandbox) -> Record:
 
 def borrowers_on_file(loan: Record) -> set[str]:
     """Return the borrowers on file for a loan and its repayments."""
-    return set(
-        Record.objects.filter(Q(uuid=loan.uuid) | Q(parent_uuid=loan.uuid)).values_list(
-            "borrower_uuid", flat=True
-        )
-    )
+    records, repayments = Record.objects.filter(uuid=loan.uuid), loan.repayments.all()
+    return {one.borrower_uuid for one in (*records, *repayments)}
 
 
 def read(browser: Browser, record: Record, query: str = "") -> str:

@@ -5,7 +5,7 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Record
+from portal.registry.models import Record, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -104,9 +104,7 @@ def test_archiving_a_loan_lists_what_stays_visible(
     loan = given.loan(portal_service, borrower)
     address = f"/registry/loan/{loan.uuid}/archive/"
     assert "stay in lists and search" not in supervisor.get(address).content.decode()
-    payment = Record.objects.create(
-        kind="repayment", uuid="p-1", borrower_uuid=borrower.uuid, parent_uuid=loan.uuid
-    )
+    payment = Repayment.objects.create(uuid="p-1", borrower_uuid=borrower.uuid, account=loan)
     assert "stay in lists and search: 1 repayment." in supervisor.get(address).content.decode()
     archive(supervisor, loan)
     assert payment.get_absolute_url() in supervisor.get("/repayments/").content.decode()

@@ -13,7 +13,7 @@ from django.utils import timezone
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Kind, Record, Repayment, Source
 from portal.registry.query import parse_query
 from portal.registry.search.texts import search_text
 from servicing import Client, Loan, Statement, codec
@@ -350,17 +350,17 @@ class TestMistypedNames:
 
 class TestDates:
     @pytest.fixture
-    def payment(self, portal_service: Sandbox, service_client: Client) -> Record:
+    def payment(self, portal_service: Sandbox, service_client: Client) -> Repayment:
         owner = given.borrower(portal_service, first_name="Acme LLC")
         loan = given.loan(portal_service, owner)
         portal_service.world.repayment(loan.uuid, effective_date=timezone.localdate() - timedelta(days=12))
-        answers = service_client.repayments.of_loan(owner.uuid, loan.uuid)
-        rows = [store.observe(one, borrower_uuid=owner.uuid, parent_uuid=loan.uuid)[0] for one in answers]
-        store.save(rows, source=Source.SERVICE)
-        return Record.objects.filter(kind=Kind.REPAYMENT).latest("key_date")
+        ids = {"borrower_id": owner.uuid, "loan_id": loan.uuid}
+        answer = service_client.repayments.of_loan(**ids)
+        store.save(store.records_in_answer("repayments.of_loan", answer, ids), source=Source.SERVICE)
+        return Repayment.objects.latest("effective_on")
 
-    def test_a_repayment_is_found_by_date_in_us_formats(self, viewer: Browser, payment: Record) -> None:
-        day = payment.key_date
+    def test_a_repayment_is_found_by_date_in_us_formats(self, viewer: Browser, payment: Repayment) -> None:
+        day = payment.effective_on
         assert day
         for typed in (
             f"{day:%m/%d/%Y}",

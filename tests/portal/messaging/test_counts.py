@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from portal.accounts.roles import Role
 from portal.messaging.models import BankAccount
-from portal.registry.models import Kind
+from portal.registry.models import Repayment
 from servicing.sandbox import Sandbox
 from servicing.sandbox.world import SERVICE_ZONE
 from tests import given
@@ -135,7 +135,7 @@ def pick_filters(rng: Random, kinds: list[Filter]) -> list[Filter]:
 def linked_borrower(service: Sandbox) -> str:
     """Return a borrower with a payment on file and a linked bank account."""
     borrower = given.borrower(service)
-    given.account(Kind.REPAYMENT, borrower, "p-5")
+    Repayment.objects.create(uuid="p-5", borrower_uuid=borrower.uuid)
     BankAccount.objects.create(uuid="bank-1", borrower_uuid=borrower.uuid, linked_by="Ana")
     return borrower.uuid
 

@@ -18,7 +18,7 @@ from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.messaging.news import request_reads
 from portal.messaging.sync import read_front
 from portal.messaging.tasks import read_news, start_reading_news
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Record, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.jobs.scripted import run_taken
@@ -80,7 +80,7 @@ def test_a_message_about_a_payment_reads_its_account_once(sandbox: Sandbox) -> N
     for _ in range(3):
         tell(sandbox, payment)
     assert operations_of_run(sandbox) == READS
-    assert Record.objects.get(uuid=payment["uuid"]).status == "SUCCEEDED"
+    assert Repayment.objects.get(uuid=payment["uuid"]).status == "SUCCEEDED"
     assert operations_of_run(sandbox) == []
 
 
@@ -99,7 +99,7 @@ def test_a_payment_that_is_not_on_file_is_found_by_its_bank_account(sandbox: San
     assert later["borrower_bank_account_uuid"] == known["borrower_bank_account_uuid"]
     tell(sandbox, later)
     assert operations_of_run(sandbox) == READS
-    assert Record.objects.get(kind=Kind.REPAYMENT, uuid=later["uuid"]).parent_uuid == loan.uuid
+    assert Repayment.objects.get(uuid=later["uuid"]).account == loan
     assert operations_of_run(sandbox) == []
 
 
@@ -294,7 +294,7 @@ def test_a_payload_changes_no_record(sandbox: Sandbox) -> None:
     payment = sandbox.world.repayment(loan.uuid, amount="75.00", status="SCHEDULED")
     read(loan)
     tell(sandbox, payment | {"status": "FAILED", "amount": Decimal("999.00")})
-    record = Record.objects.get(kind=Kind.REPAYMENT, uuid=payment["uuid"])
+    record = Repayment.objects.get(uuid=payment["uuid"])
     assert (record.status, record.amount) == ("SCHEDULED", Decimal("75.00"))
     operations_of_run(sandbox)
     record.refresh_from_db()

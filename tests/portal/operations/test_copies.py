@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from decimal import Decimal
 from html import unescape
 from importlib import import_module
 from io import StringIO
@@ -40,8 +41,9 @@ from portal.collections.models import Promise
 from portal.home.models import Snooze
 from portal.jobs.models import Job, Worker
 from portal.operations.labels import NEW_LABELS
-from portal.registry.models import Answer, Record, Snapshot
+from portal.registry.models import Answer, Record, Repayment, Snapshot
 from portal.settings import BASE_DIR
+from servicing import codec
 from servicing.sandbox import Sandbox
 from tests import databases, given, released
 from tests.conftest import browser_of
@@ -180,14 +182,16 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
     at, day = timezone.now(), timezone.localdate()
     run("migrate", "registry", "0024", verbosity=0)
     try:
+        old = MigrationExecutor(connection).loader.project_state([("registry", "0024_days_of_answers")]).apps
+        answers, records = (old.get_model("registry", name).objects for name in ("Answer", "Record"))
         for kind in ("loan", "line"):
             for number in range(3):
                 uuid = f"{kind}-{number}"
                 for each in (kind, f"{kind}_repayments"):
-                    said = Answer.objects.create(kind=each, uuid=uuid, body="[]", last_at=at)
+                    said = answers.create(kind=each, uuid=uuid, body="[]", last_at=at)
                     times = {"answer_at": at, "answer_day": day}
-                    Record.objects.create(kind=each, uuid=uuid, borrower_uuid="b", said=said, **times)
-            Record.objects.create(kind=f"{kind}_repayments", uuid=f"{kind}-never-asked", parent_uuid="x")
+                    records.create(kind=each, uuid=uuid, borrower_uuid="b", said=said, **times)
+            records.create(kind=f"{kind}_repayments", uuid=f"{kind}-never-asked", parent_uuid="x")
 
         def break_off(execute: Any, sql: str, *more: Any) -> Any:
             if sql.startswith("DELETE FROM") and "registry_record" in sql:
@@ -208,6 +212,77 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
     assert {kind for kind, *_ in answers} == {"loan", "line", "loan_repayments", "line_repayments"}
     assert {tuple(times) for _, *times in answers} == {(at, day)}
     assert len(answers) == 12
+
+
+def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    move = import_module("portal.registry.migrations.0028_move_repayments")
+    monkeypatch.setattr(move, "BATCH_SIZE", 2)
+    at, day = [timezone.now() - timedelta(days=days) for days in range(5)], timezone.localdate()
+    run("migrate", "registry", "0026", verbosity=0)
+    try:
+        state = [("registry", "0026_remove_indexes_of_lists")]
+        old = MigrationExecutor(connection).loader.project_state(state).apps
+        answers, records, snapshots = (
+            old.get_model("registry", name).objects for name in ("Answer", "Record", "Snapshot")
+        )
+        records.create(kind="loan", uuid="loan-0")
+        for number in range(5):
+            uuid = f"p-{number}"
+            body = f'{{"ach_id":"ACH-{number}","error_description":"R01 - No funds","uuid":"{uuid}"}}'
+            said = answers.create(kind="repayment", uuid=uuid, body=body, last_at=at[0], first_at=at[1])
+            record = records.create(
+                kind="repayment",
+                uuid=uuid,
+                said=said,
+                answer_at=at[0],
+                answer_day=day,
+                status="FAILED_AFTER_SUCCESS",
+                subtype="RETURNED",
+                category="LOAN",
+                key_date=day,
+                amount="12.5",
+                flagged=True,
+                bank_account="bank",
+                parent_uuid="loan-0" if number else "unknown",
+                borrower_uuid="b",
+            )
+            records.filter(pk=record.pk).update(created_at=at[4], updated_at=at[1])
+            status = '{"status":"Succeeded","error_description":7}'
+            snapshots.create(answer=said, body=status, last_at=at[2], source="service", digest="d")
+            said.body = body[:-1] + ',"status":"FAILED_AFTER_SUCCESS"}'
+            said.save()
+
+        def break_off(execute: Any, sql: str, *more: Any) -> Any:
+            if sql.startswith("INSERT INTO") and "registry_repaymentstatus" in sql:
+                moved.append(Repayment.objects.count())
+                if len(moved) == 2:
+                    raise KeyboardInterrupt
+            return execute(sql, *more)
+
+        moved: list[int] = []
+        with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
+            run("migrate", "registry", "0028", verbosity=0)
+        assert (Repayment.objects.count(), records.filter(kind="repayment").count()) == (2, 3)
+    finally:
+        run("migrate", "registry", verbosity=0)
+    assert list(Record.objects.values_list("uuid", flat=True)) == ["loan-0"]
+    assert not Answer.objects.exists()
+    assert not Snapshot.objects.exists()
+    found = list(Repayment.objects.order_by("pk").select_related("account"))
+    assert [one.uuid for one in found] == [f"p-{number}" for number in range(5)]
+    assert [one.account and one.account.uuid for one in found] == [None, *["loan-0"] * 4]
+    for number, one in enumerate(found):
+        assert (one.product, one.payment_type, one.amount, one.effective_on) == (
+            *("LOAN", "RETURNED", Decimal("12.5")),
+            day,
+        )
+        assert (one.ach_id, one.bank_account, one.code) == (f"ach{number}", "bank", "R01")
+        assert (one.first_seen_at, one.updated_at, one.returned_at) == (at[4], at[1], at[1])
+        assert (one.last_listed_at, one.last_listed_on, one.has_failed) == (at[0], day, True)
+        assert codec.parse(one.body)["uuid"] == one.uuid
+        (change,) = one.statuses.all()
+        assert (change.at, change.old_last_at, change.old_reason) == (at[1], at[2], "")
+        assert (change.old, change.new) == ("SUCCEEDED", "FAILED_AFTER_SUCCESS")
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -77,11 +77,9 @@ def test_only_a_large_sync_updates_the_statistics(
 
 
 def test_counting_the_most_frequent_kind_uses_an_index() -> None:
-    repayments = (
-        Record(kind=Kind.REPAYMENT, uuid=f"payment-{n}", parent_uuid=f"loan-{n}", borrower_uuid=f"owner-{n}")
-        for n in range(500)
+    Record.objects.bulk_create(
+        Record(kind=Kind.LOAN, uuid=f"loan-{n}", borrower_uuid=f"owner-{n}") for n in range(500)
     )
-    Record.objects.bulk_create(repayments)
     Record.objects.bulk_create(Record(kind=kind, uuid="other") for kind in Kind)
     analyze()
-    assert "COVERING INDEX" in active_records(Kind.REPAYMENT).order_by().values("kind").explain()
+    assert "COVERING INDEX" in active_records(Kind.LOAN).order_by().values("kind").explain()

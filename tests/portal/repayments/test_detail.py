@@ -1,14 +1,13 @@
 """The page of one repayment: its details and its history."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from django.core.management import call_command
 from django.test import Client as Browser
-from django.utils import timezone
 
 from portal.audit.models import PageView
-from portal.registry.models import Answer, Kind, Record, Snapshot
+from portal.registry.models import Record, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import allow_refresh, page, panel, visible_text
@@ -120,26 +119,30 @@ def test_the_panel_reads_the_repayments_of_the_loan(
 
 
 def test_a_repayment_without_a_saved_answer_has_a_page(viewer: Browser) -> None:
-    Record.objects.create(kind=Kind.REPAYMENT, uuid="r-1", amount="12.50", status="QUEUED_RETRY")
+    Repayment.objects.create(uuid="r-1", amount="12.50", status="QUEUED_RETRY")
     shown = page(viewer, "/repayments/r-1/")
     assert "$12.50" in shown
     assert "QUEUED_RETRY" in shown
     assert "No events yet" in shown
 
 
-def test_an_invalid_earlier_answer_does_not_break_the_history(
+def test_a_repayment_that_left_the_list_keeps_its_last_copy(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
-    payment = portal_service.world.repayment(loan.uuid)
+    payment = portal_service.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7")
     read_detail(viewer, loan, payment["uuid"])
-    Snapshot.objects.create(
-        answer=Answer.objects.get(uuid=payment["uuid"]),
-        last_at=timezone.now() - timedelta(days=3),
-        source="service",
-        digest="0",
-        body=f'{{"uuid": "{payment["uuid"]}", "status": 7, "completion_date": {{}}, "effective_date": "soon"}}',
-    )
-    assert "First seen as" in page(viewer, f"/repayments/{payment['uuid']}/")
+    allow_refresh(loan)
+    portal_service.fail_next("repayments.of_loan", body=[])
+    shown = read_detail(viewer, loan, payment["uuid"])
+    assert portal_service.calls[-1].operation == "repayments.of_loan"
+    assert "$250.10" in shown
+    assert "ACH ID ach-7" in visible_text(shown)
+    assert Repayment.objects.get().account == loan
+
+
+def test_the_record_page_of_a_repayment_leads_to_its_page(viewer: Browser) -> None:
+    Repayment.objects.create(uuid="r-1")
+    assert viewer.get("/registry/repayment/r-1/")["Location"] == "/repayments/r-1/"
 
 
 def test_a_view_is_recorded_and_an_unknown_id_is_not_found(

@@ -5,6 +5,8 @@ import io
 import re
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client as Browser
@@ -12,7 +14,7 @@ from django.utils import timezone
 
 from portal.audit.models import Entry
 from portal.lists.paging import MAX_COUNTED
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.lists import AccountList
@@ -22,6 +24,15 @@ class TestList(AccountList):
     address = "/repayments/"
     rows = "repayment-rows"
     kind = Kind.REPAYMENT
+
+    def add_record(
+        self, sandbox: Sandbox, borrower: str = "Northwind Baking Co LLC", **columns: object
+    ) -> Any:
+        owner = given.borrower(sandbox, first_name=borrower)
+        return Repayment.objects.create(uuid=str(uuid4()), borrower_uuid=owner.uuid, **columns)
+
+    def add_unknown(self, **columns: str) -> None:
+        Repayment.objects.create(**columns)
 
     def test_a_row_shows_amount_and_status(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.add_record(portal_service, amount=Decimal("310"), status="FAILED_AFTER_SUCCESS")
@@ -40,12 +51,12 @@ class TestList(AccountList):
     @pytest.mark.parametrize(
         ("query", "columns"),
         [
-            ("?product=LOC", {"category": "LOC"}),
+            ("?product=LOC", {"product": "LOC"}),
             ("?status=FAILED", {"status": "FAILED"}),
-            ("?type=RETURNED", {"subtype": "RETURNED"}),
-            ("?from=2026-03-08&to=2026-03-08", {"key_date": "2026-03-08"}),
+            ("?type=RETURNED", {"payment_type": "RETURNED"}),
+            ("?from=2026-03-08&to=2026-03-08", {"effective_on": "2026-03-08"}),
             ("?least=310&most=%24310.00", {"amount": Decimal("310")}),
-            ("?error=yes", {"flagged": True}),
+            ("?error=yes", {"has_failed": True}),
         ],
     )
     def test_filters_narrow_the_list(
@@ -53,7 +64,7 @@ class TestList(AccountList):
     ) -> None:
         wanted = self.add_record(portal_service, **columns)
         other = self.add_record(
-            portal_service, category="LOAN", status="SUCCEEDED", amount=Decimal(9), key_date="2026-01-01"
+            portal_service, product="LOAN", status="SUCCEEDED", amount=Decimal(9), effective_on="2026-01-01"
         )
         found = self.fragment(viewer, query)
         assert wanted.get_absolute_url() in found
@@ -79,7 +90,7 @@ class TestList(AccountList):
     def test_an_invalid_filter_is_ignored_with_a_notice(
         self, viewer: Browser, portal_service: Sandbox, query: str, words: str
     ) -> None:
-        known = self.add_record(portal_service, key_date="2026-03-08", amount=Decimal(310))
+        known = self.add_record(portal_service, effective_on="2026-03-08", amount=Decimal(310))
         found = self.fragment(viewer, query)
         assert "was ignored" in found
         assert words in found
@@ -87,8 +98,10 @@ class TestList(AccountList):
 
     def test_totals_of_months_and_tabs_are_exact(self, viewer: Browser, portal_service: Sandbox) -> None:
         for amount in ("0.1", "0.2", "90071992547409.91"):
-            self.add_record(portal_service, amount=Decimal(amount), status="SUCCEEDED", key_date="2026-03-08")
-        self.add_record(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
+            self.add_record(
+                portal_service, amount=Decimal(amount), status="SUCCEEDED", effective_on="2026-03-08"
+            )
+        self.add_record(portal_service, amount=Decimal(5), status="FAILED", effective_on="2026-03-09")
         found = self.fragment(viewer)
         assert "4 repayments, $90,071,992,547,410.21 succeeded" in found
         assert self.read_tabs(found) == {
@@ -101,7 +114,7 @@ class TestList(AccountList):
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         for day in ("9999-12-01", "9999-12-31"):
-            self.add_record(portal_service, amount=Decimal(5), status="SUCCEEDED", key_date=day)
+            self.add_record(portal_service, amount=Decimal(5), status="SUCCEEDED", effective_on=day)
         assert "2 repayments, $10.00 succeeded" in self.fragment(viewer)
 
     def test_large_totals_are_exact_and_absurd_amounts_have_none(
@@ -109,18 +122,20 @@ class TestList(AccountList):
     ) -> None:
         for _ in range(12):
             self.add_record(
-                portal_service, amount=Decimal(9 * 10**13), status="SUCCEEDED", key_date="2026-03-08"
+                portal_service, amount=Decimal(9 * 10**13), status="SUCCEEDED", effective_on="2026-03-08"
             )
         assert "12 repayments, $1,080,000,000,000,000.00 succeeded" in self.fragment(viewer)
-        self.add_record(portal_service, amount=Decimal(10**15), status="SUCCEEDED", key_date="2026-03-08")
+        self.add_record(portal_service, amount=Decimal(10**15), status="SUCCEEDED", effective_on="2026-03-08")
         found = self.fragment(viewer)
         assert "1,080,000,000,000,000" not in found
         assert self.read_tabs(found)["Succeeded"] == ("13", "")
 
     def test_long_lists_show_a_count_without_totals(self, viewer: Browser) -> None:
-        paid = {"kind": Kind.REPAYMENT, "status": "SUCCEEDED", "amount": 5, "key_date": "2026-03-08"}
-        given.create_records(MAX_COUNTED + 1, **paid)
-        Record.objects.filter(uuid="repayment-7").update(status="FAILED")
+        paid = {"status": "SUCCEEDED", "amount": 5, "effective_on": "2026-03-08"}
+        Repayment.objects.bulk_create(
+            Repayment(uuid=f"r-{number}", **paid) for number in range(MAX_COUNTED + 1)
+        )
+        Repayment.objects.filter(uuid="r-7").update(status="FAILED")
         found = self.fragment(viewer)
         assert self.read_tabs(found) == {"All": ("10,001", ""), "Failed": ("", ""), "Succeeded": ("", "")}
         assert "succeeded" not in found
@@ -129,8 +144,8 @@ class TestList(AccountList):
         assert "1 to 1 of 1<" in self.fragment(viewer, "?status=FAILED")
 
     def test_tab_totals_ignore_the_status_filter(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.add_record(portal_service, amount=Decimal("1.10"), status="SUCCEEDED", key_date="2026-03-08")
-        self.add_record(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
+        self.add_record(portal_service, amount=Decimal("1.10"), status="SUCCEEDED", effective_on="2026-03-08")
+        self.add_record(portal_service, amount=Decimal(5), status="FAILED", effective_on="2026-03-09")
         found = self.fragment(viewer, "?status=SUCCEEDED")
         assert "$5.00" not in found.partition("<table")[2]
         assert self.read_tabs(found) == {
@@ -189,17 +204,20 @@ class TestList(AccountList):
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         for day in ("2026-03-08", "2026-03-09"):
-            self.add_record(portal_service, status="SUCCEEDED", key_date=day)
+            self.add_record(portal_service, status="SUCCEEDED", effective_on=day)
         assert "not totaled: an amount is missing" in self.fragment(viewer)
 
     def test_upcoming_repayments_come_last_and_have_a_tab(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         day = timezone.localdate()
-        past = self.add_record(portal_service, status="SUCCEEDED", key_date=day - timedelta(days=3))
+        past = self.add_record(portal_service, status="SUCCEEDED", effective_on=day - timedelta(days=3))
         later, soon = (
             self.add_record(
-                portal_service, status="SCHEDULED", key_date=day + timedelta(days=days), amount=Decimal(days)
+                portal_service,
+                status="SCHEDULED",
+                effective_on=day + timedelta(days=days),
+                amount=Decimal(days),
             )
             for days in (9, 2)
         )
@@ -218,7 +236,7 @@ class TestList(AccountList):
             self.add_record(
                 portal_service,
                 status="SCHEDULED" if days else "SUCCEEDED",
-                key_date=today + timedelta(days=days),
+                effective_on=today + timedelta(days=days),
             )
             for days in range(29)
         ]
