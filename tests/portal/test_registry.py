@@ -16,10 +16,10 @@ from django.utils import timezone
 from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import SEARCHED_KINDS, Kind, Record, Source
 from portal.registry.records import active_records, last_changes
 from portal.registry.rollup import totals_of
-from portal.registry.search.find import filter_by_text
+from portal.registry.search import filter_by_text
 from portal.registry.table_statistics import analyze
 from portal.ui import wording
 from servicing import Borrower, Loan, Repayment, Statement, codec
@@ -34,7 +34,7 @@ TODAY = date(2026, 11, 27)
 
 
 def find_borrowers(text: str) -> list[str]:
-    return [record.label for record in filter_by_text(Record.objects.filter(kind=Kind.BORROWER), text)]
+    return [record.label for record in filter_by_text(Record.objects.all(), text, [Kind.BORROWER])]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")
@@ -91,7 +91,7 @@ class TestStore:
         store.save([replace(loan, label="Oven")], source=Source.FILE)
         labeled = Record.objects.get(kind=Kind.LOAN)
         assert (labeled.label, labeled.updated_at > written[LINE]) == ("Oven", True)
-        assert filter_by_text(Record.objects.all(), "oven").get() == labeled
+        assert filter_by_text(Record.objects.all(), "oven", SEARCHED_KINDS).get() == labeled
 
     def test_an_identical_answer_saves_no_snapshot(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
@@ -147,7 +147,7 @@ class TestStore:
         whole, record = store.save(observed, source=Source.SERVICE)
         assert (record.kind, record.parent_uuid, record.borrower_uuid) == (Kind.REPAYMENT, LINE, OWNER)
         assert [one.ach_id for one in store.last_list(whole, Repayment)] == ["ach-77"]
-        assert filter_by_text(Record.objects.all(), "ACH-77").get() == record
+        assert filter_by_text(Record.objects.all(), "ACH-77", SEARCHED_KINDS).get() == record
 
 
 class TestSpelling:

@@ -15,7 +15,7 @@ from portal.messaging.store import save_messages
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from portal.registry.query import parse_query
-from portal.registry.search.texts import search_text
+from portal.registry.texts import search_text
 from servicing import Client, Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from tests import given

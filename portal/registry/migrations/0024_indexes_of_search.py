@@ -1,0 +1,64 @@
+"""The indexes that records are found by, without blocking writes on PostgreSQL. It may be interrupted and run again."""
+
+from importlib import import_module
+from typing import Any
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.operations import TrigramExtension
+from django.db import migrations, models
+from django.db.models import Q
+
+helpers = import_module("portal.registry.migrations.0008_indexes_of_kinds")
+NAMED = ("borrower", "key_person", "application", "loan", "line")
+LISTED = Q(archived_at__isnull=True)
+
+
+def index(kind: str, name: str, fields: list[str], only: Q | None = None) -> models.Index:
+    condition = Q(kind=kind) & (only or Q()) & LISTED
+    return models.Index(fields=fields, condition=condition, name=f"{kind}s_{name}")
+
+
+TEXTS = [index(kind, "by_text", ["kind", "-id", "search_text"]) for kind in NAMED]
+NAMES = models.Index(
+    fields=["kind", "name_key"],
+    condition=Q(name_key__isnull=False),
+    name="people_by_name",
+    opclasses=["varchar_ops", "varchar_pattern_ops"],
+)
+OTHERS = [
+    *(index(kind, "by_due_amount", ["kind", "due_amount", "id"]) for kind in ("loan", "line")),
+    *(
+        index("repayment", f"by_{column}", ["kind", column], Q(**{f"{column}__isnull": False}))
+        for column in ("ach_id", "ach_batch_id", "code")
+    ),
+]
+
+
+class ReplaceIndexes(helpers.ReplaceIndexes):  # type: ignore[misc,name-defined]  # a module with a number
+    """Adds these indexes too, in the form that PostgreSQL needs for them."""
+
+    def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
+        if editor.connection.vendor != "postgresql":
+            super().database_forwards(app_label, editor, before, after)
+            return
+        record = after.apps.get_model(app_label, "record")
+        for one in (*map(trigrams, TEXTS), NAMES):
+            helpers.drop_index(editor, one.name)
+            editor.add_index(record, one, concurrently=True)
+        helpers.ReplaceIndexes(OTHERS, self.removed).database_forwards(app_label, editor, before, after)
+
+
+def trigrams(one: models.Index) -> GinIndex:
+    return GinIndex(
+        fields=["search_text"], opclasses=["gin_trgm_ops"], condition=one.condition, name=one.name
+    )
+
+
+class Migration(migrations.Migration):
+    atomic = False
+    dependencies = [("registry", "0023_fill_search_columns")]
+
+    operations = [
+        TrigramExtension(),
+        ReplaceIndexes([*TEXTS, NAMES, *OTHERS], ["borrowers_same_name"]),
+    ]
