@@ -116,12 +116,12 @@ def _list_indexes() -> list[models.Index]:
         ),
         # SQLite reads the texts of a kind from this index alone. PostgreSQL has one of trigrams instead, see
         # migration ``0024_indexes_of_search``.
-        *(_index(kind, ["kind", "-id", "search_text"], "by_text") for kind in NAMED_KINDS),
+        *(
+            _index(kind, ["kind", "-id", "search_text"], "by_text", ~models.Q(search_text=""))
+            for kind in NAMED_KINDS
+        ),
         models.Index(
-            fields=["kind", "name_key"],
-            condition=models.Q(name_key__isnull=False),
-            name="people_by_name",
-            opclasses=["varchar_ops", "varchar_pattern_ops"],
+            fields=["kind", "name_key"], condition=models.Q(name_key__isnull=False), name="people_by_name"
         ),
         *(
             _index(Kind.REPAYMENT, ["kind", column], only=models.Q(**{f"{column}__isnull": False}))

@@ -148,11 +148,11 @@ def _tiers(kind: Kind, query: Query, owners: Sequence[str]) -> Tiers:
     if kind == Kind.REPAYMENT:
         tiers[Rank.EXACT] += _with_reference(query, phrases)
     elif phrases and not (kind in PEOPLE and query.uuids):
-        words = reduce(or_, map(has_words, query.alternatives))
+        words = _has_text(reduce(or_, map(has_words, query.alternatives)))
         tiers[Rank.EXACT if query.phone else Rank.WORDS].append(words)
     if kind in PEOPLE and phrases and not query.uuids and not query.phone:
         tiers[Rank.NAME].append(Q(name_key__in=[*map(folded_key, phrases)]))
-        tiers[Rank.BEGINNING] = [_name_begins(phrase) for phrase in phrases]
+        tiers[Rank.BEGINNING] = [_has_text(Q(search_text__startswith=f"\n{phrase}")) for phrase in phrases]
     elif kind in (Kind.APPLICATION, Kind.LOAN) and phrases:
         spelled = [*map(known_spelling, phrases)]
         tiers[Rank.WORDS] += [Q(status__in=spelled), Q(category__in=spelled)]
@@ -161,9 +161,9 @@ def _tiers(kind: Kind, query: Query, owners: Sequence[str]) -> Tiers:
     return {rank: conditions for rank, conditions in tiers.items() if conditions}
 
 
-def _name_begins(phrase: str) -> Q:
-    # The key is short and indexed, but ignores where words end.
-    return Q(name_key__startswith=folded_key(phrase), search_text__startswith=f"\n{phrase}")
+def _has_text(condition: Q) -> Q:
+    # The index of texts leaves out those that are empty, and is used only if this says so.
+    return condition & ~Q(search_text="")
 
 
 def _with_id(query: Query) -> list[Q]:

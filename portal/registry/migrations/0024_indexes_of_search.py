@@ -8,6 +8,8 @@ from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations, models
 from django.db.models import Q
 
+from portal.registry.table_statistics import analyze
+
 helpers = import_module("portal.registry.migrations.0008_indexes_of_kinds")
 NAMED = ("borrower", "key_person", "application", "loan", "line")
 LISTED = Q(archived_at__isnull=True)
@@ -18,14 +20,9 @@ def index(kind: str, name: str, fields: list[str], only: Q | None = None) -> mod
     return models.Index(fields=fields, condition=condition, name=f"{kind}s_{name}")
 
 
-TEXTS = [index(kind, "by_text", ["kind", "-id", "search_text"]) for kind in NAMED]
-NAMES = models.Index(
-    fields=["kind", "name_key"],
-    condition=Q(name_key__isnull=False),
-    name="people_by_name",
-    opclasses=["varchar_ops", "varchar_pattern_ops"],
-)
+TEXTS = [index(kind, "by_text", ["kind", "-id", "search_text"], ~Q(search_text="")) for kind in NAMED]
 OTHERS = [
+    models.Index(fields=["kind", "name_key"], condition=Q(name_key__isnull=False), name="people_by_name"),
     *(index(kind, "by_due_amount", ["kind", "due_amount", "id"]) for kind in ("loan", "line")),
     *(
         index("repayment", f"by_{column}", ["kind", column], Q(**{f"{column}__isnull": False}))
@@ -35,16 +32,16 @@ OTHERS = [
 
 
 class ReplaceIndexes(helpers.ReplaceIndexes):  # type: ignore[misc,name-defined]  # a module with a number
-    """Adds these indexes too, in the form that PostgreSQL needs for them."""
+    """Adds these indexes too; on PostgreSQL, which limits what an index can store, with the trigrams of texts."""
 
     def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
         if editor.connection.vendor != "postgresql":
             super().database_forwards(app_label, editor, before, after)
             return
         record = after.apps.get_model(app_label, "record")
-        for one in (*map(trigrams, TEXTS), NAMES):
+        for one in TEXTS:
             helpers.drop_index(editor, one.name)
-            editor.add_index(record, one, concurrently=True)
+            editor.add_index(record, trigrams(one), concurrently=True)
         helpers.ReplaceIndexes(OTHERS, self.removed).database_forwards(app_label, editor, before, after)
 
 
@@ -54,11 +51,18 @@ def trigrams(one: models.Index) -> GinIndex:
     )
 
 
+def update_statistics(apps: Any, schema_editor: Any) -> None:
+    """Without statistics of new indexes, SQLite would take them for what others are made for."""
+    if apps.get_model("registry", "Record").objects.using(schema_editor.connection.alias).exists():
+        analyze()
+
+
 class Migration(migrations.Migration):
     atomic = False
     dependencies = [("registry", "0023_fill_search_columns")]
 
     operations = [
         TrigramExtension(),
-        ReplaceIndexes([*TEXTS, NAMES, *OTHERS], ["borrowers_same_name"]),
+        ReplaceIndexes([*TEXTS, *OTHERS], ["borrowers_same_name"]),
+        migrations.RunPython(update_statistics, migrations.RunPython.noop, elidable=True),
     ]
