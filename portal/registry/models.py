@@ -117,7 +117,7 @@ def _list_indexes() -> list[models.Index]:
         # SQLite reads the texts of a kind from this index alone. PostgreSQL has one of trigrams instead, see
         # migration ``0024_indexes_of_search``.
         *(
-            _index(kind, ["kind", "-id", "search_text"], "by_text", ~models.Q(search_text=""))
+            _index(kind, ["kind", "-id", "search_text", "archived_at"], "by_text", ~models.Q(search_text=""))
             for kind in NAMED_KINDS
         ),
         models.Index(

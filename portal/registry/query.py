@@ -236,17 +236,20 @@ def _read_words_or_number(text: str, *, phrases: bool) -> Query:
         query = _found_in_text(text, found[0], f"the phone number {wording.phone(digits)}")
         return replace(query, alternatives=((digits,),), phone=digits, amount=_money(text))
     if found := _DOLLARS.search(text):
+        amount = _money(found[1])
+        if text == found[0]:
+            return Query(alternatives=_words(found[1], phrases=phrases).alternatives, amount=amount)
         # A name may have an amount too: “$1 Store”.
         spellings = (_words(one, phrases=phrases).alternatives for one in (text, text.replace("$", " ")))
         return Query(
             alternatives=tuple(dict.fromkeys(chain.from_iterable(spellings))),
-            amount=_money(found[1]),
-            name="" if text == found[0] else text,
-            read_as="" if text == found[0] else f"the amount {wording.money(_money(found[1]))}, or as words",
+            amount=amount,
+            name=text,
+            read_as=f"the amount {wording.money(amount)}, or as words",
         )
     if (amount := _money(text)) is not None:  # So may a whole name: “3M”.
         return replace(_words(text, phrases=phrases), amount=amount, name="" if text.isdigit() else text)
-    if _PART_OF_PHONE.fullmatch(text):
+    if _PART_OF_PHONE.fullmatch(text) and not _LONG_ZIP.fullmatch(text):
         return Query(alternatives=((_digits(text),), tuple(text.split()[:MAX_TERMS])))
     if (found := _REFERENCE.search(text)) and " " in text and '"' not in text:
         query = _found_in_text(text, found[0], f"the reference {found[0]}, or as words")
@@ -272,7 +275,11 @@ def _words(text: str, *, phrases: bool) -> Query:
     quoted = [phrase.strip() for phrase in _PHRASE.findall(text)] if phrases else []
     loose = _PHRASE.sub(" ", text).replace('"', " ") if phrases else text
     # Punctuation beside words is ignored: “Garcia, Maria”, “Alvarado & Lindgren”.
-    words = (word for one in join_initials(loose).split() if any(map(str.isalnum, word := one.strip(",;()"))))
+    words = (
+        word
+        for one in join_initials(loose).split()
+        if any(map(str.isalnum, word := one.strip(",;()").rstrip(".")))
+    )
     terms = tuple(dict.fromkeys([*filter(None, quoted), *words])) or tuple(loose.split())
     problems = (f"Only the first {MAX_TERMS} words were used.",) if len(terms) > MAX_TERMS else ()
     terms = tuple(_LONG_ZIP.sub(r"\1", term) for term in terms[:MAX_TERMS])

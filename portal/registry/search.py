@@ -1,13 +1,14 @@
-"""Finds records by what staff type, in tiers, best first; each is asked only if those before it left room.
+"""Finds records by what staff type, in tiers, best first; each is read only if those before it left room.
 
 Borrowers and key people are found by their text. Accounts and applications are found by IDs, amounts, days, and
 through their borrower if the search is limited to them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from functools import reduce
+from itertools import islice
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,8 @@ from django.db.models import Q, QuerySet
 from portal.registry.models import PEOPLE, SEARCHED_KINDS, Kind, Record
 from portal.registry.query import FIRST_GROUP, Query, parse_query
 from portal.runtime.folding import folded_key
-from servicing.rules import known_spelling
+from portal.ui import wording
+from servicing.words import normal_word
 
 if TYPE_CHECKING:
     from django_stubs_ext import ValuesQuerySet
@@ -42,7 +44,7 @@ class Rank(IntEnum):
 
 
 # The conditions of each tier, any of which is enough. Each is read by an index of its own.
-Tiers = Mapping[Rank, Sequence[Q]]
+Tiers = dict[Rank, list[Q]]
 
 
 def rank_matches(kinds: Iterable[Kind], query: Query, limit: int) -> dict[Kind, dict[int, Rank]]:
@@ -62,7 +64,7 @@ def matching(kinds: Iterable[Kind], query: Query, owners: Sequence[str] = ()) ->
     if not query.has_text:
         return query.conditions & Q(kind__in=kinds)
     parts = [
-        _keys(kind, query, condition)
+        keys_of(kind, query, condition)
         for kind in kinds
         for rank, conditions in _tiers(kind, query, owners).items()
         if rank != Rank.BEGINNING  # Whatever begins with the text has all of its words.
@@ -86,6 +88,11 @@ def matching_owners(query: Query) -> tuple[list[str], str]:
 def filter_by_text(records: QuerySet[Record], text: str, kinds: Sequence[Kind]) -> QuerySet[Record]:
     """Filter records of these kinds by a text without operators, all of which must occur."""
     return records.filter(matching(kinds, parse_query(text, operators=False)))
+
+
+def with_text(condition: Q) -> Q:
+    """The condition as the index of texts needs it, which leaves out those that are empty."""
+    return condition & ~Q(search_text="")
 
 
 def has_words(terms: Iterable[str]) -> Q:
@@ -120,11 +127,24 @@ def _ranks(kind: Kind, query: Query, owners: Sequence[str], limit: int) -> dict[
         newest = _records(kind, query).order_by(query.order, "-pk").values_list("pk", flat=True)
         return dict.fromkeys(newest[:limit], Rank.EXACT)
     ranks: dict[int, Rank] = {}
-    for rank, conditions in _tiers(kind, query, owners).items():
+    tiers = _tiers(kind, query, owners)
+    if Rank.BEGINNING in tiers:
+        # A name that begins with the text has all of its words, so if those are few, nothing else is read.
+        words = list(_best(kind, query, tiers[Rank.WORDS], limit))
+        if len(words) < limit:
+            tiers[Rank.BEGINNING] = [Q(one, pk__in=words) for one in tiers[Rank.BEGINNING] if words]
+            tiers[Rank.WORDS] = [Q(pk__in=words)]
+    for rank, conditions in tiers.items():
         if len(ranks) < limit:
-            found = _union([_keys(kind, query, condition) for condition in conditions])
-            ranks = dict.fromkeys(found.order_by("-pk")[:limit], rank) | ranks
-    return ranks
+            for key in _best(kind, query, conditions, limit):
+                ranks.setdefault(key, rank)
+    return dict(islice(ranks.items(), limit))
+
+
+def _best(kind: Kind, query: Query, conditions: Sequence[Q], limit: int) -> Iterable[int]:
+    """The newest keys that meet any of the conditions."""
+    parts = [keys_of(kind, query, condition) for condition in conditions]
+    return _union(parts).order_by("-pk")[:limit] if parts else ()
 
 
 def _records(kind: Kind, query: Query) -> QuerySet[Record]:
@@ -132,7 +152,8 @@ def _records(kind: Kind, query: Query) -> QuerySet[Record]:
     return Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
 
 
-def _keys(kind: Kind, query: Query, condition: Q) -> "ValuesQuerySet[Record, int]":
+def keys_of(kind: Kind, query: Query, condition: Q) -> "ValuesQuerySet[Record, int]":
+    """The keys of a kind's records that meet a condition and those of the query."""
     return _records(kind, query).filter(condition).order_by().values_list("pk", flat=True)
 
 
@@ -143,27 +164,23 @@ def _union(parts: Sequence["ValuesQuerySet[Record, int]"]) -> "ValuesQuerySet[Re
 
 def _tiers(kind: Kind, query: Query, owners: Sequence[str]) -> Tiers:
     phrases = [" ".join(terms) for terms in query.alternatives]
-    tiers: dict[Rank, list[Q]] = {rank: [] for rank in Rank}
+    tiers: Tiers = {rank: [] for rank in Rank}
     tiers[Rank.EXACT] = [*_with_id(query), *_with_value(kind, query)]
     if kind == Kind.REPAYMENT:
         tiers[Rank.EXACT] += _with_reference(query, phrases)
     elif phrases and not (kind in PEOPLE and query.uuids):
-        words = _has_text(reduce(or_, map(has_words, query.alternatives)))
+        words = with_text(reduce(or_, map(has_words, query.alternatives)))
         tiers[Rank.EXACT if query.phone else Rank.WORDS].append(words)
     if kind in PEOPLE and phrases and not query.uuids and not query.phone:
         tiers[Rank.NAME].append(Q(name_key__in=[*map(folded_key, phrases)]))
-        tiers[Rank.BEGINNING] = [_has_text(Q(search_text__startswith=f"\n{phrase}")) for phrase in phrases]
-    elif kind in (Kind.APPLICATION, Kind.LOAN) and phrases:
-        spelled = [*map(known_spelling, phrases)]
+        begins = reduce(or_, (Q(search_text__startswith=f"\n{phrase}") for phrase in phrases))
+        tiers[Rank.BEGINNING].append(with_text(begins))
+    spelled = [word for word in map(normal_word, phrases) if word in wording.WORDS]
+    if kind in (Kind.APPLICATION, Kind.LOAN) and spelled:
         tiers[Rank.WORDS] += [Q(status__in=spelled), Q(category__in=spelled)]
     if owners and kind in OWNED:
         tiers[Rank.OWNER].append(Q(borrower_uuid__in=owners))
     return {rank: conditions for rank, conditions in tiers.items() if conditions}
-
-
-def _has_text(condition: Q) -> Q:
-    # The index of texts leaves out those that are empty, and is used only if this says so.
-    return condition & ~Q(search_text="")
 
 
 def _with_id(query: Query) -> list[Q]:

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from portal.registry.models import PEOPLE, Kind, NameWord, Record
 from portal.registry.query import Query
-from portal.registry.search import has_word
+from portal.registry.search import has_word, keys_of, with_text
 from portal.runtime.folding import fold
 
 MAX_COMPARED: Final = 200
@@ -43,17 +43,24 @@ def save_words(records: Iterable[Record]) -> None:
 
 def similar_names(query: Query) -> list[Record]:
     """The borrowers, then the key people, with names most similar to the typed one."""
-    similar = _similar_words(sorted(words_of(query.name), key=len, reverse=True)[:MAX_MISTYPED])
+    similar = _similar_words(sorted(words_of(_spaced(query.name)), key=len, reverse=True)[:MAX_MISTYPED])
     if not similar:
         return []
     conditions = [reduce(or_, map(has_word, words)) for words in similar.values()]
-    keys: list[int] = []
-    for kind in (kind for kind in PEOPLE if kind in query.kinds):
-        # Names that have all of these words, else any.
-        names = _names(kind, query, reduce(and_, conditions)) or _names(kind, query, reduce(or_, conditions))
-        keys += _most_similar(_WORD.findall(fold(query.name)), names)
-    records = Record.objects.in_bulk(keys[:MAX_SUGGESTED])
-    return [records[key] for key in keys[:MAX_SUGGESTED]]
+    kinds = [kind for kind in PEOPLE if kind in query.kinds]
+    typed = _WORD.findall(_spaced(query.name))
+    for connect in (and_, or_):  # Names that have all of these words, else any.
+        condition = with_text(reduce(connect, conditions))
+        keys = [key for kind in kinds for key in _most_similar(typed, _names(kind, query, condition))]
+        if keys:
+            records = Record.objects.in_bulk(keys[:MAX_SUGGESTED])
+            return [records[key] for key in keys[:MAX_SUGGESTED]]
+    return []
+
+
+def _spaced(name: str) -> str:
+    """A typed name, folded, with a space for each dash, which may be a mistake too."""
+    return fold(name.replace("-", " "))
 
 
 def _similar_words(typed: Sequence[str]) -> Mapping[str, list[str]]:
@@ -73,8 +80,8 @@ def _similar_words(typed: Sequence[str]) -> Mapping[str, list[str]]:
 
 def _names(kind: Kind, query: Query, condition: Q) -> dict[int, str]:
     """The newest names of a kind that meet a condition, by key."""
-    found = Record.objects.filter(query.conditions, condition, kind=kind, archived_at__isnull=True)
-    return dict(found.order_by("-pk").values_list("pk", "label")[:MAX_COMPARED])
+    newest = keys_of(kind, query, condition).order_by("-pk")[:MAX_COMPARED]
+    return dict(Record.objects.filter(pk__in=list(newest)).order_by("-pk").values_list("pk", "label"))
 
 
 def _most_similar(typed: Sequence[str], names: Mapping[int, str]) -> list[int]:

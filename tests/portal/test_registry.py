@@ -34,7 +34,7 @@ TODAY = date(2026, 11, 27)
 
 
 def find_borrowers(text: str) -> list[str]:
-    return [record.label for record in filter_by_text(Record.objects.all(), text, [Kind.BORROWER])]
+    return [record.label for record in filter_by_text(active_records(Kind.BORROWER), text, [Kind.BORROWER])]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")

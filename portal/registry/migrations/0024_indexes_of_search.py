@@ -20,7 +20,10 @@ def index(kind: str, name: str, fields: list[str], only: Q | None = None) -> mod
     return models.Index(fields=fields, condition=condition, name=f"{kind}s_{name}")
 
 
-TEXTS = [index(kind, "by_text", ["kind", "-id", "search_text"], ~Q(search_text="")) for kind in NAMED]
+TEXTS = [
+    index(kind, "by_text", ["kind", "-id", "search_text", "archived_at"], ~Q(search_text=""))
+    for kind in NAMED
+]
 OTHERS = [
     models.Index(fields=["kind", "name_key"], condition=Q(name_key__isnull=False), name="people_by_name"),
     *(index(kind, "by_due_amount", ["kind", "due_amount", "id"]) for kind in ("loan", "line")),
