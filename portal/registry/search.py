@@ -127,16 +127,16 @@ def _ranks(kind: Kind, query: Query, owners: Sequence[str], limit: int) -> dict[
         newest = _records(kind, query).order_by(query.order, "-pk").values_list("pk", flat=True)
         return dict.fromkeys(newest[:limit], Rank.EXACT)
     ranks: dict[int, Rank] = {}
-    tiers = _tiers(kind, query, owners)
+    tiers, words = _tiers(kind, query, owners), None
     if Rank.BEGINNING in tiers:
         # A name that begins with the text has all of its words, so if those are few, nothing else is read.
         words = list(_best(kind, query, tiers[Rank.WORDS], limit))
         if len(words) < limit:
             tiers[Rank.BEGINNING] = [Q(one, pk__in=words) for one in tiers[Rank.BEGINNING] if words]
-            tiers[Rank.WORDS] = [Q(pk__in=words)]
     for rank, conditions in tiers.items():
         if len(ranks) < limit:
-            for key in _best(kind, query, conditions, limit):
+            is_read = rank == Rank.WORDS and words is not None
+            for key in words if is_read else _best(kind, query, conditions, limit):
                 ranks.setdefault(key, rank)
     return dict(islice(ranks.items(), limit))
 
@@ -175,7 +175,9 @@ def _tiers(kind: Kind, query: Query, owners: Sequence[str]) -> Tiers:
         tiers[Rank.NAME].append(Q(name_key__in=[*map(folded_key, phrases)]))
         begins = reduce(or_, (Q(search_text__startswith=f"\n{phrase}") for phrase in phrases))
         tiers[Rank.BEGINNING].append(with_text(begins))
-    spelled = [word for word in map(normal_word, phrases) if word in wording.WORDS]
+    spelled = [
+        word for word in map(normal_word, phrases) if word in wording.STATUSES or word in wording.WORDS
+    ]
     if kind in (Kind.APPLICATION, Kind.LOAN) and spelled:
         tiers[Rank.WORDS] += [Q(status__in=spelled), Q(category__in=spelled)]
     if owners and kind in OWNED:

@@ -37,6 +37,16 @@ OTHERS = [
 class ReplaceIndexes(helpers.ReplaceIndexes):  # type: ignore[misc,name-defined]  # a module with a number
     """Adds these indexes too; on PostgreSQL, which limits what an index can store, with the trigrams of texts."""
 
+    reversible = True
+
+    def database_backwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
+        record = after.apps.get_model(app_label, "record")
+        for one in self.added:
+            helpers.drop_index(editor, one.name)
+        for one in record._meta.indexes:
+            if one.name in self.removed:
+                editor.add_index(record, one)
+
     def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
         if editor.connection.vendor != "postgresql":
             super().database_forwards(app_label, editor, before, after)
