@@ -17,7 +17,6 @@ from django.db.models import Q, QuerySet
 from portal.registry.models import PEOPLE, SEARCHED_KINDS, Kind, Record
 from portal.registry.query import FIRST_GROUP, Query, parse_query
 from portal.runtime.folding import folded_key
-from portal.ui import wording
 from servicing.words import normal_word
 
 if TYPE_CHECKING:
@@ -175,9 +174,7 @@ def _tiers(kind: Kind, query: Query, owners: Sequence[str]) -> Tiers:
         tiers[Rank.NAME].append(Q(name_key__in=[*map(folded_key, phrases)]))
         begins = reduce(or_, (Q(search_text__startswith=f"\n{phrase}") for phrase in phrases))
         tiers[Rank.BEGINNING].append(with_text(begins))
-    spelled = [
-        word for word in map(normal_word, phrases) if word in wording.STATUSES or word in wording.WORDS
-    ]
+    spelled = [word for word in map(normal_word, phrases) if word.replace("_", "").isalpha()]
     if kind in (Kind.APPLICATION, Kind.LOAN) and spelled:
         tiers[Rank.WORDS] += [Q(status__in=spelled), Q(category__in=spelled)]
     if owners and kind in OWNED:

@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import Any
 
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations, models
 from django.db.models import Q
 
@@ -58,6 +57,11 @@ class ReplaceIndexes(helpers.ReplaceIndexes):  # type: ignore[misc,name-defined]
         helpers.ReplaceIndexes(OTHERS, self.removed).database_forwards(app_label, editor, before, after)
 
 
+def create_extension(apps: Any, schema_editor: Any) -> None:
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
+
+
 def trigrams(one: models.Index) -> GinIndex:
     return GinIndex(
         fields=["search_text"], opclasses=["gin_trgm_ops"], condition=one.condition, name=one.name
@@ -75,7 +79,7 @@ class Migration(migrations.Migration):
     dependencies = [("registry", "0023_fill_search_columns")]
 
     operations = [
-        TrigramExtension(),
+        migrations.RunPython(create_extension, migrations.RunPython.noop),
         ReplaceIndexes([*TEXTS, *OTHERS], ["borrowers_same_name"]),
         migrations.RunPython(update_statistics, migrations.RunPython.noop, elidable=True),
     ]
