@@ -2,15 +2,18 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar
 
 import pytest
 import time_machine
+from django.apps import apps
+from django.db import connection
 from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner
-from portal.registry.models import NAMED_KINDS, PEOPLE, SEARCHED_KINDS, Kind, Record
+from portal.registry.models import NAMED_KINDS, PEOPLE, SEARCHED_KINDS, Answer, Kind, NameWord, Record
 from portal.registry.query import NAMES, parse_query
 from portal.registry.search import ACCOUNTS, MAX_OWNERS, Rank, filter_by_text, matching, rank_matches
 from portal.registry.store import Observation, observe, save, set_search_columns
@@ -668,3 +671,34 @@ class TestRanking:
         owner.delete()
         Record.objects.filter(kind=Kind.LOAN).update(borrower_uuid="acme-0")
         assert find("type:loan acme", Kind.LOAN) == ["Theirs"]
+
+
+class TestUpgrade:
+    """Version 1.0 had a mark around each line of a text, two before a name, and texts of all kinds."""
+
+    TEXTS: ClassVar[dict[str, tuple[str, str]]] = {
+        "borrower": ("ǂǂcedar foodsǂ\nǂaustinǂ\nǂtexasǂ\n", "\ncedar foods\naustin\ntexas\ntx\n"),
+        "key_person": ("ǂǂana ortizǂ\n", "\nana ortiz\ntx\n"),
+        "loan": ("ǂloanǂ\nǂactiveǂ\nǂext2207ǂ\n\nǂǂovenǂ\n", "\noven\next2207\n"),
+        "application": ("ǂloanǂ\n", ""),
+        "repayment": ("ǂach77ǂ\nǂ310.00ǂ\n", ""),
+    }
+
+    def test_texts_of_version_1_are_found_after_the_upgrade(self) -> None:
+        upgrade = import_module("portal.registry.migrations.0023_fill_search_columns")
+        labels = {"borrower": "Cedar Foods", "key_person": "Ana Ortiz", "loan": "Oven"}
+        answer = '{"ach_id": "ACH-77", "ach_batch_id": 5, "error_description": "R29 Not authorized"}'
+        for kind, (text, _) in self.TEXTS.items():
+            state = "TX" if kind in PEOPLE else ""
+            values = {"search_text": text, "state": state, "category": "LOAN", "status": "ACTIVE"}
+            Record.objects.create(kind=kind, uuid=kind, label=labels.get(kind, ""), **values)
+        payment = Record.objects.filter(kind="repayment")
+        payment.update(said=Answer.objects.create(kind="repayment", uuid="repayment", body=answer))
+        for _ in range(2):
+            upgrade.fill_records(apps, connection.schema_editor())
+        found = dict(Record.objects.values_list("kind", "search_text"))
+        assert found == {kind: text for kind, (_, text) in self.TEXTS.items()}
+        assert [*payment.values_list("ach_id", "ach_batch_id", "code")] == [("ach77", "5", "R29")]
+        assert find("cedar foods") == ["Cedar Foods"]
+        assert {word.word for word in NameWord.objects.all()} == {"cedar", "foods", "ortiz"}
+        assert Record.objects.get(kind="key_person").name_key == "anaortiz"
