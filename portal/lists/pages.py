@@ -28,7 +28,7 @@ from portal.registry import changes
 from portal.registry.models import Kind, Record
 from portal.registry.query import parse_query
 from portal.registry.records import active_records, read_records, with_borrowers
-from portal.registry.search.find import filter_records, owned_by_borrowers
+from portal.registry.search import matching, matching_owners
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, requested_partial
 from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
@@ -202,13 +202,11 @@ class ListPage:
         sort, order = self._order(state.get("sort") or by_span, state)
         is_default = sort == next(iter(self.sorts))
         is_owned = Kind.BORROWER not in self.kinds
-        owned, too_many = owned_by_borrowers(query, self.kinds) if is_owned else (Q(), "")
-        narrow = filter_records(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
-        found = narrow.found.filter(conditions).order_by(*order)
+        owners, too_many = matching_owners(query) if is_owned else ([], "")
+        found = records.filter(matching(self.kinds, query, owners), conditions).order_by(*order)
         paginator = CappedPaginator(
             found,
             next((size for size in SIZES if str(size) == state.get("size")), SIZES[0]),
-            counted=found if conditions else narrow.counted,
             is_exact=not (query.text or chosen),
             upcoming=self.upcoming() if self.upcoming and is_default else None,
         )

@@ -10,8 +10,10 @@ from django.conf import settings
 from portal.registry.figures import figure_columns, figures_of, stored_amount
 from portal.registry.models import Record
 from portal.registry.query import is_uuid
-from portal.registry.search.texts import search_text
+from portal.registry.texts import search_text
+from portal.runtime.folding import fold
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, rules
+from servicing.return_codes import find_return_code
 from servicing.rules import known_spelling
 from servicing.words import normal_word
 
@@ -49,7 +51,7 @@ def _columns_of(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
 def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str, Any]:
     address = person.address
     state, city, postal_code = (address.state, address.city, address.zip) if address else (None, None, None)
-    contacts = (person.email, person.phone, city, postal_code, rules.US_STATES.get(state or ""))
+    contacts = (person.email, person.phone, city, postal_code, state, rules.US_STATES.get(state or ""))
     name = full_name(person)
     return {
         "label": name,
@@ -72,7 +74,8 @@ def _application_columns(application: Application) -> dict[str, Any]:
     decision = application.status.decision if application.status else None
     offers = (offer.uuid for offer in application.offers)
     return {
-        **_product_columns(application, decision, *offers),
+        **_product_columns(application, decision),
+        "search_text": search_text(None, non_uuid_identifier(application.uuid), *offers),
         "amount": application.amount,
         "submitted_at": application.created_at
         and application.created_at.guess(ZoneInfo(settings.SERVICING_TIME_ZONE)),
@@ -83,7 +86,8 @@ def _loan_columns(loan: Loan, copied_on: date | None) -> dict[str, Any]:
     # Their structure is undefined.
     other_ids = (str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int))
     return {
-        **_product_columns(loan, loan.status, *other_ids),
+        **_product_columns(loan, loan.status),
+        "search_text": search_text(None, non_uuid_identifier(loan.uuid), *other_ids),
         "amount": loan.amount,
         "state": loan.state or "",
         "rate": loan.interest_rate,
@@ -94,30 +98,26 @@ def _loan_columns(loan: Loan, copied_on: date | None) -> dict[str, Any]:
 
 
 def _repayment_columns(repayment: Repayment) -> dict[str, Any]:
-    texts = (repayment.ach_id, repayment.ach_batch_id, repayment.borrower_bank_account_uuid)
     status, payment_type = known_spelling(repayment.status), known_spelling(repayment.payment_type)
     # A payment that succeeded or is still to come hasn't failed, whatever the text says, unless it was returned.
     may_have_failed = status not in ("SUCCEEDED", "SCHEDULED") or payment_type == "RETURNED"
     has_error = may_have_failed and bool((repayment.error_description or "").strip())
     return {
         **_product_columns(repayment, status),
-        "search_text": search_text(non_uuid_identifier(repayment.uuid), *texts, str(repayment.amount)),
+        "search_text": "",
         "amount": repayment.amount,
         "key_date": _calendar_date(repayment.effective_date),
         "subtype": payment_type,
         "bank_account": repayment.borrower_bank_account_uuid,
+        "ach_id": fold(repayment.ach_id or "") or None,
+        "ach_batch_id": fold(repayment.ach_batch_id or "") or None,
+        "code": find_return_code(repayment.error_description) or None,
         "flagged": normal_word(status).startswith("FAILED") or has_error,
     }
 
 
-def _product_columns(
-    answer: Application | Loan | Repayment, status: str | None, *texts: str | None
-) -> dict[str, Any]:
-    return {
-        "category": known_spelling(answer.product),
-        "status": known_spelling(status),
-        "search_text": search_text(non_uuid_identifier(answer.uuid), answer.product, status, *texts),
-    }
+def _product_columns(answer: Application | Loan | Repayment, status: str | None) -> dict[str, Any]:
+    return {"category": known_spelling(answer.product), "status": known_spelling(status)}
 
 
 def full_name(person: Borrower | KeyPerson) -> str:

@@ -11,6 +11,8 @@ from portal.ui import wording
 # The kinds that a lender's own records identify, and that people search for.
 NAMED_KINDS = [Kind.BORROWER, Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind.LINE]
 SEARCHED_KINDS = [*NAMED_KINDS, Kind.REPAYMENT]
+# The kinds that have a name, by which they are found.
+PEOPLE = (Kind.BORROWER, Kind.KEY_PERSON)
 
 
 class Source(models.TextChoices):
@@ -52,7 +54,7 @@ def _list_indexes() -> list[models.Index]:
     created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]
     narrowing = ["subtype", "state", "status"]
     worst = [["past_due", "id"], ["past_due_rank", "id"]]
-    of_accounts = [*worst, ["figures_good_through", "id"]]
+    of_accounts = [*worst, ["figures_good_through", "id"], ["due_amount", "id"]]
     days = [amount, ["key_date", "id"], ["checked_at", "id"]]
     by_kind: dict[Kind, list[list[str]]] = {
         Kind.BORROWER: [
@@ -107,6 +109,19 @@ def _list_indexes() -> list[models.Index]:
             fields=["bank_account"],
             condition=models.Q(kind=Kind.REPAYMENT, bank_account__isnull=False),
             name="repayments_by_bank_account",
+        ),
+        # SQLite reads the texts of a kind from this index alone. PostgreSQL has one of trigrams instead, see
+        # migration ``0029_indexes_of_search``.
+        *(
+            _index(kind, ["kind", "-id", "search_text", "archived_at"], "by_text", ~models.Q(search_text=""))
+            for kind in NAMED_KINDS
+        ),
+        models.Index(
+            fields=["kind", "name_key"], condition=models.Q(name_key__isnull=False), name="people_by_name"
+        ),
+        *(
+            _index(Kind.REPAYMENT, ["kind", column], only=models.Q(**{f"{column}__isnull": False}))
+            for column in ("ach_id", "ach_batch_id", "code")
         ),
         # These have few accounts: those that are past due.
         *(
@@ -277,6 +292,9 @@ class Record(models.Model):
     bank_account = models.CharField(  # noqa: DJ001 - a column with a default would rebuild the table on SQLite
         max_length=64, null=True, help_text="The borrower's bank account of a repayment."
     )
+    ach_id = models.CharField(max_length=64, null=True, help_text="Of a repayment, folded.")  # noqa: DJ001
+    ach_batch_id = models.CharField(max_length=64, null=True, help_text="The same.")  # noqa: DJ001
+    code = models.CharField(max_length=8, null=True, help_text="Why a repayment was returned.")  # noqa: DJ001
     has_autopay = models.BooleanField(null=True, help_text="Of a loan; null if its answer doesn't say.")
     days_past_due = models.IntegerField(null=True, help_text="Of a line, as reported in its answer.")
     due_amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
@@ -297,7 +315,9 @@ class Record(models.Model):
     archived_at = models.DateTimeField(null=True)
 
     name_key = models.CharField(  # noqa: DJ001 - "" would make SQLite copy the table to add it
-        max_length=300, null=True, help_text="A borrower's name, folded, to find the same name again."
+        max_length=300,
+        null=True,
+        help_text="The letters and digits of a borrower's or person's name, folded.",
     )
 
     # A long text comes last, because SQLite reads a row from its beginning, and lists don't need it.
@@ -319,11 +339,6 @@ class Record(models.Model):
             models.Index(fields=["borrower_uuid", "kind"]),
             models.Index(fields=["parent_uuid", "kind"]),
             *_list_indexes(),
-            models.Index(
-                fields=["name_key"],
-                name="borrowers_same_name",
-                condition=models.Q(name_key__isnull=False),
-            ),
         ]
 
     def __str__(self) -> str:
@@ -356,6 +371,18 @@ class Record(models.Model):
     def can_be_read(self) -> bool:
         """Whether the service shows it again: a loan application's only response is the one to its submission."""
         return self.kind != Kind.APPLICATION or self.category != "LOAN"
+
+
+class NameWord(models.Model):
+    """A word of the name of any borrower or key person, past or present, that a mistyped one is compared with."""
+
+    word = models.CharField(max_length=60)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["word"], name="one_row_per_word")]
+
+    def __str__(self) -> str:
+        return self.word
 
 
 class Snapshot(models.Model):

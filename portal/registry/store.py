@@ -27,7 +27,7 @@ from portal.registry.figures import (
     repayment_columns,
     save_changes,
 )
-from portal.registry.models import Answer, Kind, PastDueChange, Record, Snapshot, Source
+from portal.registry.models import NAMED_KINDS, PEOPLE, Answer, Kind, PastDueChange, Record, Snapshot, Source
 from portal.registry.records import (
     answers_by_key,
     create_records,
@@ -36,8 +36,9 @@ from portal.registry.records import (
     update_records,
 )
 from portal.registry.rollup import borrowers_with_totals, roll_up
-from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, LISTS, Operation, operation_named
+from portal.registry.spelling import save_words
+from portal.registry.texts import search_text, with_name
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.folding import folded_key
 from servicing import Borrower, Loan, Page, Repayment, Statement, codec
@@ -264,6 +265,7 @@ def _save_batch(
         create_records(new)
         update_records([*changed, *loans], [*_COLUMNS_FROM_ANSWER, "updated_at"])
         save_changes(lateness)
+        save_words(new + changed)
         _touch(same, origin)
         Snapshot.objects.bulk_create(snapshots)
         released = [record for record in changed if owners[record] and not record.borrower_uuid]
@@ -427,7 +429,7 @@ _COLUMNS_FROM_ANSWER = [
     *("said_id", "answer_at", "answer_day", "checked_at"),
     "name_key",
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
-    *("rate", "flagged", "submitted_at", "bank_account"),
+    *("rate", "flagged", "submitted_at", "bank_account", "ach_id", "ach_batch_id", "code"),
     *FIGURE_COLUMNS,
 ]
 # The columns of an answer that a new one replaces; the last two, which end a failure, if the service gave it.
@@ -456,13 +458,17 @@ def _apply(record: Record, item: Observation, origin: _Origin) -> list[Snapshot]
     record.label = item.label or record.label
     if item.answer is not None and not isinstance(item.answer, list):
         replaced = _apply_answer(record, item.answer, origin)
-    if record.kind == Kind.BORROWER:
-        record.name_key = folded_key(record.label)[:300]
-    record.search_text = record.search_text or search_text(non_uuid_identifier(record.uuid))
-    # A name from staff or a file stays searchable.
-    if record.label and (label := search_text(record.label)) not in record.search_text:
-        record.search_text += label
+    if record.kind in NAMED_KINDS:
+        set_search_columns(record)
     return replaced
+
+
+def set_search_columns(record: Record) -> None:
+    """Set what finds a record by its name, which may be from staff or a file."""
+    text = record.search_text or search_text(None, non_uuid_identifier(record.uuid))
+    record.search_text = with_name(text, record.label)
+    if record.kind in PEOPLE:
+        record.name_key = folded_key(record.label)[:300]
 
 
 def _apply_answer(record: Record, decoded: Decoded, origin: _Origin) -> list[Snapshot]:

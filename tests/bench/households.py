@@ -12,9 +12,7 @@ from typing import Any, Final
 
 from portal.registry.figures import FIGURE_COLUMNS
 from portal.registry.models import Source
-from portal.registry.query import MARK
 from portal.registry.rollup import DECIDED, OPEN
-from portal.registry.search.texts import search_text
 from portal.runtime.business_date import business_date_at
 from portal.runtime.folding import folded_key
 from servicing import rules
@@ -59,7 +57,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "created_by": "",
     **dict.fromkeys(["category", "status", "subtype", "state", "city", "phone", "email"], ""),
-    **dict.fromkeys(["amount", "rate", "submitted_at", "name_key", *FIGURE_COLUMNS]),
+    **dict.fromkeys(["amount", "rate", "submitted_at", "name_key", "ach_id", *FIGURE_COLUMNS]),
     "flagged": False,
     "needs_check": False,
 }
@@ -141,6 +139,7 @@ class Households:
             "kind": "key_person",
             "uuid": uuid,
             "label": name,
+            "name_key": folded_key(name),
             "category": "OWNER",
             "search_text": _lines(name, *lines),
             "answer": f'{{"address":{address},"email":"{contact["email"]}","first_name":"{given}",'
@@ -157,7 +156,7 @@ class Households:
             f'"state":"{state}","zip":"{zip_code}"}}'
         )
         columns = {"state": state, "city": city, "phone": phone, "email": email}
-        return columns, [email, phone, city, zip_code, rules.US_STATES[state]], address
+        return columns, [email, phone, city, zip_code, state, rules.US_STATES[state]], address
 
     def _loan(self, uuid: str, owner: str, is_late: bool) -> Row:
         status, amount, day = self._choose(LOAN_STATUSES), self._amount(), self._day()
@@ -182,7 +181,6 @@ class Households:
             "figures_good_through": str(FOREVER) if is_late else due,
             "is_partly_paid": False,
             "flagged": is_late,
-            "search_text": _WORDS["LOAN", status],
             "answer": f'{{"amount":{amount},"delinquent":{"true" if is_late else "false"},"installments":['
             f'{{"due_date":"{due}","number":1,"status":"SCHEDULED","total":{INSTALLMENT}}}],"interest_rate":{rate},'
             f'"product":"LOAN","status":"{status}","user_uuid":"{owner}","uuid":"{uuid}"}}',
@@ -220,7 +218,7 @@ class Households:
             "amount": amount,
             "key_date": day,
             "flagged": status == "FAILED",
-            "search_text": f"{MARK}ach{number}{MARK}\n{MARK}{amount}{MARK}\n",
+            "ach_id": f"ach{number}",
             "answer": f'{{"ach_id":"ach-{number}","amount":{amount},"effective_date":"{day}","payment_type":"DEBIT",'
             f'"product":"LOAN","status":"{status}","uuid":"{uuid}"}}',
         }
@@ -235,7 +233,6 @@ class Households:
             "status": decision,
             "amount": amount,
             "submitted_at": at,
-            "search_text": _WORDS[product, decision],
             "answer": f'{{"amount":{amount},"created_at":"{at} UTC","product":"{product}",'
             f'"status":{{"decision":"{decision}"}},"uuid":"{uuid}"}}',
         }
@@ -259,11 +256,4 @@ class Households:
 
 def _lines(*lines: str) -> str:
     """Return what :func:`search_text` returns for plain texts, starting with the name."""
-    return MARK + "".join([f"{MARK}{line}{MARK}\n" for line in lines]).lower()
-
-
-_WORDS: Final = {
-    (product, status): search_text("", product, status)
-    for product in PRODUCTS
-    for status in {*LOAN_STATUSES, "APPROVED", "PENDING"}
-}
+    return "".join([f"\n{line}" for line in lines]).lower() + "\n"
