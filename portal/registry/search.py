@@ -126,7 +126,8 @@ def _ranks(kind: Kind, query: Query, owners: Sequence[str], limit: int) -> dict[
         newest = _records(kind, query).order_by(query.order, "-pk").values_list("pk", flat=True)
         return dict.fromkeys(newest[:limit], Rank.EXACT)
     ranks: dict[int, Rank] = {}
-    tiers, words = _tiers(kind, query, owners), None
+    tiers = _tiers(kind, query, owners)
+    words: list[int] | None = None
     if Rank.BEGINNING in tiers:
         # A name that begins with the text has all of its words, so if those are few, nothing else is read.
         words = list(_best(kind, query, tiers[Rank.WORDS], limit))
@@ -134,8 +135,8 @@ def _ranks(kind: Kind, query: Query, owners: Sequence[str], limit: int) -> dict[
             tiers[Rank.BEGINNING] = [Q(one, pk__in=words) for one in tiers[Rank.BEGINNING] if words]
     for rank, conditions in tiers.items():
         if len(ranks) < limit:
-            is_read = rank == Rank.WORDS and words is not None
-            for key in words or () if is_read else _best(kind, query, conditions, limit):
+            found = words if rank == Rank.WORDS else None
+            for key in _best(kind, query, conditions, limit) if found is None else found:
                 ranks.setdefault(key, rank)
     return dict(islice(ranks.items(), limit))
 
