@@ -29,6 +29,7 @@ from portal.runtime.folding import fold
 from portal.ui import wording
 from portal.ui.frame import AREAS
 from portal.ui.help import HELP_PAGES
+from servicing.rules import US_STATES
 
 # The least number of characters for a search.
 MIN_CHARACTERS = 2
@@ -123,6 +124,8 @@ class Hit:
         if self._shows(fold(self.title)):
             return ""
         line = next(filter(self._shows, lines_of(self.record.search_text)), "")
+        if line.upper() in US_STATES:
+            return line.upper()
         return line.title() if _NAME.fullmatch(line) else wording.phone(line) or ""
 
     @property
