@@ -73,8 +73,6 @@ def build_client(circuit_breaker: Gate | None) -> Client:
         page_size=settings.SERVICING_PAGE_SIZE,
         timeout=(3.05, settings.SERVICING_TIMEOUT),
         time_limit=writes.call_time_limit_seconds(),
-        max_values=settings.SERVICING_MAX_VALUES,
-        max_records=settings.SERVICING_MAX_RECORDS,
         country=settings.SERVICING_COUNTRY,
         incorporation_field=settings.SERVICING_INCORPORATION_FIELD,
         message_filters=chosen.SERVICING_MESSAGE_FILTERS,

@@ -60,8 +60,7 @@ if "ENV_FILE" in os.environ and not ENV_FILE.exists():
     stop(f"ENV_FILE points to a file that doesn’t exist: {ENV_FILE}")
 read_file(ENV_FILE)
 # Spelled the British way before 0.10.
-for name in ("ORGANIZATION", "UTILIZATION_WARN", "UTILIZATION_BAD"):
-    rename(name.replace("IZATION", "ISATION"), name)
+rename("ORGANISATION", "ORGANIZATION")
 
 #: Local use only: demo defaults, detailed error pages. `make run` turns it on.
 DEBUG = flag("DEBUG", False)
@@ -163,12 +162,8 @@ SERVICING_PROXY = pattern_text(
 )
 #: Dotted path of a function that returns a `requests.Session`. Replaces the four settings above.
 SERVICING_SESSION = text("SERVICING_SESSION")
-#: Largest answer accepted, in JSON values.
-SERVICING_MAX_VALUES = at_least("SERVICING_MAX_VALUES", 1, 1_000_000)
-#: Largest answer accepted, in records.
-SERVICING_MAX_RECORDS = at_least("SERVICING_MAX_RECORDS", 1, 50_000)
-#: Seconds until an incomplete statement document is abandoned.
-SERVICING_DOCUMENT_TIMEOUT = at_least("SERVICING_DOCUMENT_TIMEOUT", 1, 30)
+# Seconds until an incomplete statement document is abandoned.
+SERVICING_DOCUMENT_TIMEOUT = 30
 #: Unit shown after rates.
 SERVICING_RATE_UNIT = text("SERVICING_RATE_UNIT", "%")
 #: Whether an offer's fee is deducted from its amount. Net proceeds are shown only when it is.
@@ -296,17 +291,9 @@ APPROVAL_ACTS = several_of(
 APPROVAL_HOURS = at_least("APPROVAL_HOURS", 1, 72)
 #: Largest upload, in MB.
 UPLOAD_LIMIT_MB = at_least("UPLOAD_LIMIT_MB", 1, 20)
-#: Percent of the credit limit from which utilization is marked as a warning.
-UTILIZATION_WARN = at_least("UTILIZATION_WARN", 1, 75)
-#: Percent of the credit limit from which utilization is marked as bad. Default: `90`.
-UTILIZATION_BAD = at_least("UTILIZATION_BAD", UTILIZATION_WARN, max(90, UTILIZATION_WARN))
 
 if LOGO and not is_logo(Path(LOGO)):
     reject("LOGO", f"must be a readable PNG or SVG file of up to 100 KB; it is {LOGO!r}.")
-if UTILIZATION_WARN > 100:
-    reject("UTILIZATION_WARN", f"must be a percentage, 100 or less; it is {UTILIZATION_WARN}.")
-elif UTILIZATION_BAD > 100:
-    reject("UTILIZATION_BAD", f"must be a percentage, 100 or less; it is {UTILIZATION_BAD}.")
 
 if not DEBUG and len(SECRET_KEY) < 50:
     reject(
@@ -487,16 +474,10 @@ READS_PER_MINUTE = at_least("READS_PER_MINUTE", 1, 300)
 MESSAGE_SYNC_MINUTES = at_least("MESSAGE_SYNC_MINUTES", 0, 5)
 # The messages of the last 30 days are compared each night.
 MESSAGE_COMPARE_MINUTES = 24 * 60 if MESSAGE_SYNC_MINUTES else 0
-#: How often the worker deletes expired records. 0 turns it off.
-FORGET_MINUTES = at_least("FORGET_MINUTES", 0, 24 * 60)
-#: Days finished background jobs are kept.
-JOB_DAYS = at_least("JOB_DAYS", 1, 30)
 #: Days recorded calls to the service are kept.
 CALL_DAYS = at_least("CALL_DAYS", 1, 90)
 #: Days page views are kept.
 PAGE_VIEW_DAYS = at_least("PAGE_VIEW_DAYS", 1, 730)
-#: How often the worker checks the whole audit trail. 0 turns it off.
-VERIFY_MINUTES = at_least("VERIFY_MINUTES", 0, 24 * 60)
 
 # --- Mail ---
 
@@ -521,8 +502,6 @@ PORTAL_URL = (
 MAIL_NAMES = flag("MAIL_NAMES", False)
 #: Addresses that get mail about outages, workers that died, a failed audit check, and messages that are behind.
 OPERATOR_EMAILS = comma_separated("OPERATOR_EMAILS")
-#: Minutes of an outage of the lending service until operators get mail.
-OUTAGE_MAIL_MINUTES = at_least("OUTAGE_MAIL_MINUTES", 1, 10)
 MAIL_MINUTES = 5 if HAS_MAIL else 0
 if HAS_MAIL and (not EMAIL_HOST or mail_server["EMAIL_FILE_PATH"]):
     reject("EMAIL_URL", "must look like smtp+tls://user:password@mail.example:587, without a path.")

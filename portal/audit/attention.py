@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
@@ -13,15 +12,16 @@ from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import close_stale_writes
 from portal.registry.attention import Item, Items, Snoozed
 
+MAX_SINCE_CHECK = timedelta(days=2)
+
 
 def trail_problem(snoozed: Snoozed) -> Items:
     """An item if the audit trail failed its last check, or the check can't finish or no longer runs."""
     checked = last_check()
     last = checked or Entry.objects.order_by("pk").first()
-    period = timedelta(minutes=2 * settings.VERIFY_MINUTES)
     if failed := find_failed_check(checked):
         problem, when = "failed its check" if failed.is_recorded else "could not be checked", failed.at
-    elif last and period and timezone.now() - last.at > period:
+    elif last and timezone.now() - last.at > MAX_SINCE_CHECK:
         problem, when = "was not checked on schedule", last.at
     else:
         return Items()

@@ -1,6 +1,5 @@
 """The choices of the audit trail's filters, and what each of them means."""
 
-import re
 from datetime import UTC, datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q
@@ -12,8 +11,8 @@ from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE
 from portal.registry.models import Kind, Record
 from portal.registry.query import parse_query
-from portal.registry.search.find import rank_matches
-from portal.runtime.folding import folded_pattern
+from portal.registry.search import rank_matches
+from portal.runtime.folding import fold
 
 MAX_NAMED = 50
 """The most records whose entries a text finds by their names."""
@@ -60,11 +59,12 @@ def is_about_borrower(text: str) -> Q:
 
 def ids_of_named(text: str, *kinds: Kind) -> list[str]:
     """The IDs of the best matches of the search that have this text in their name, however it is written."""
-    pattern = folded_pattern(text)
-    found = rank_matches(kinds, parse_query(text, operators=False), MAX_NAMED) if pattern else {}
+    if not (folded := fold(text)):
+        return []
+    found = rank_matches(kinds, parse_query(text, operators=False), MAX_NAMED)
     keys = [key for ranks in found.values() for key in ranks]
     named = Record.objects.filter(pk__in=keys).values_list("uuid", "label")
-    return [uuid for uuid, label in named if re.search(pattern, label, re.IGNORECASE)]
+    return [uuid for uuid, label in named if folded in fold(label)]
 
 
 def started_or_unchanged() -> Q:

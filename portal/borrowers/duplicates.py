@@ -11,9 +11,9 @@ from operator import or_
 from django.db.models import Q
 
 from portal.audit.models import WriteIntent
-from portal.registry.models import Kind, Record
+from portal.registry.models import PEOPLE, Kind, Record
 from portal.registry.records import with_borrowers
-from portal.registry.search.find import filter_by_text
+from portal.registry.search import filter_by_text
 from portal.runtime.folding import folded_key
 from portal.ui import wording
 
@@ -50,11 +50,11 @@ def find_matches(values: Iterable[str]) -> list[Match]:
     wanted = {value.casefold(): value for value in values if value}
     if not wanted:
         return []
-    people = Record.objects.filter(kind__in=[Kind.BORROWER, Kind.KEY_PERSON])
-    same_name = Record.objects.filter(name_key__in=[folded_key(value) for value in wanted.values()])
+    names = [folded_key(value) for value in wanted.values()]
+    same_name = Record.objects.filter(kind=Kind.BORROWER, name_key__in=names)
     contacts = sorted(key for key in wanted if "@" in key or key.isdecimal())
-    keys = [keys.values("pk") for keys in (same_name, *(filter_by_text(people, key) for key in contacts))]
-    is_same = reduce(or_, (Q(pk__in=each) for each in keys))
+    same_contacts = (filter_by_text(Record.objects.all(), key, PEOPLE) for key in contacts)
+    is_same = reduce(or_, (Q(pk__in=each.values("pk")) for each in (same_name, *same_contacts)))
     records = Record.objects.filter(is_same, archived_at__isnull=True)
     found = with_borrowers(records.order_by("kind", "label", "id")[:MAX_SEARCHED])
     matches = [Match(record, owner, _shared(record, wanted)) for record, owner in found]

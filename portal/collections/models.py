@@ -3,8 +3,12 @@
 Whether a promise is kept isn't stored: the repayments on file decide it on every read.
 """
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
+
+from portal.runtime.folding import fold
 
 
 class AccountOwner(models.Model):
@@ -50,6 +54,7 @@ class Contact(models.Model):
     note = models.TextField(blank=True)
     next_action = models.CharField(max_length=200, blank=True)
     next_on = models.DateField(null=True)
+    folded_text = models.TextField(db_default="", editable=False, help_text="The note and the next action.")
     author_id = models.BigIntegerField()
     author_name = models.CharField(max_length=300)
     at = models.DateTimeField(auto_now_add=True)
@@ -60,6 +65,10 @@ class Contact(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_outcome_display()}: {self.person}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.folded_text = fold(f"{self.note} {self.next_action}")
+        super().save(*args, **kwargs)
 
 
 class Promise(models.Model):

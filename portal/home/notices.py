@@ -36,6 +36,7 @@ from servicing.business_days import is_business_day
 RECENT = timedelta(days=1)
 WORKER_SILENCE = timedelta(minutes=5)
 MESSAGES_BEHIND = timedelta(hours=1)
+OUTAGE_TO_REPORT = timedelta(minutes=10)
 MAX_LINES = 20
 """How many follow-ups, or items of one kind, a message names."""
 FIRST_HOUR = 7
@@ -174,7 +175,7 @@ def notices_for_operators() -> Iterator[Notice]:
         text = f"The audit trail failed its check at {wording.moment(failed.at)}. See the runbook."
         yield Notice(f"audit:{failed.at.isoformat()}", "The audit check failed", text, status)
     outage = current_outage()
-    if outage and outage.since < now - timedelta(minutes=settings.OUTAGE_MAIL_MINUTES):
+    if outage and outage.since < now - OUTAGE_TO_REPORT:
         text = f"The lending service hasn’t responded since {wording.moment(outage.since)}."
         yield Notice(f"outage:{outage.since.isoformat()}", "The lending service is down", text, status)
     last = Run.objects.filter(failure="", ended_at__isnull=False).first()

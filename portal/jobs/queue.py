@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any, Protocol
 from uuid import uuid4
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
@@ -22,6 +21,8 @@ State = Job.State
 WORKER_ID = uuid4().hex
 """This process in the claims of jobs."""
 MAX_CANDIDATES = 20
+FINISHED_JOB_DAYS = 30
+"""How long finished jobs are shown."""
 
 
 class Starter(Protocol):
@@ -119,6 +120,6 @@ def start_scheduled_jobs() -> None:
 
 def forget_old_jobs() -> int:
     """Delete jobs and workers that ended long ago; return the number of jobs."""
-    limit = timezone.now() - timedelta(days=settings.JOB_DAYS)
+    limit = timezone.now() - timedelta(days=FINISHED_JOB_DAYS)
     Worker.objects.filter(beat_at__lt=limit).delete()
     return Job.objects.exclude(state__in=Job.OPEN).filter(created_at__lt=limit).delete()[0]

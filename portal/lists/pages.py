@@ -29,12 +29,7 @@ from portal.registry.models import Kind, Record, Repayment
 from portal.registry.query import Query, parse_query
 from portal.registry.records import active_records, read_records, with_borrowers
 from portal.registry.repayments import matching_repayments
-from portal.registry.search.find import (
-    FilteredRecords,
-    filter_records,
-    matching_owners,
-    owned_by_borrowers,
-)
+from portal.registry.search import matching, matching_owners
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, requested_partial
 from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
@@ -211,12 +206,12 @@ class ListPage:
         by_span = self._order_of_span(chosen)
         sort, order = self._order(state.get("sort") or by_span, state)
         is_default = sort == next(iter(self.sorts))
-        narrow, too_many = self._narrow(records, query)
-        found = narrow.found.filter(conditions).order_by(*order)
+        is_owned = Kind.BORROWER not in self.kinds
+        owners, too_many = matching_owners(query) if is_owned else ([], "")
+        found = records.filter(self._matching(query, owners), conditions).order_by(*order)
         paginator = CappedPaginator(
             found,
             next((size for size in SIZES if str(size) == state.get("size")), SIZES[0]),
-            counted=found if conditions else narrow.counted,
             is_exact=not (query.text or chosen),
             upcoming=self.upcoming() if self.upcoming and is_default else None,
             related=self.related,
@@ -236,16 +231,11 @@ class ListPage:
             problems=[*query.problems, *filter(None, [too_many]), *problems],
         )
 
-    def _narrow(self, records: QuerySet[Any], query: Query) -> tuple[FilteredRecords, str]:
-        """Those that match the text, and a sentence if those of matching borrowers are left out."""
+    def _matching(self, query: Query, owners: Sequence[str]) -> Q:
+        """The condition that one of them matches a query, or belongs to one of these borrowers."""
         if self.model is Repayment:
-            owners, too_many = matching_owners(query)
-            found = records.filter(matching_repayments(query, owners))
-            return FilteredRecords(found, found), too_many
-        is_owned = Kind.BORROWER not in self.kinds
-        owned, too_many = owned_by_borrowers(query, self.kinds) if is_owned else (Q(), "")
-        narrow = filter_records(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
-        return narrow, too_many
+            return matching_repayments(query, owners)
+        return matching(self.kinds, query, owners)
 
     def _order_of_span(self, chosen: Iterable[Filter]) -> str:
         """The order by the day that a span limits, for lists without a chosen order: any other sorts all matches."""

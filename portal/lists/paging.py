@@ -33,8 +33,7 @@ SUMS_CACHE_SECONDS = 10
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
     """Pages of records, counted up to :data:`MAX_COUNTED` unless the count must be exact.
 
-    ``counted`` are the same records, perhaps found faster. Records that match ``upcoming`` come after all others, in
-    reverse order.
+    Records that match ``upcoming`` come after all others, in reverse order.
     """
 
     object_list: QuerySet[Record]
@@ -44,13 +43,12 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         found: QuerySet[Record],
         size: int,
         *,
-        counted: QuerySet[Record],
         is_exact: bool,
         upcoming: Q | None,
         related: str,
     ) -> None:
         super().__init__(found, size)
-        self.counted = counted.order_by()
+        self.counted = found.order_by()
         self.is_exact = is_exact
         self.upcoming = upcoming
         self.related = related

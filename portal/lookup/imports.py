@@ -10,13 +10,13 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import IO, TextIO
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from portal.registry import store
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
 from portal.registry.query import is_uuid, uuid_in
 from portal.registry.records import records_by_key
-from portal.registry.search.find import backend_of
+from portal.registry.search import begins_with
 from portal.registry.store import Observation
 from portal.registry.table_statistics import analyze, needs_analyze
 from portal.ui.guard import number_problem
@@ -126,7 +126,7 @@ def record_with_short_id(kind: str, text: str) -> Record | None:
     start = text.lower()
     if len(start) >= UUID_CHARACTERS or not SHORT_ID.fullmatch(start):
         return None
-    records = Record.objects.filter(backend_of(connection).uuid_prefix(start), kind=kind)
+    records = Record.objects.filter(begins_with("uuid", start), kind=kind)
     found = records.order_by("uuid").first()  # First a record that has the text as its ID.
     return found if found and is_uuid(found.uuid) else None
 

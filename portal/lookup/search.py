@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from functools import cached_property, reduce
 from operator import or_
 from typing import Any
 
+from django.apps import apps
 from django.core.paginator import Page, Paginator
 from django.db.models import Q
 from django.urls import ResolverMatch, reverse
@@ -22,13 +23,14 @@ from portal.registry.models import NAMED_KINDS, Kind, Record, Repayment
 from portal.registry.query import Query, parse_query
 from portal.registry.records import active_records, records_by_key, with_borrowers
 from portal.registry.repayments import rank_repayments
-from portal.registry.search.find import OWNED, matching_owners, rank_matches
-from portal.registry.search.spelling import similar_names
-from portal.registry.search.texts import forms_of, lines_of
-from portal.runtime.folding import fold, folded_pattern
+from portal.registry.search import OWNED, Rank, forms_of, matching_owners, rank_matches
+from portal.registry.spelling import similar_names
+from portal.registry.texts import lines_of
+from portal.runtime.folding import fold
 from portal.ui import wording
 from portal.ui.frame import AREAS
 from portal.ui.help import HELP_PAGES
+from servicing.rules import US_STATES
 
 # The least number of characters for a search.
 MIN_CHARACTERS = 2
@@ -142,7 +144,9 @@ class Hit:
             return f"Due {wording.day(self.day)}"
         if self._shows(fold(self.title)):
             return ""
-        line = next(filter(self._shows, lines_of(self.record)), "")
+        line = next(filter(self._shows, lines_of(self.record.search_text)), "")
+        if line.upper() in US_STATES:
+            return line.upper()
         return line.title() if _NAME.fullmatch(line) else wording.phone(line) or ""
 
     @property
@@ -163,7 +167,7 @@ class Hit:
 
     def _shows(self, line: str) -> bool:
         """Whether a line has a word as the search counts it: short ones match only at the beginning of a word."""
-        return any(form in f" {line}" for word in self.words for form in forms_of(word))
+        return any(form in f"\n{line}" for word in self.words for form in forms_of(word))
 
     @property
     def marks(self) -> list[str]:
@@ -208,13 +212,13 @@ def suggest(query: Query) -> list[HitGroup]:
 
 def find_results(query: Query, *, kind: str, page: str | None) -> list[HitGroup]:
     """Find and count the hits of each kind: a page of the chosen kind, the first few of all others."""
-    found = _ranked(_kinds(query), query, SHOWN, most=MAX_COUNTED)
-    pages = {one: Paginator(list(ranks), SHOWN).page(1) for one, ranks in found.items()}
-    for one, ranks in found.items():
-        if one == kind:  # Its matches must be in order up to this page.
-            pages[one] = shown = Paginator(list(ranks), PER_PAGE).get_page(page)
-            best = list(_ranked([one], query, shown.end_index()).get(one, ()))
-            shown.object_list = best[shown.start_index() - 1 :]
+    found = _ranked(_kinds(query), query, MAX_COUNTED)
+    pages = {
+        one: Paginator(list(ranks), PER_PAGE).get_page(page)
+        if one == kind
+        else Paginator(list(ranks), SHOWN).page(1)
+        for one, ranks in found.items()
+    }
     return _groups(pages, query)
 
 
@@ -225,7 +229,7 @@ def suggest_names(query: Query) -> list[Hit]:
 
 def limit_problem(query: Query) -> str:
     """A sentence if accounts of matching borrowers are left out because too many borrowers match."""
-    owned = [kind for kind in _kinds(query) if kind in OWNED]
+    owned = [kind for kind in _kinds(query) if kind in (*OWNED, Kind.REPAYMENT)]
     return matching_owners(query)[1] if query.is_limited and owned else ""
 
 
@@ -233,14 +237,11 @@ def _kinds(query: Query) -> Sequence[Kind]:
     return query.kinds if len(query.text) >= MIN_CHARACTERS else ()
 
 
-def _ranked(kinds: Sequence[Kind], query: Query, limit: int, *, most: int = 0) -> dict[Kind, dict[int, int]]:
-    """The keys of each kind's best matches with their ranks; up to ``most`` for counting."""
-    found = rank_matches([kind for kind in kinds if kind != Kind.REPAYMENT], query, limit, most=most)
-    if Kind.REPAYMENT in kinds:
-        owners = matching_owners(query)[0] if query.is_limited else []
-        if ranks := rank_repayments(query, owners, max(limit, most)):
-            found[Kind.REPAYMENT] = ranks
-    return found
+def _ranked(kinds: Sequence[Kind], query: Query, limit: int) -> dict[Kind, dict[int, Rank]]:
+    """The keys of each kind's best matches with their ranks, best first."""
+    found = rank_matches(kinds, query, limit)
+    repayments = rank_repayments(query, limit) if Kind.REPAYMENT in kinds else {}
+    return found | ({Kind.REPAYMENT: repayments} if repayments else {})
 
 
 def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = None) -> list[HitGroup]:
@@ -339,34 +340,52 @@ def _message_filters(query: Query) -> dict[str, Any]:
     return {"q": " ".join(f'"{term}"' if " " in term or term.startswith("{") else term for term in words)}
 
 
-# --- Notes ---
+# --- Notes and contacts ---
 
 
 @dataclass(frozen=True)
 class NoteHit:
-    """A note that matches, and the record or message it is about."""
+    """A note, or what a contact was about, that matches, and the record or message it is about."""
 
-    note: Note
+    text: str
+    author: str
+    at: datetime
     subject: Record | Message
 
 
 def find_notes(query: Query, limit: int) -> list[NoteHit]:
-    """Find the newest notes that contain all words; none if the query is only about records."""
+    """Find the newest notes and contacts that contain all words; none if the query is only about records."""
     if query.conditions or query.is_limited or len(query.text) < MIN_MESSAGE_CHARACTERS:
         return []
-    wanted = [*query.alternatives, (query.text,)]
-    matching = reduce(or_, (_with_words(words) for words in wanted))
-    notes = list(Note.objects.filter(matching).order_by("-pk")[:limit])
-    records = records_by_key((note.subject_kind, note.subject_uuid) for note in notes)
-    subjects: dict[str, Record | Message] = {record.uuid: record for record in records}
-    if unknown := {note.subject_uuid for note in notes} - subjects.keys():
+    wanted = [*query.alternatives, (fold(query.text),)]
+    matches = reduce(or_, (Q(*(Q(folded_text__contains=word) for word in words)) for words in wanted))
+    notes = list(Note.objects.filter(matches).order_by("-pk")[:limit])
+    # Areas don't import each other's models.
+    contacts = list(apps.get_model("collections", "Contact").objects.filter(matches).order_by("-pk")[:limit])
+    subjects = _subjects_of(notes, contacts)
+    found = [
+        *(
+            NoteHit(one.text, one.author_name, one.created_at, subjects[key])
+            for one in notes
+            if (key := one.subject_uuid) in subjects
+        ),
+        *(
+            NoteHit(one.note or one.next_action, one.author_name, one.at, subjects[key])
+            for one in contacts
+            if (key := one.account_uuid or one.borrower_uuid) in subjects
+        ),
+    ]
+    return sorted(found, key=lambda hit: hit.at, reverse=True)[:limit]
+
+
+def _subjects_of(notes: Sequence[Note], contacts: Sequence[Any]) -> dict[str, Record | Message]:
+    """What notes and contacts are about, by ID."""
+    pairs = [(one.subject_kind, one.subject_uuid) for one in notes]
+    pairs += [(one.account_kind or Kind.BORROWER, one.account_uuid or one.borrower_uuid) for one in contacts]
+    subjects: dict[str, Record | Message] = {record.uuid: record for record in records_by_key(pairs)}
+    if unknown := {uuid for _, uuid in pairs} - subjects.keys():
         subjects |= {message.uuid: message for message in Message.objects.filter(uuid__in=unknown)}
-    return [NoteHit(note, subjects[note.subject_uuid]) for note in notes if note.subject_uuid in subjects]
-
-
-def _with_words(words: Iterable[str]) -> Q:
-    patterns = list(filter(None, map(folded_pattern, words)))
-    return Q(*(Q(text__iregex=pattern) for pattern in patterns)) if patterns else Q(pk=None)
+    return subjects
 
 
 # --- Unknown IDs ---

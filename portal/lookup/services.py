@@ -15,7 +15,7 @@ from portal.lookup.models import Upload
 from portal.registry import store
 from portal.registry.models import SEARCHED_KINDS, Kind, Record, Repayment, Source
 from portal.registry.rollup import roll_up
-from portal.registry.search.texts import search_text
+from portal.registry.spelling import save_words
 
 if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
@@ -39,8 +39,9 @@ def correct(actor: Actor, record: Record, *, changes: dict[str, list[str]], reas
             setattr(record, name, after)
         record.owner_confirmed |= "borrower_uuid" in changes
         if "label" in changes:
-            record.search_text = f"{record.search_text}\n{search_text(record.label)}"
-        record.save(update_fields=[*changes, "owner_confirmed", "search_text", "updated_at"])
+            store.set_search_columns(record)
+            save_words([record])
+        record.save(update_fields=[*changes, "owner_confirmed", "search_text", "name_key", "updated_at"])
         roll_up(changes.get("borrower_uuid", []))
         _append_entry(actor, "lookup.correct", record, reason=reason, changes=changes)
 

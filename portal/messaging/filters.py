@@ -19,7 +19,7 @@ from portal.messaging.store import ONE_DAY, service_today, service_zone
 from portal.messaging.text import SearchError, parse_text
 from portal.registry.models import Kind, Record
 from portal.registry.query import EARLIEST_YEAR, parse_query, uuid_in
-from portal.registry.search.find import rank_matches
+from portal.registry.search import Rank, rank_matches
 from portal.ui import wording
 from portal.ui.forms import DayInput, MoneyField, StaffForm, TextField
 
@@ -74,7 +74,7 @@ class BorrowerField(TextField):
         if found := borrowers.filter(uuid=uuid_in(typed) or typed).first():
             return found
         ranks = rank_matches([Kind.BORROWER], parse_query(typed), MAX_SUGGESTIONS).get(Kind.BORROWER, {})
-        best = [key for key, rank in ranks.items() if rank <= 1]
+        best = [key for key, rank in ranks.items() if rank <= Rank.NAME]
         chosen = list(borrowers.filter(pk__in=best if len(best) == 1 else ranks))
         if not chosen:
             raise ValidationError("No borrower on file matches.")

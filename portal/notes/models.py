@@ -1,8 +1,11 @@
 """Notes, pinned warnings and follow-ups about a record, for colleagues only. Nothing is sent to the service."""
 
+from typing import Any
+
 from django.db import models
 
 from portal.runtime.business_date import business_date
+from portal.runtime.folding import fold
 
 
 class Note(models.Model):
@@ -12,6 +15,7 @@ class Note(models.Model):
     subject_kind = models.CharField(max_length=16)
     subject_uuid = models.CharField(max_length=64, db_index=True)
     text = models.TextField()
+    folded_text = models.TextField(db_default="", editable=False)
     author_id = models.BigIntegerField()
     author_name = models.CharField(max_length=300)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -22,6 +26,10 @@ class Note(models.Model):
 
     def __str__(self) -> str:
         return self.text[:80]
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.folded_text = fold(self.text)
+        super().save(*args, **kwargs)
 
     @property
     def is_pinned(self) -> bool:

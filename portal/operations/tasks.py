@@ -9,17 +9,18 @@ from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.registry.table_statistics import analyze
 
+DAILY = 24 * 60
+"""In minutes."""
 
-@job("operations.forget_old", label="Delete expired records", single=True, every="FORGET_MINUTES")
+
+@job("operations.forget_old", label="Delete expired records", single=True, every=DAILY)
 def forget_old(progress: Progress) -> None:
     """Delete old data as the command does, then update the database's statistics."""
     call_command("forget_old", stdout=io.StringIO())
     analyze()
 
 
-@job(
-    "operations.verify_audit", label="Check the audit trail", single=True, attempts=1, every="VERIFY_MINUTES"
-)
+@job("operations.verify_audit", label="Check the audit trail", single=True, attempts=1, every=DAILY)
 def verify_audit(progress: Progress) -> None:
     """Check the whole trail. If it is broken, the job fails and the home page says so."""
     integrity.check_trail()

@@ -12,7 +12,7 @@ from django.db.models import Model
 from portal.registry.figures import figure_columns, figures_of, stored_amount
 from portal.registry.models import Record
 from portal.registry.query import is_uuid
-from portal.registry.search.texts import search_text
+from portal.registry.texts import search_text
 from servicing import Application, Borrower, KeyPerson, Loan, Statement, rules
 from servicing.rules import known_spelling
 
@@ -53,7 +53,7 @@ def _columns_of(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
 def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str, Any]:
     address = person.address
     state, city, postal_code = (address.state, address.city, address.zip) if address else (None, None, None)
-    contacts = (person.email, person.phone, city, postal_code, rules.US_STATES.get(state or ""))
+    contacts = (person.email, person.phone, city, postal_code, state, rules.US_STATES.get(state or ""))
     name = full_name(person)
     return {
         "label": name,
@@ -76,7 +76,8 @@ def _application_columns(application: Application) -> dict[str, Any]:
     decision = application.status.decision if application.status else None
     offers = (offer.uuid for offer in application.offers)
     return {
-        **_product_columns(application, decision, *offers),
+        **_product_columns(application, decision),
+        "search_text": search_text(None, non_uuid_identifier(application.uuid), *offers),
         "amount": application.amount,
         "submitted_at": application.created_at
         and application.created_at.guess(ZoneInfo(settings.SERVICING_TIME_ZONE)),
@@ -87,7 +88,8 @@ def _loan_columns(loan: Loan, copied_on: date | None) -> dict[str, Any]:
     # Their structure is undefined.
     other_ids = (str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int))
     return {
-        **_product_columns(loan, loan.status, *other_ids),
+        **_product_columns(loan, loan.status),
+        "search_text": search_text(None, non_uuid_identifier(loan.uuid), *other_ids),
         "amount": loan.amount,
         "state": loan.state or "",
         "rate": loan.interest_rate,
@@ -97,12 +99,8 @@ def _loan_columns(loan: Loan, copied_on: date | None) -> dict[str, Any]:
     }
 
 
-def _product_columns(answer: Application | Loan, status: str | None, *texts: str | None) -> dict[str, Any]:
-    return {
-        "category": known_spelling(answer.product),
-        "status": known_spelling(status),
-        "search_text": search_text(non_uuid_identifier(answer.uuid), answer.product, status, *texts),
-    }
+def _product_columns(answer: Application | Loan, status: str | None) -> dict[str, Any]:
+    return {"category": known_spelling(answer.product), "status": known_spelling(status)}
 
 
 def full_name(person: Borrower | KeyPerson) -> str:

@@ -14,6 +14,8 @@ from portal.ui import wording
 # The kinds that a lender's own records identify, and that people search for.
 NAMED_KINDS = [Kind.BORROWER, Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind.LINE]
 SEARCHED_KINDS = [*NAMED_KINDS, Kind.REPAYMENT]
+# The kinds that have a name, by which they are found.
+PEOPLE = (Kind.BORROWER, Kind.KEY_PERSON)
 
 
 class Source(models.TextChoices):
@@ -55,7 +57,7 @@ def _list_indexes() -> list[models.Index]:
     created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]
     narrowing = ["subtype", "state", "status"]
     worst = [["past_due", "id"], ["past_due_rank", "id"]]
-    of_accounts = [*worst, ["figures_good_through", "id"]]
+    of_accounts = [*worst, ["figures_good_through", "id"], ["due_amount", "id"]]
     days = [amount, ["key_date", "id"], ["checked_at", "id"]]
     by_kind: dict[Kind, list[list[str]]] = {
         Kind.BORROWER: [
@@ -98,6 +100,15 @@ def _list_indexes() -> list[models.Index]:
             fields=["due_since_on", "id"],
             condition=models.Q(due_since_on__isnull=False) & LISTED,
             name="accounts_due_since_copy",
+        ),
+        # SQLite reads the texts of a kind from this index alone. PostgreSQL has one of trigrams instead, see
+        # migration ``0033_indexes_of_search``.
+        *(
+            _index(kind, ["kind", "-id", "search_text", "archived_at"], "by_text", ~models.Q(search_text=""))
+            for kind in NAMED_KINDS
+        ),
+        models.Index(
+            fields=["kind", "name_key"], condition=models.Q(name_key__isnull=False), name="people_by_name"
         ),
         # These have few accounts: those that are past due.
         *(
@@ -272,7 +283,9 @@ class Record(models.Model):
     archived_at = models.DateTimeField(null=True)
 
     name_key = models.CharField(  # noqa: DJ001 - "" would make SQLite copy the table to add it
-        max_length=300, null=True, help_text="A borrower's name, folded, to find the same name again."
+        max_length=300,
+        null=True,
+        help_text="The letters and digits of a borrower's or person's name, folded.",
     )
 
     # A long text comes last, because SQLite reads a row from its beginning, and lists don't need it.
@@ -293,11 +306,6 @@ class Record(models.Model):
         indexes = [
             models.Index(fields=["borrower_uuid", "kind"]),
             *_list_indexes(),
-            models.Index(
-                fields=["name_key"],
-                name="borrowers_same_name",
-                condition=models.Q(name_key__isnull=False),
-            ),
         ]
 
     def __str__(self) -> str:
@@ -328,6 +336,18 @@ class Record(models.Model):
     def can_be_read(self) -> bool:
         """Whether the service shows it again: a loan application's only response is the one to its submission."""
         return self.kind != Kind.APPLICATION or self.category != "LOAN"
+
+
+class NameWord(models.Model):
+    """A word of the name of any borrower or key person, past or present, that a mistyped one is compared with."""
+
+    word = models.CharField(max_length=60)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["word"], name="one_row_per_word")]
+
+    def __str__(self) -> str:
+        return self.word
 
 
 class Repayment(models.Model):
@@ -374,7 +394,7 @@ class Repayment(models.Model):
                 fields=["uuid"], name="one_row_per_repayment", opclasses=["varchar_pattern_ops"]
             ),
         ]
-        # PostgreSQL has a second index for each nullable order, with nulls last (migration ``0029_…``).
+        # PostgreSQL has a second index for each nullable order, with nulls last (migration ``0030_…``).
         indexes = [
             models.Index(fields=["effective_on", "id"], name="repayments_by_effective_on"),
             models.Index(fields=["status", "effective_on", "id"], name="repayments_by_status_and_day"),

@@ -15,10 +15,11 @@ from typing import Final
 from django.db.models import Q
 from django.utils import timezone
 
+from portal.accounts.models import User
 from portal.registry.models import SEARCHED_KINDS, Kind
 from portal.registry.records import distinct_values
 from portal.runtime.business_date import business_date
-from portal.runtime.folding import fold, join_initials
+from portal.runtime.folding import fold, folded_key, join_initials
 from portal.ui import wording
 from servicing.rules import US_STATES
 from servicing.words import normal_word
@@ -27,14 +28,9 @@ MAX_LENGTH: Final = 500
 MAX_TERMS: Final = 8
 MAX_UUIDS: Final = 5
 FIRST_GROUP: Final = 8
+MAX_CITIES: Final = 10_000
 EARLIEST_YEAR: Final = 1970
 TOO_MANY_IDENTIFIERS: Final = f"Only the first {MAX_UUIDS} IDs were looked up."
-
-# Marks both ends of a line in search texts. Nobody types it, and PostgreSQL treats it as a letter.
-MARK: Final = "ǂ"
-# Replaces spaces in PostgreSQL's tables, because trigrams end at a space.
-SPACE: Final = "ǀ"
-UNMARKED: Final = str.maketrans(MARK + SPACE, "  ")
 
 # Alternatives, of which one must match; all of its terms must occur.
 Alternatives = tuple[tuple[str, ...], ...]
@@ -69,7 +65,8 @@ _REFERENCE = re.compile(
 )
 _COMPARED = re.compile(r"(>=|<=|>|<|=)?\s*(.*)", re.DOTALL)
 _LOOKUPS = {">=": "__gte", "<=": "__lte", ">": "__gt", "<": "__lt", "=": "", None: ""}
-_ZIP = re.compile(r"\d{5}(-\d{4})?")
+# Few addresses have the last four digits of a ZIP code.
+_LONG_ZIP = re.compile(r"^(\d{5})-\d{4}$")
 _BESIDE_DATE_PARTS = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|[.,]|(?<=sep)t\b", re.IGNORECASE)
 _DATE_FORMATS: Final = (
     *("%Y-%m-%d", "%Y/%m/%d", "%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%m-%d-%y"),
@@ -99,6 +96,8 @@ class Query:
     uuids: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
     """The prefixes of IDs."""
+    phone: str = ""
+    """Its ten digits."""
     amount: Decimal | None = None
     day: date | None = None
     kinds: tuple[Kind, ...] = tuple(SEARCHED_KINDS)
@@ -114,14 +113,7 @@ class Query:
     @property
     def has_text(self) -> bool:
         """Whether it has anything besides operators."""
-        return bool(self.alternatives) or self.value is not None
-
-    @property
-    def value(self) -> Q | None:
-        """The condition that a record has the typed amount or day."""
-        if self.day:
-            return Q(key_date=self.day)
-        return None if self.amount is None else Q(amount=self.amount)
+        return bool(self.alternatives) or self.day is not None or self.amount is not None
 
     @property
     def is_limited(self) -> bool:
@@ -170,7 +162,7 @@ def parse_query(text: str, *, operators: bool = True) -> Query:
     )
     starred = [f"“{word}”" for word in rest.split() if _STAR.search(word)][:MAX_TERMS]
     rest = _STAR.sub("", rest)
-    simplified = _simplified(rest).translate(UNMARKED).strip()
+    simplified = _simplified(rest).strip()
     meant = _read_words_or_number(simplified, phrases=operators)
     starts = () if meant.uuids else _id_prefixes(simplified)
     if len(starts) > MAX_UUIDS:
@@ -192,7 +184,7 @@ def parse_query(text: str, *, operators: bool = True) -> Query:
 
 
 def _folded(alternatives: Alternatives) -> Alternatives:
-    """The alternatives in the form of stored texts, without words that are nothing but marks.
+    """The alternatives in the form of stored texts, without words that folding removes.
 
     A text of nothing else stays, and so finds nothing.
     """
@@ -242,21 +234,22 @@ def _read_words_or_number(text: str, *, phrases: bool) -> Query:
     if found := _PHONE.search(text):
         digits = _digits(found[0])[-10:]
         query = _found_in_text(text, found[0], f"the phone number {wording.phone(digits)}")
-        return replace(query, alternatives=((digits,),), amount=_money(text))
+        return replace(query, alternatives=((digits,),), phone=digits, amount=_money(text))
     if found := _DOLLARS.search(text):
+        amount = _money(found[1])
+        if text == found[0]:
+            return Query(alternatives=_words(found[1], phrases=phrases).alternatives, amount=amount)
         # A name may have an amount too: “$1 Store”.
         spellings = (_words(one, phrases=phrases).alternatives for one in (text, text.replace("$", " ")))
         return Query(
             alternatives=tuple(dict.fromkeys(chain.from_iterable(spellings))),
-            amount=_money(found[1]),
-            name="" if text == found[0] else text,
-            read_as="" if text == found[0] else f"the amount {wording.money(_money(found[1]))}, or as words",
+            amount=amount,
+            name=text,
+            read_as=f"the amount {wording.money(amount)}, or as words",
         )
     if (amount := _money(text)) is not None:  # So may a whole name: “3M”.
         return replace(_words(text, phrases=phrases), amount=amount, name="" if text.isdigit() else text)
-    if "-" in text and _ZIP.fullmatch(text):
-        return Query(alternatives=_with_state((text,)))
-    if _PART_OF_PHONE.fullmatch(text):
+    if _PART_OF_PHONE.fullmatch(text) and not _LONG_ZIP.fullmatch(text):
         return Query(alternatives=((_digits(text),), tuple(text.split()[:MAX_TERMS])))
     if (found := _REFERENCE.search(text)) and " " in text and '"' not in text:
         query = _found_in_text(text, found[0], f"the reference {found[0]}, or as words")
@@ -282,21 +275,15 @@ def _words(text: str, *, phrases: bool) -> Query:
     quoted = [phrase.strip() for phrase in _PHRASE.findall(text)] if phrases else []
     loose = _PHRASE.sub(" ", text).replace('"', " ") if phrases else text
     # Punctuation beside words is ignored: “Garcia, Maria”, “Alvarado & Lindgren”.
-    words = (word for one in join_initials(loose).split() if any(map(str.isalnum, word := one.strip(",;()"))))
+    words = (
+        word
+        for one in join_initials(loose).split()
+        if any(map(str.isalnum, word := one.strip(",;()").rstrip(".")))
+    )
     terms = tuple(dict.fromkeys([*filter(None, quoted), *words])) or tuple(loose.split())
     problems = (f"Only the first {MAX_TERMS} words were used.",) if len(terms) > MAX_TERMS else ()
-    return Query(alternatives=_with_state(terms[:MAX_TERMS]), name=text, problems=problems)
-
-
-def _with_state(terms: tuple[str, ...]) -> Alternatives:
-    """The terms, and an alternative as written in addresses, for places such as “Austin, TX 78702” or “78702-1234”."""
-    if not terms:
-        return ()
-    place, codes = (terms[:-1], (terms[-1], terms[-1][:5])) if _ZIP.fullmatch(terms[-1]) else (terms, ())
-    state = US_STATES.get(place[-1].rstrip(".").upper()) if len(place) > 1 else None
-    places = (place, (*place[:-1], state)) if state else (place,)
-    ends: list[tuple[str, ...]] = [(code,) for code in dict.fromkeys(codes)] or [()]
-    return tuple((*one, *end) for one in places for end in ends)
+    terms = tuple(_LONG_ZIP.sub(r"\1", term) for term in terms[:MAX_TERMS])
+    return Query(alternatives=(terms,) if terms else (), name=text, problems=problems)
 
 
 # --- Operators ---
@@ -390,6 +377,36 @@ def _state(value: str) -> tuple[Iterable[Kind], Q]:
     if code := codes.get(_normalized(value)):
         return [Kind.BORROWER, Kind.KEY_PERSON, Kind.LOAN], Q(state=code)
     raise NotUnderstood("Not a US state or territory. Use a code or name, such as TX or texas.")
+
+
+def _city(value: str) -> tuple[Iterable[Kind], Q]:
+    on_file = distinct_values(Kind.BORROWER, "city", MAX_CITIES)
+    return [Kind.BORROWER], Q(city__in=[one for one in on_file if folded_key(one) == folded_key(value)])
+
+
+def _owner(value: str) -> tuple[Iterable[Kind], Q]:
+    kinds = [Kind.LOAN, Kind.LINE]
+    owners = User.objects.exclude(collection_accounts=None)
+    if _normalized(value) == "none":
+        active = owners.filter(is_active=True)
+        return kinds, ~Q(uuid__in=active.values("collection_accounts__account_uuid"))
+    wanted = folded_key(value)
+    found = [one.pk for one in User.objects.all() if wanted in _names_of(one)]
+    if not found:
+        raise NotUnderstood("No colleague has this name. Use a first or last name, or none.")
+    return kinds, Q(uuid__in=owners.filter(pk__in=found).values("collection_accounts__account_uuid"))
+
+
+def _names_of(user: User) -> set[str]:
+    names = (user.username, user.display_name(), user.first_name, user.last_name)
+    return set(map(folded_key, names))
+
+
+def _autopay(value: str) -> tuple[Iterable[Kind], Q]:
+    choices = {"yes": True, "on": True, "no": False, "off": False}
+    if (has_autopay := choices.get(_normalized(value))) is None:
+        raise NotUnderstood("Use autopay:yes or autopay:no.")
+    return [Kind.LOAN], Q(has_autopay=has_autopay)
 
 
 def _past_due(value: str) -> tuple[Iterable[Kind], Q]:
@@ -499,7 +516,10 @@ STATUSES: Final = ("active", "approved", "rejected", "open", "scheduled", "succe
 OPERATORS: Final[Mapping[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
     "status": _status,
     "state": _state,
+    "city": _city,
     "past_due": _past_due,
+    "autopay": _autopay,
+    "owner": _owner,
     "added": _added,
     "created": _added,  # its name in earlier links
 }

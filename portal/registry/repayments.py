@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, Final, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import F, Q, QuerySet
 
 import servicing
 from portal.registry.canonical import canonical_json
@@ -12,7 +13,7 @@ from portal.registry.columns import fit_columns
 from portal.registry.models import Kind, Record, Repayment, RepaymentStatus
 from portal.registry.query import Query
 from portal.registry.records import records_by_key
-from portal.registry.search.find import begins_with
+from portal.registry.search import Rank, begins_with, matching_owners, union_of
 from portal.runtime.business_date import business_date_at
 from portal.runtime.folding import fold
 from servicing import codec
@@ -20,11 +21,12 @@ from servicing.return_codes import find_return_code
 from servicing.rules import known_spelling
 from servicing.words import normal_word
 
+if TYPE_CHECKING:
+    from django_stubs_ext import ValuesQuerySet
+
 RETURNED: Final = "FAILED_AFTER_SUCCESS"
 RETURNED_TYPE: Final = "RETURNED"
 BATCH_SIZE: Final = 500
-EXACT, BEGINNING, OF_OWNER = 0, 8, 9
-"""The ranks of matches. Only exact ones are as good as those of other records."""
 _REPLACED: Final = [
     *("account", "borrower_uuid", "product", "payment_type", "status", "amount", "effective_on"),
     *("has_failed", "ach_id", "ach_batch_id", "bank_account", "code"),
@@ -161,38 +163,32 @@ def copied_on(repayment: Repayment) -> date | None:
     return business_date_at(repayment.last_listed_at)
 
 
-def matching_repayments(query: Query, owners: Sequence[str]) -> Q:
+def matching_repayments(query: Query, owners: Sequence[str] = ()) -> Q:
     """The condition that a repayment matches a query, or belongs to one of these borrowers."""
     if query.is_empty:
         return Q()
     if Kind.REPAYMENT not in query.kinds:
         return Q(pk__in=[])
-    found = _meeting_conditions(query)
     if not query.has_text:
-        return Q(pk__in=found.values("pk"))
-    conditions = [one for of_rank in _tiers(query, owners).values() for one in of_rank]
-    # As a union, because databases answer an "or" of different indexes by reading every repayment.
-    first, *others = (found.filter(one).values("pk") for one in conditions)
-    return Q(pk__in=first.union(*others))
+        return Q(pk__in=_meeting_conditions(query).values("pk"))
+    parts = [keys for of_rank in _tiers(query, owners).values() for keys in of_rank]
+    return Q(pk__in=union_of(parts))
 
 
-def rank_repayments(query: Query, owners: Sequence[str], limit: int) -> dict[int, int]:
+def rank_repayments(query: Query, limit: int) -> dict[int, Rank]:
     """The keys of the best matches with their ranks, best first, and newest first among equals."""
     if query.is_empty or Kind.REPAYMENT not in query.kinds:
         return {}
-    found = _meeting_conditions(query)
     if not query.has_text:
-        newest = found.order_by(query.order, "-pk").values_list("pk", flat=True)
-        return dict.fromkeys(newest[:limit], EXACT)
-    first, *others = (
-        found.filter(one).annotate(rank=Value(rank)).values_list("id", "rank")
-        for rank, of_rank in _tiers(query, owners).items()
-        for one in of_rank
-    )
-    ranks: dict[int, int] = {}
-    for key, rank in first.union(*others).order_by("rank", "-id")[:limit]:
-        ranks.setdefault(key, rank)
-    return ranks
+        newest = _meeting_conditions(query).order_by(query.order, "-pk").values_list("pk", flat=True)
+        return dict.fromkeys(newest[:limit], Rank.EXACT)
+    ranks: dict[int, Rank] = {}
+    owners = matching_owners(query)[0] if query.is_limited else []
+    for rank, parts in _tiers(query, owners).items():
+        if len(ranks) < limit:
+            for key in union_of(parts).order_by("-pk")[:limit]:
+                ranks.setdefault(key, rank)
+    return dict(islice(ranks.items(), limit))
 
 
 def _meeting_conditions(query: Query) -> QuerySet[Repayment]:
@@ -200,17 +196,27 @@ def _meeting_conditions(query: Query) -> QuerySet[Repayment]:
     return Repayment.objects.alias(created_at=F("first_seen_at")).filter(query.conditions)
 
 
-def _tiers(query: Query, owners: Sequence[str]) -> dict[int, list[Q]]:
-    """The conditions of each rank, any of which is enough. Each is read by an index of its own."""
-    words, phrases = query.text.split(), [" ".join(terms) for terms in query.alternatives]
-    exact = [Q(uuid__in=[*query.uuids, *words]), Q(bank_account__in=[*query.uuids, *words])]
-    if phrases:
-        exact += [Q(ach_id__in=phrases), Q(ach_batch_id__in=phrases)]
-        exact.append(Q(code__in=[phrase.upper() for phrase in phrases]))
+def _tiers(query: Query, owners: Sequence[str]) -> dict[Rank, list["ValuesQuerySet[Repayment, int]"]]:
+    """The keys for each condition of a rank, any of which is enough. Each is read by an index of its own."""
+    phrases = [" ".join(terms) for terms in query.alternatives]
+    words = [*query.uuids, *query.text.split()] if phrases else []
+    typed: dict[str, Any] = {
+        "uuid__in": words,
+        "bank_account__in": words,
+        "ach_id__in": phrases,
+        "ach_batch_id__in": phrases,
+        "code__in": [phrase.upper() for phrase in phrases],
+    }
+    exact = [Q(**{lookup: values}) for lookup, values in typed.items() if values]
+    exact += [begins_with(column, start) for start in query.starts for column in ("uuid", "bank_account")]
     if query.day:
         exact.append(Q(effective_on=query.day))
     elif query.amount is not None:
         exact.append(Q(amount=query.amount))
-    columns = ("uuid", "bank_account")
-    starts = [begins_with(column, start) for start in query.starts for column in columns]
-    return {EXACT: exact, BEGINNING: starts, OF_OWNER: [Q(borrower_uuid__in=owners)] if owners else []}
+    tiers = {Rank.EXACT: exact, Rank.OWNER: [Q(borrower_uuid__in=owners)] if owners else []}
+    found = _meeting_conditions(query).order_by()
+    return {
+        rank: [found.filter(one).values_list("pk", flat=True) for one in conditions]
+        for rank, conditions in tiers.items()
+        if conditions
+    }

@@ -28,7 +28,17 @@ from portal.registry.figures import (
     repayment_columns,
     save_changes,
 )
-from portal.registry.models import Answer, Kind, PastDueChange, Record, Repayment, Snapshot, Source
+from portal.registry.models import (
+    NAMED_KINDS,
+    PEOPLE,
+    Answer,
+    Kind,
+    PastDueChange,
+    Record,
+    Repayment,
+    Snapshot,
+    Source,
+)
 from portal.registry.records import (
     answers_by_key,
     create_records,
@@ -38,8 +48,9 @@ from portal.registry.records import (
 )
 from portal.registry.repayments import AccountList, save_repayments
 from portal.registry.rollup import borrowers_with_totals, roll_up
-from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, LISTS, Operation, operation_named
+from portal.registry.spelling import save_words
+from portal.registry.texts import search_text, with_name
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.folding import folded_key
 from servicing import Borrower, Loan, Page, Statement, codec
@@ -250,6 +261,7 @@ def _save_batch(
         create_records(new)
         update_records([*changed, *loans], [*_COLUMNS_FROM_ANSWER, "updated_at"])
         save_changes(lateness)
+        save_words(new + changed)
         _touch(same, origin)
         Snapshot.objects.bulk_create(snapshots)
         if lists:
@@ -441,13 +453,17 @@ def _apply(record: Record, item: Observation, origin: _Origin) -> list[Snapshot]
     record.label = item.label or record.label
     if item.answer is not None and not isinstance(item.answer, list):
         replaced = _apply_answer(record, item.answer, origin)
-    if record.kind == Kind.BORROWER:
-        record.name_key = folded_key(record.label)[:300]
-    record.search_text = record.search_text or search_text(non_uuid_identifier(record.uuid))
-    # A name from staff or a file stays searchable.
-    if record.label and (label := search_text(record.label)) not in record.search_text:
-        record.search_text += label
+    if record.kind in NAMED_KINDS:
+        set_search_columns(record)
     return replaced
+
+
+def set_search_columns(record: Record) -> None:
+    """Set what finds a record by its name, which may be from staff or a file."""
+    text = record.search_text or search_text(None, non_uuid_identifier(record.uuid))
+    record.search_text = with_name(text, record.label)
+    if record.kind in PEOPLE:
+        record.name_key = folded_key(record.label)[:300]
 
 
 def _apply_answer(record: Record, decoded: Decoded, origin: _Origin) -> list[Snapshot]:

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from types import ModuleType
 from typing import Any
 
 import django
@@ -70,19 +69,20 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 def add_borrowers(number: int) -> None:
     from django.db.models import OuterRef, Subquery
 
-    from portal.registry.models import Answer, Record, Repayment
-    from portal.registry.search import index as search_index
+    from portal.registry.models import PEOPLE, Answer, Record, Repayment
+    from portal.registry.spelling import save_words
     from tests.bench.households import ANSWER_COLUMNS, COLUMNS, REPAYMENT_COLUMNS, Households
 
     stored = Record.objects.count()
     households = Households(seed=stored)
     answer = Answer.objects.filter(kind=OuterRef("kind"), uuid=OuterRef("uuid"))
-    with create_indexes_last("registry_record", search_index, is_worth_it=number > stored):
+    with create_indexes_last("registry_record", is_worth_it=number > stored):
         for part in parts(0, number):
             rows = list(chain.from_iterable(map(households.rows, part)))
             write("registry_record", COLUMNS, [[record for record, _ in rows]])
             write("registry_answer", ANSWER_COLUMNS, [[told for _, told in rows]])
         Record.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
+        save_words(Record.objects.filter(kind__in=PEOPLE).only("kind", "label").iterator(BATCH))
     loan = Record.objects.filter(kind="loan", borrower_uuid=OuterRef("borrower_uuid"))
     with create_indexes_last("registry_repayment", is_worth_it=number > stored):
         write("registry_repayment", REPAYMENT_COLUMNS, [households.repayments])
@@ -122,9 +122,7 @@ def write(table: str, columns: Sequence[str], batches: Iterable[Iterable[list[An
 
 
 @contextmanager
-def create_indexes_last(
-    table: str, search_index: ModuleType | None = None, *, is_worth_it: bool
-) -> Iterator[None]:
+def create_indexes_last(table: str, *, is_worth_it: bool) -> Iterator[None]:
     """Drop the table's indexes and create them after all rows, which is faster than row by row."""
     if not is_worth_it:
         yield
@@ -132,8 +130,6 @@ def create_indexes_last(
     from django.db import connection
 
     with connection.schema_editor() as editor:
-        if search_index:
-            search_index.drop(None, editor)
         indexes = indexes_of(table)
         for name, _ in indexes:
             editor.execute(f"DROP INDEX {name}")
@@ -143,8 +139,6 @@ def create_indexes_last(
         with connection.schema_editor() as editor:
             for _, statement in indexes:
                 editor.execute(statement)
-            if search_index:
-                search_index.create(None, editor)
 
 
 def indexes_of(table: str) -> list[tuple[str, str]]:

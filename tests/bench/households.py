@@ -12,9 +12,7 @@ from typing import Any, Final
 
 from portal.registry.figures import FIGURE_COLUMNS
 from portal.registry.models import Source
-from portal.registry.query import MARK
 from portal.registry.rollup import DECIDED, OPEN
-from portal.registry.search.texts import search_text
 from portal.runtime.business_date import business_date_at
 from portal.runtime.folding import folded_key
 from servicing import rules
@@ -67,7 +65,7 @@ DEFAULTS: Final[dict[str, Any]] = {
 COLUMNS: Final = list(DEFAULTS)
 ANSWER_COLUMNS: Final = (
     *("kind", "uuid", "operation", "source", "failure"),
-    *("body", "first_at", "last_at"),
+    *("body", "first_at", "last_at", "last_on"),
 )
 REPAYMENT_COLUMNS: Final = (
     *("uuid", "borrower_uuid", "product", "status", "payment_type", "amount", "effective_on", "has_failed"),
@@ -119,7 +117,8 @@ class Households:
         for row in (borrower, *people, *accounts):
             is_account = row["kind"] in ("loan", "line")
             figures = {"has_no_schedule_yet": False} if is_account else {}
-            told = [row["kind"], row["uuid"], "", Source.SERVICE.value, "", row.pop("answer"), at, at]
+            times = [at, at, common["answer_day"]]
+            told = [row["kind"], row["uuid"], "", Source.SERVICE.value, "", row.pop("answer"), *times]
             yield [*(common | row | figures).values()], told
 
     def _borrower(self, number: int, owner: str, people: list[Row]) -> Row:
@@ -148,6 +147,7 @@ class Households:
             "kind": "key_person",
             "uuid": uuid,
             "label": name,
+            "name_key": folded_key(name),
             "category": "OWNER",
             "search_text": _lines(name, *lines),
             "answer": f'{{"address":{address},"email":"{contact["email"]}","first_name":"{given}",'
@@ -164,7 +164,7 @@ class Households:
             f'"state":"{state}","zip":"{zip_code}"}}'
         )
         columns = {"state": state, "city": city, "phone": phone, "email": email}
-        return columns, [email, phone, city, zip_code, rules.US_STATES[state]], address
+        return columns, [email, phone, city, zip_code, state, rules.US_STATES[state]], address
 
     def _loan(self, uuid: str, owner: str, is_late: bool) -> Row:
         status, amount, day = self._choose(LOAN_STATUSES), self._amount(), self._day()
@@ -189,7 +189,6 @@ class Households:
             "figures_good_through": str(FOREVER) if is_late else due,
             "is_partly_paid": False,
             "flagged": is_late,
-            "search_text": _WORDS["LOAN", status],
             "answer": f'{{"amount":{amount},"delinquent":{"true" if is_late else "false"},"installments":['
             f'{{"due_date":"{due}","number":1,"status":"SCHEDULED","total":{INSTALLMENT}}}],"interest_rate":{rate},'
             f'"product":"LOAN","status":"{status}","user_uuid":"{owner}","uuid":"{uuid}"}}',
@@ -234,7 +233,6 @@ class Households:
             "status": decision,
             "amount": amount,
             "submitted_at": at,
-            "search_text": _WORDS[product, decision],
             "answer": f'{{"amount":{amount},"created_at":"{at} UTC","product":"{product}",'
             f'"status":{{"decision":"{decision}"}},"uuid":"{uuid}"}}',
         }
@@ -258,11 +256,4 @@ class Households:
 
 def _lines(*lines: str) -> str:
     """Return what :func:`search_text` returns for plain texts, starting with the name."""
-    return MARK + "".join([f"{MARK}{line}{MARK}\n" for line in lines]).lower()
-
-
-_WORDS: Final = {
-    (product, status): search_text("", product, status)
-    for product in PRODUCTS
-    for status in {*LOAN_STATUSES, "APPROVED", "PENDING"}
-}
+    return "".join([f"\n{line}" for line in lines]).lower() + "\n"

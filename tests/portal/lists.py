@@ -8,8 +8,8 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.registry.models import Kind, Record
-from portal.registry.search.find import MAX_OWNERS
-from portal.registry.search.texts import search_text
+from portal.registry.search import MAX_OWNERS
+from portal.registry.texts import search_text
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx

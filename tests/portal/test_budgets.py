@@ -89,8 +89,8 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "lookup:correct": (7, 9, 14),
     "lookup:imported": (8, 10, 13),
     "lookup:record": (9, 11, 14),
-    # Repayments are a table of their own, which PostgreSQL searched together with the records.
-    "lookup:search": (19, 18, 19),
+    # Contacts are searched too.
+    "lookup:search": (20, 23, 19),
     "messaging:detail": (11, 13, 15),
     "messaging:index": (14, 18, 36),
     "messaging:link": (8, 10, 13),

@@ -136,7 +136,7 @@ def test_generated_data_can_be_searched_listed_and_extended(world: Browser) -> N
         one.get_absolute_url(),
     ):
         assert world.get(page).status_code == 200
-    # The search triggers work again.
+    # What comes later is found too.
     answer = codec.decode(Borrower, '{"uuid":"b-1","first_name":"Quillon Ferry Works","key_people":[]}')
     store.save(store.observe(answer), source=Source.SERVICE)
     assert "/borrowers/b-1/" in world.get("/search/", {"q": "quillon"}).content.decode()

@@ -161,24 +161,35 @@ def test_while_somebody_else_reads_the_copy_is_shown_and_looked_at_again(
 
 def test_ten_people_open_a_borrower_with_forty_accounts(portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
-    for number in range(20):
-        given.loan(portal_service, borrower, amount=f"{number + 1}000.00")
-        given.line(portal_service, borrower)
+    for number in range(40):
+        make = given.loan if number < 12 else given.line
+        make(portal_service, borrower)
     browsers = [browser_of(role) for role in (Role.VIEWER, Role.SERVICER, Role.SUPERVISOR) * 4][:10]
     address = f"{borrower.get_absolute_url()}?tab=loans"
 
     def load_rows(browser: Browser, shown: str) -> list[str]:
-        rows = re.findall(r'id="(row-[\w-]+)" hx-get="([^"]*)" hx-trigger="due" data-due="in-view"', shown)
-        return [panel(browser, url, name) for name, url in rows]
+        """Load the rows that are due, and again those that another reads or that failed, as a browser does."""
+        loaded = {}
+        waiting = re.findall(r'id="(row-[\w-]+)" hx-get="([^"]*)" hx-trigger="due" data-due="in-view"', shown)
+        limit = monotonic() + 60
+        while waiting and monotonic() < limit:
+            answers = {(name, url): browser.get(url, headers=htmx(name)) for name, url in waiting}
+            loaded |= {row: answer for row, answer in answers.items() if answer.status_code == 200}
+            waiting = [
+                row
+                for row, answer in answers.items()
+                if answer.status_code != 200 or 'hx-trigger="' in answer.content.decode()
+            ]
+        return [name for name, _ in loaded]
 
     with ThreadPoolExecutor(10) as pool:
         pages = list(pool.map(lambda browser: page(browser, address), browsers))
         shown = list(pool.map(load_rows, browsers, pages))
-    assert [len(rows) for rows in shown] == [20] * 10
+    assert [len(rows) for rows in shown] == [12] * 10
     read = calls(portal_service)
     assert sorted(Counter(operation for operation, _ in read).items()) == [
-        ("loans.get", 20),
-        ("repayments.of_loan", 20),
+        ("loans.get", 12),
+        ("repayments.of_loan", 12),
     ]
     assert set(read.values()) == {1}
 

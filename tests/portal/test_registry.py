@@ -18,12 +18,12 @@ import servicing
 from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
 from portal.registry import store
-from portal.registry.models import Answer, Kind, Record, Repayment, Source
+from portal.registry.models import NAMED_KINDS, Answer, Kind, Record, Repayment, Source
 from portal.registry.query import parse_query
 from portal.registry.records import active_records, last_changes
 from portal.registry.repayments import matching_repayments
 from portal.registry.rollup import totals_of
-from portal.registry.search.find import filter_by_text
+from portal.registry.search import filter_by_text
 from portal.registry.table_statistics import analyze
 from portal.ui import wording
 from servicing import Borrower, Loan, Statement, codec
@@ -38,7 +38,7 @@ TODAY = date(2026, 11, 27)
 
 
 def find_borrowers(text: str) -> list[str]:
-    return [record.label for record in filter_by_text(Record.objects.filter(kind=Kind.BORROWER), text)]
+    return [record.label for record in filter_by_text(active_records(Kind.BORROWER), text, [Kind.BORROWER])]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")
@@ -96,7 +96,7 @@ class TestStore:
         store.save([replace(loan, label="Oven")], source=Source.FILE)
         labeled = Record.objects.get(kind=Kind.LOAN)
         assert (labeled.label, labeled.updated_at > written[LINE]) == ("Oven", True)
-        assert filter_by_text(Record.objects.all(), "oven").get() == labeled
+        assert filter_by_text(Record.objects.all(), "oven", NAMED_KINDS).get() == labeled
 
     def test_an_identical_answer_saves_no_snapshot(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
@@ -157,7 +157,7 @@ class TestStore:
         assert (repayment.account, repayment.borrower_uuid, repayment.ach_id) == (loan, OWNER, "ach77")
         said = Answer.objects.get(kind=Kind.LOAN_REPAYMENTS, uuid=LINE)
         assert [one.ach_id for one in store.last_list(said, servicing.Repayment)] == ["ach-77"]
-        assert Repayment.objects.get(matching_repayments(parse_query("ACH-77"), ())) == repayment
+        assert Repayment.objects.get(matching_repayments(parse_query("ACH-77"))) == repayment
 
     def test_only_changed_repayments_are_written(self) -> None:
         def save(*rows: dict[str, Any]) -> dict[str, Repayment]:

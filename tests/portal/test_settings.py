@@ -132,7 +132,7 @@ def test_missing_and_wrong_settings_are_reported_together(tmp_path: Path) -> Non
         "SERVICING_TIME_ZONE": "Mars/Olympus",
         "SERVICING_TIMEOUT": "soon",
         "SECRET_KEY_FILE": str(tmp_path / "nothing"),
-        "UTILIZATION_WARN": "full",
+        "APPROVAL_HOURS": "full",
         "APPROVAL_ACTS": "legal_name,everything",
         "CACHE_URL": "memcached",
         "SECURE_SSL_REDIRECT": "yse",
@@ -228,8 +228,8 @@ WRONG_VALUES = [
     ("SERVICING_CA_BUNDLE", "/nowhere.pem"),
     ("SERVICING_CLIENT_CERT", "/nowhere.pem"),
     ("SERVICING_PROXY", "proxy.example"),
-    ("SERVICING_MAX_VALUES", "0"),
-    ("SERVICING_MAX_RECORDS", "many"),
+    ("SERVICING_PAGE_SIZE", "0"),
+    ("READS_PER_MINUTE", "many"),
     ("SERVICING_INCORPORATION_FIELD", "start date"),
     ("SERVICING_DOCUMENT_HOSTS", "papers.example, https://papers.example/"),
     ("APPROVAL_ACTS", "legal_name,everything"),
@@ -239,8 +239,6 @@ WRONG_VALUES = [
     ("ALLOWED_HOSTS", ","),
     ("ALLOWED_HOSTS", "desk.example,desk.example:8000"),
     ("CSRF_TRUSTED_ORIGINS", "desk.example"),
-    ("UTILIZATION_BAD", "900"),
-    ("UTILIZATION_WARN", "101"),
     ("OIDC_MATCH", "name"),
     ("OIDC_ROLES", "Loan Servicing"),
     ("OIDC_ROLES", "Loan Servicing=owner"),
@@ -249,7 +247,7 @@ WRONG_VALUES = [
     ("OIDC_ORIGINS", "https://login.example/oauth2"),
 ]
 # These are read before the others, or only if others are right.
-SEPARATE = {"DEBUG", "OIDC_CREATE", "UTILIZATION_BAD"}
+SEPARATE = {"DEBUG", "OIDC_CREATE"}
 
 
 def wrong_value_groups() -> list[dict[str, str]]:
@@ -389,15 +387,10 @@ class TestFiles:
         given = others | {"SERVICING_SECRET_FILE": str(tmp_path / "secret")}
         assert setting_value("SERVICING_SECRET", **given) == SECRET
 
-    def test_old_names_of_renamed_settings_still_work(self) -> None:
-        given = NEEDED | {"ORGANISATION": "Acme Lending", "UTILISATION_WARN": "60"}
-        assert (setting_value("ORGANIZATION", **given), setting_value("UTILIZATION_WARN", **given)) == (
-            "Acme Lending",
-            "60",
-        )
-        error_lines = settings_errors(**NEEDED, UTILISATION_BAD="900", ORGANISATION_FILE="/nowhere")
-        assert [one.split()[0] for one in error_lines] == ["ORGANISATION", "UTILISATION_BAD"]
-        assert "the file in ORGANISATION_FILE" in error_lines[0]
+    def test_the_old_name_of_a_setting_still_works(self) -> None:
+        assert setting_value("ORGANIZATION", **NEEDED, ORGANISATION="Acme Lending") == "Acme Lending"
+        (error,) = settings_errors(**NEEDED, ORGANISATION_FILE="/nowhere")
+        assert error.startswith("ORGANISATION can’t be read from the file in ORGANISATION_FILE")
 
     def test_an_unreadable_secret_file_is_reported(self, tmp_path: Path) -> None:
         error = refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "nothing"))

@@ -1,4 +1,4 @@
-"""Records, their saved answers, and the indexes that lists are read and searched by."""
+"""Records, their saved answers, and the indexes that lists are read by."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ import django.db.models.functions.text
 from django.db import migrations, models
 
 import portal.registry.models
-from portal.registry.search.index import create, drop
 
 # Columns that may be empty, by index and kind: a list ends with what is empty either way round. PostgreSQL reads an
 # index backwards with the empty first, so the falling order has an index of its own; SQLite has the empty last anyway.
@@ -413,5 +412,4 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunPython(shape_postgres_indexes, migrations.RunPython.noop),
-        migrations.RunPython(create, drop),
     ]

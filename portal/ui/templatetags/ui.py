@@ -54,6 +54,7 @@ UNSOURCED = 'title="not provided by the service"'
 NOT_PROVIDED = mark_safe('<span class="sd-null" title="not provided by the service">—</span>')
 
 NOT_KNOWN = "Not known"
+HIGH_USE, HIGHEST_USE = 75, 90  # Percent of a credit limit.
 
 SHORT = 3
 _BREAKS = re.compile(r"(?<=@)|(?=\.[^\W\d_])")
@@ -399,10 +400,15 @@ def meter(
     percent = wording.whole_percent(percent_of_limit(used, limit))
     if percent is None:
         return {"percent": None}
-    warn, bad = settings.UTILIZATION_WARN, settings.UTILIZATION_BAD
-    state = "bad" if percent >= bad else "warn" if percent >= warn else "ok"
+    state = "bad" if percent >= HIGHEST_USE else "warn" if percent >= HIGH_USE else "ok"
     width = max(0, min(100, percent))
-    return {"percent": percent, "width": width, "state": state, "label": label, "marks": (warn, bad)}
+    return {
+        "percent": percent,
+        "width": width,
+        "state": state,
+        "label": label,
+        "marks": (HIGH_USE, HIGHEST_USE),
+    }
 
 
 @register.inclusion_tag("ui/panels.html#page-links")

@@ -31,9 +31,6 @@ from portal.jobs.kinds import find_kind
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.operations import doctor
-from portal.registry.models import Kind, Record
-from portal.registry.search.find import filter_by_text
-from portal.registry.search.texts import search_text
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.conftest import browser_of
@@ -412,11 +409,3 @@ class TestDatabaseRole:
         (found,) = doctor.database()
         assert found.words.startswith("The database can’t be written to. ")
         assert "docker/audit-roles.sql" in found.words
-
-    def test_search_triggers_ignore_a_temporary_table(self) -> None:
-        databases.run(
-            "CREATE TEMPORARY TABLE registry_search_borrower (rowid bigint PRIMARY KEY, search_text text)"
-        )
-        Record.objects.create(kind=Kind.BORROWER, uuid="r-1", label="Acme", search_text=search_text("Acme"))
-        databases.run("DROP TABLE pg_temp.registry_search_borrower")
-        assert filter_by_text(Record.objects.all(), "acme").count() == 1

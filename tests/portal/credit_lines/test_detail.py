@@ -47,15 +47,17 @@ class TestBalances:
             assert words in shown
         assert "as reported" in shown
 
-    def test_meter_thresholds_come_from_settings(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record, settings: LazySettings
+    @pytest.mark.parametrize(
+        ("drawn", "state"),
+        [("14800.00", "ok"), ("15000.00", "warn"), ("17800.00", "warn"), ("18000.00", "bad")],
+    )
+    def test_the_meter_marks_high_utilization(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record, drawn: str, state: str
     ) -> None:
-        line = given.line(portal_service, borrower, limit="20000.00", drawn="7600.00")
-        assert "sd-meter-ok" in line_panel(viewer, line)
-        settings.UTILIZATION_WARN, settings.UTILIZATION_BAD = 20, 38
+        line = given.line(portal_service, borrower, limit="20000.00", drawn=drawn)
         shown = line_panel(viewer, line)
-        assert "sd-meter-bad" in shown
-        assert 'd="M20 0V8M38 0V8"' in shown
+        assert f"sd-meter-{state}" in shown
+        assert 'd="M75 0V8M90 0V8"' in shown
 
     def test_missing_balances_show_neither_zero_nor_a_meter(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record

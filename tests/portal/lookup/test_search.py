@@ -10,12 +10,13 @@ from django.conf import LazySettings
 from django.test import Client as Browser
 from django.utils import timezone
 
+from portal.collections.models import Contact
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
 from portal.registry.models import Kind, Record, Repayment, Source
 from portal.registry.query import parse_query
-from portal.registry.search.texts import search_text
+from portal.registry.texts import search_text
 from servicing import Client, Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from tests import given
@@ -412,6 +413,23 @@ class TestNotes:
             assert "New borrower named" not in html
         assert "Friday" not in results(servicer, "payoff letter")
         assert "Friday" not in results(servicer, "type:loan payoff")
+
+    def test_a_contact_is_found_by_its_note_and_links_to_its_account(
+        self, servicer: Browser, portal_service: Sandbox
+    ) -> None:
+        owner = given.borrower(portal_service, first_name="Acme LLC")
+        loan = given.account(Kind.LOAN, owner, "loan-1")
+        about = {"borrower_uuid": owner.uuid, "channel": "phone", "outcome": "reached", "person": "Ana"}
+        author = {"author_id": 1, "author_name": "Bo", "day": timezone.localdate()}
+        of_loan = {"account_kind": "loan", "account_uuid": "loan-1"}
+        Contact.objects.create(note="Café closed for inventory", **about, **author, **of_loan)
+        Contact.objects.create(next_action="Send the invéntory list", **about, **author)
+        for html in (suggestions(servicer, "inventory"), results(servicer, "inventory")):
+            assert f'href="{loan.get_absolute_url()}"' in html
+            assert f'href="{owner.get_absolute_url()}"' in html
+            assert "closed for <mark>inventory</mark>" in html
+        assert "closed for" in results(servicer, "cafe inventory")
+        assert "closed for" not in results(servicer, "invoice")
 
 
 class TestOffersAndZipCodes:

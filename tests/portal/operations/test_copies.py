@@ -215,7 +215,7 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
 
 
 def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    move = import_module("portal.registry.migrations.0028_move_repayments")
+    move = import_module("portal.registry.migrations.0029_move_repayments")
     monkeypatch.setattr(move, "BATCH_SIZE", 2)
     at, day = [timezone.now() - timedelta(days=days) for days in range(5)], timezone.localdate()
     run("migrate", "registry", "0026", verbosity=0)
@@ -261,7 +261,7 @@ def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.Monk
 
         moved: list[int] = []
         with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
-            run("migrate", "registry", "0028", verbosity=0)
+            run("migrate", "registry", "0029", verbosity=0)
         assert (Repayment.objects.count(), records.filter(kind="repayment").count()) == (2, 3)
     finally:
         run("migrate", "registry", verbosity=0)

@@ -8,7 +8,7 @@ from portal.audit import integrity
 
 
 class Command(BaseCommand):
-    """``manage.py verify_audit``; the worker does the same every ``VERIFY_MINUTES``."""
+    """``manage.py verify_audit``; the worker does the same every day."""
 
     help = "Check the audit trail, and report the first bad entry."
 

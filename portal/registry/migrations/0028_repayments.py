@@ -1,32 +1,14 @@
-"""Tables of repayments and of their changes of status. The next migrations fill them, and add their indexes.
-
-Search finds them by these columns, so the table of their texts goes.
-"""
-
-from typing import Any
+"""Tables of repayments and of their changes of status. The next migrations fill them, and add their indexes."""
 
 import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-TRIGGERS = ("insert", "delete", "update", "truncate")
-
-
-def drop_search_table(apps: Any, schema_editor: Any) -> None:
-    is_postgres = schema_editor.connection.vendor == "postgresql"
-    table, on_table = "registry_search_repayment", " ON registry_record" if is_postgres else ""
-    for name in TRIGGERS:
-        schema_editor.execute(f"DROP TRIGGER IF EXISTS {table}_{name}{on_table}")
-    if is_postgres:
-        schema_editor.execute(f"DROP FUNCTION IF EXISTS {table}()")
-    schema_editor.execute(f"DROP TABLE IF EXISTS {table}")
-
 
 class Migration(migrations.Migration):
-    dependencies = [("registry", "0026_remove_indexes_of_lists")]
+    dependencies = [("registry", "0027_search_in_columns")]
 
     operations = [
-        migrations.RunPython(drop_search_table, migrations.RunPython.noop),
         migrations.CreateModel(
             name="Repayment",
             fields=[

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("registry", "0029_indexes_of_repayments")]
+    dependencies = [("registry", "0030_indexes_of_repayments")]
 
     operations = [
         migrations.RemoveIndex(model_name="record", name="registry_re_parent__4fe39a_idx"),

@@ -54,7 +54,7 @@ def change_falling_indexes(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("registry", "0028_move_repayments")]
+    dependencies = [("registry", "0029_move_repayments")]
 
     operations = [
         *(migrations.RemoveIndex(model_name="record", name=name) for name in REMOVED),

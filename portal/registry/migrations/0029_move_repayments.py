@@ -139,6 +139,6 @@ def text_of(value: Any) -> str:
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("registry", "0027_repayments")]
+    dependencies = [("registry", "0028_repayments")]
 
     operations = [migrations.RunPython(move_repayments, migrations.RunPython.noop, elidable=True)]

@@ -1,0 +1,31 @@
+"""Folds the texts of saved notes, in which search looks. An interrupted upgrade may begin again."""
+
+from typing import Any
+
+from django.db import migrations, models
+
+from portal.runtime.folding import fold
+
+BATCH_SIZE = 500
+
+
+def fold_texts(apps: Any, schema_editor: Any) -> None:
+    rows, last = apps.get_model("notes", "Note").objects.using(schema_editor.connection.alias), 0
+    while batch := list(rows.filter(pk__gt=last).order_by("pk")[:BATCH_SIZE]):
+        last = batch[-1].pk
+        for row in batch:
+            row.folded_text = fold(row.text)
+        rows.bulk_update(batch, ["folded_text"], batch_size=100)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("notes", "0001_initial")]
+
+    operations = [
+        migrations.AddField(
+            model_name="note",
+            name="folded_text",
+            field=models.TextField(db_default="", editable=False),
+        ),
+        migrations.RunPython(fold_texts, migrations.RunPython.noop, elidable=True),
+    ]

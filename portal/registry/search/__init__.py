@@ -1,1 +1,0 @@
-"""Finds records by what staff type; see ``find``. ``sqlite`` and ``postgres`` are the indexes of the databases."""
