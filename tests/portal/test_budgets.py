@@ -75,7 +75,7 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "documents:loan_schedule": (9, 12, 27),
     "documents:long_document": (7, 10, 12),
     "documents:offer_sheet": (8, 11, 19),
-    "documents:payment_history": (15, 18, 17),
+    "documents:payment_history": (14, 17, 17),
     "documents:verify": (7, 10, 15),
     "documents:verify_any": (7, 10, 15),
     "home:help:page": (5, 8, 13),
@@ -90,7 +90,7 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "lookup:imported": (8, 10, 13),
     "lookup:record": (9, 11, 14),
     # Contacts are searched too.
-    "lookup:search": (20, 23, 19),
+    "lookup:search": (20, 22, 19),
     "messaging:detail": (11, 13, 15),
     "messaging:index": (14, 18, 36),
     "messaging:link": (8, 10, 13),
@@ -98,8 +98,8 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "notes:add": (7, 9, 14),
     "notes:add_follow_up": (8, 10, 14),
     "operations:status": (43, 46, 24),
-    "repayments:detail": (13, 15, 21),
-    "repayments:index": (17, 23, 20),
+    "repayments:detail": (11, 13, 21),
+    "repayments:index": (16, 22, 20),
 }
 
 
