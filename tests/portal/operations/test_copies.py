@@ -180,18 +180,20 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
     at, day = timezone.now(), timezone.localdate()
     run("migrate", "registry", "0024", verbosity=0)
     try:
+        old = MigrationExecutor(connection).loader.project_state([("registry", "0024_days_of_answers")]).apps
+        answers, records = (old.get_model("registry", name).objects for name in ("Answer", "Record"))
         for kind in ("loan", "line"):
             for number in range(3):
                 uuid = f"{kind}-{number}"
                 for each in (kind, f"{kind}_repayments"):
-                    said = Answer.objects.create(kind=each, uuid=uuid, body="[]", last_at=at)
+                    said = answers.create(kind=each, uuid=uuid, body="[]", last_at=at)
                     times = {"answer_at": at, "answer_day": day}
-                    Record.objects.create(kind=each, uuid=uuid, borrower_uuid="b", said=said, **times)
-            Record.objects.create(kind=f"{kind}_repayments", uuid=f"{kind}-never-asked", parent_uuid="x")
+                    records.create(kind=each, uuid=uuid, borrower_uuid="b", said=said, **times)
+            records.create(kind=f"{kind}_repayments", uuid=f"{kind}-never-asked", parent_uuid="x")
 
         def break_off(execute: Any, sql: str, *more: Any) -> Any:
             if sql.startswith("DELETE FROM") and "registry_record" in sql:
-                left.append(Record.objects.count())
+                left.append(records.count())
                 if len(left) == 2:
                     raise KeyboardInterrupt
             return execute(sql, *more)
@@ -199,15 +201,15 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
         left: list[int] = []
         with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
             run("migrate", "registry", "0025", verbosity=0)
-        assert Record.objects.count() == 12
+        assert records.count() == 12
     finally:
         run("migrate", "registry", verbosity=0)
     assert {one.kind for one in Record.objects.all()} == {"loan", "line"}
     assert Record.objects.filter(said__body="[]").count() == 6
-    answers = Answer.objects.values_list("kind", "last_at", "last_on")
-    assert {kind for kind, *_ in answers} == {"loan", "line", "loan_repayments", "line_repayments"}
-    assert {tuple(times) for _, *times in answers} == {(at, day)}
-    assert len(answers) == 12
+    found = Answer.objects.values_list("kind", "last_at", "last_on")
+    assert {kind for kind, *_ in found} == {"loan", "line", "loan_repayments", "line_repayments"}
+    assert {tuple(times) for _, *times in found} == {(at, day)}
+    assert len(found) == 12
 
 
 @pytest.mark.parametrize("release", RELEASES)
