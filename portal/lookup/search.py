@@ -357,7 +357,10 @@ def find_notes(query: Query, limit: int) -> list[NoteHit]:
     """Find the newest notes and contacts that contain all words; none if the query is only about records."""
     if query.conditions or query.is_limited or len(query.text) < MIN_MESSAGE_CHARACTERS:
         return []
-    wanted = [*query.alternatives, (fold(query.text),)]
+    # Of marks alone nothing is left, which every text contains.
+    wanted = [words for words in (*query.alternatives, (fold(query.text),)) if all(words)]
+    if not wanted:
+        return []
     matches = reduce(or_, (Q(*(Q(folded_text__contains=word) for word in words)) for words in wanted))
     notes = list(Note.objects.filter(matches).order_by("-pk")[:limit])
     # Areas don't import each other's models.

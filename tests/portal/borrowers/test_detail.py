@@ -207,7 +207,7 @@ def test_a_total_waits_for_every_account(viewer: Browser, portal_service: Sandbo
     assert all("$100.00" in row for row in rows.values())
     unread = Record.objects.filter(kind=Kind.LOAN)[:2]
     Record.objects.filter(pk__in=[one.pk for one in unread]).update(answer_at=None)
-    Answer.objects.filter(pk__in=[one.said_id for one in unread]).update(body="", last_at=None)
+    Answer.objects.filter(pk__in=[one.said_id for one in unread]).update(body="", last_at=None, asked_at=None)
     assert "unknown until 2 more are loaded" in panel(viewer, address, "position").lower()
     for loan in unread:
         panel(viewer, f"{loan.get_absolute_url()}?refresh=1", "loan")

@@ -414,6 +414,12 @@ class TestNotes:
         assert "Friday" not in results(servicer, "payoff letter")
         assert "Friday" not in results(servicer, "type:loan payoff")
 
+    @pytest.mark.parametrize("typed", ["---", "'''", '"""', "..."])
+    def test_marks_alone_find_no_note(self, servicer: Browser, portal_service: Sandbox, typed: str) -> None:
+        given.account(Kind.LOAN, given.borrower(portal_service, first_name="Acme LLC"), "loan-1")
+        servicer.post("/notes/new/loan/loan-1/", {"text": "Owner asked for a payoff quote by Friday"})
+        assert "Friday" not in results(servicer, typed)
+
     def test_a_contact_is_found_by_its_note_and_links_to_its_account(
         self, servicer: Browser, portal_service: Sandbox
     ) -> None:

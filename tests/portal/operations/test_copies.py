@@ -195,7 +195,7 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
 
         def break_off(execute: Any, sql: str, *more: Any) -> Any:
             if sql.startswith("DELETE FROM") and "registry_record" in sql:
-                left.append(Record.objects.count())
+                left.append(records.count())
                 if len(left) == 2:
                     raise KeyboardInterrupt
             return execute(sql, *more)
@@ -203,15 +203,15 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
         left: list[int] = []
         with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
             run("migrate", "registry", "0025", verbosity=0)
-        assert Record.objects.count() == 12
+        assert records.count() == 12
     finally:
         run("migrate", "registry", verbosity=0)
     assert {one.kind for one in Record.objects.all()} == {"loan", "line"}
     assert Record.objects.filter(said__body="[]").count() == 6
-    answers = Answer.objects.values_list("kind", "last_at", "last_on")
-    assert {kind for kind, *_ in answers} == {"loan", "line", "loan_repayments", "line_repayments"}
-    assert {tuple(times) for _, *times in answers} == {(at, day)}
-    assert len(answers) == 12
+    found = Answer.objects.values_list("kind", "last_at", "last_on")
+    assert {kind for kind, *_ in found} == {"loan", "line", "loan_repayments", "line_repayments"}
+    assert {tuple(times) for _, *times in found} == {(at, day)}
+    assert len(found) == 12
 
 
 def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
