@@ -150,6 +150,7 @@ _VERBS = {
     "notes.add_follow_up": "added a follow-up on",
     "notes.finish": "finished a follow-up:",
     "collections.log": "logged a contact about",
+    "collections.undo": "undid a contact about",
     "collections.promise": "logged a promise to pay on",
     "collections.withdraw": "withdrew a promise to pay on",
     "collections.assign": "changed the owner of",

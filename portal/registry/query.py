@@ -334,7 +334,7 @@ def _take_operators(text: str) -> tuple[str, _Operators]:
         if name not in ("type", *OPERATORS):
             if value and not pasted:
                 asked.problems.append(
-                    f"“{name}:” isn’t an operator. The operators are {_joined(NAMES)}. "
+                    f"“{name}:” isn’t an operator. The operators are {_joined(operator_names())}. "
                     f"“{found[0]}” was searched as a word."
                 )
             return found[0] if value else found[1]
@@ -513,7 +513,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     for name in names.split()
 }
 STATUSES: Final = ("active", "approved", "rejected", "open", "scheduled", "succeeded", "failed", "delinquent")
-OPERATORS: Final[Mapping[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
+OPERATORS: Final[dict[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
     "status": _status,
     "state": _state,
     "city": _city,
@@ -529,4 +529,8 @@ ORDERS: Final[Mapping[str, str]] = {
     "added": "-created_at",
     "created": "-created_at",
 }
-NAMES: Final = ("type", *(name for name in OPERATORS if name != "created"))
+
+
+def operator_names() -> list[str]:
+    """The operators that people can type, also those that other apps added."""
+    return ["type", *(name for name in OPERATORS if name != "created")]
