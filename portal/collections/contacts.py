@@ -11,7 +11,7 @@ from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.collections.forms import ContactForm, Person
 from portal.collections.models import AccountOwner, Contact, Promise
-from portal.collections.promises import decide_outdated, decide_promises, decisions_of, lock_accounts
+from portal.collections.promises import decide_promises, decisions_of, ensure_decided, lock_accounts
 from portal.notes.views import plan_follow_up
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
@@ -29,7 +29,7 @@ def contact_log(record: Record, user: User) -> dict[str, Any]:
 
     Each comes with links to the payments for its promise, and whether this person may undo it.
     """
-    decide_outdated()
+    ensure_decided()
     found = _contacts(record)
     newest = list(found.select_related("promise")[:MAX_SHOWN])
     decided = decisions_of({one.account_uuid for one in newest if hasattr(one, "promise")})

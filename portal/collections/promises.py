@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 
 from django.conf import settings
+from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
@@ -27,6 +28,7 @@ from servicing.promises import Decision, PromiseState, SeenRepayment
 
 RECENT_DAYS = 30
 BATCH_SIZE = 500
+DAY_SECONDS = 24 * 60 * 60
 KEPT, BROKEN = PromiseState.KEPT.name, PromiseState.BROKEN.name
 MAY_PASS_DEADLINE = [PromiseState.OPEN.name, PromiseState.PENDING.name, PromiseState.NOT_KNOWN.name]
 UNDECIDED = [*MAY_PASS_DEADLINE, PromiseState.WAITING.name]
@@ -58,6 +60,14 @@ def decide_outdated() -> None:
     )
     if accounts := list(outdated.order_by().values_list("account_uuid", flat=True)):
         decide_promises(accounts)
+
+
+def ensure_decided() -> None:
+    """Decide outdated promises before the first of them is read on a business date."""
+    key = f"collections.decided:{business_date()}"
+    if not cache.get(key):
+        decide_outdated()
+        cache.set(key, True, DAY_SECONDS)
 
 
 def decisions_of(account_uuids: Collection[str]) -> dict[Promise, Decision]:
@@ -139,7 +149,7 @@ def _repayments_since_promised(saved: Mapping[str, Sequence[Promise]]) -> dict[s
 
 def current_promises() -> QuerySet[Promise]:
     """The promises of active accounts that weren't withdrawn, as decided today."""
-    decide_outdated()
+    ensure_decided()
     account = Record.objects.filter(
         kind__in=ACCOUNTS, uuid=OuterRef("account_uuid"), archived_at__isnull=True
     )
@@ -196,6 +206,6 @@ def promises_with(name: str) -> QuerySet[Promise]:
 
 def newest_promises(account_uuids: Iterable[str]) -> dict[str, Promise]:
     """The newest promise of each account that wasn't withdrawn."""
-    decide_outdated()
+    ensure_decided()
     found = Promise.objects.filter(account_uuid__in=account_uuids, withdrawn_at=None)
     return {one.account_uuid: one for one in found}

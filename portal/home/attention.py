@@ -3,7 +3,8 @@
 Everything is read from saved records; nothing calls the service.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
@@ -13,29 +14,22 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.approvals.attention import all_open_approvals, pending_approvals
+from portal.approvals.attention import pending_approvals
 from portal.audit.attention import trail_problem, unknown_writes
-from portal.borrowers.attention import incomplete_onboardings, old_drafts, owners_of_old_drafts
+from portal.borrowers.attention import incomplete_onboardings, old_drafts
 from portal.collections.attention import broken_promises, promises_due_today
 from portal.home.models import Snooze
 from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
 from portal.registry.attention import (
-    COUNT_VALID_FOR,
     MAX_SHOWN,
-    SHARED_COUNT,
-    SHARED_ITEMS,
     Amount,
     Item,
     ItemGroup,
     Items,
     Snoozed,
-    forget_shared_items,
-    save_count,
-    saved_count,
 )
 from portal.registry.models import Kind
-from portal.registry.recalculation import AccountState, account_state
 from portal.repayments.attention import (
     DUE_DAYS,
     accounts_not_known,
@@ -47,9 +41,7 @@ from portal.repayments.attention import (
 )
 from portal.runtime.business_date import business_date
 
-SYSTEM_COUNT, STAFF_ITEMS = "attention.system", "attention.staff"
-CACHE_SECONDS = 10
-COUNT_CACHE_SECONDS = 30
+CACHE_SECONDS = 30
 GROUPS = {
     "system": "System",
     "approvals": "Approvals",
@@ -109,12 +101,7 @@ IN_ORDER: Sequence[Callable[..., Items]] = [
     old_drafts,
 ]
 PERSONAL = {unknown_writes, pending_approvals, old_drafts}
-"""These depend on the viewer; of the unknown writes only the links do, so their number is the same for everyone."""
-SYSTEM: set[Callable[..., Items]] = {trail_problem, stopped_worker, unknown_writes}
-"""These don't depend on accounts."""
-READ_ANEW = PERSONAL | SYSTEM
-SHARED = [source for source in IN_ORDER if source not in READ_ANEW]
-"""These are the same for everyone, and cached for a few seconds."""
+"""These depend on the viewer."""
 
 
 @dataclass(frozen=True)
@@ -201,105 +188,50 @@ class Attention:
         return parts
 
 
-def attention(user: User, state: AccountState) -> Attention:
+def attention(user: User) -> Attention:
     """Collect everything that needs this person's attention."""
     snoozes = list(_snoozes())
     snoozed = Snoozed(one.key for one in snoozes)
-    saved_state, groups = cache.get(SHARED_ITEMS) or (None, [])
-    if saved_state != state:
-        groups = [source(snoozed).load() for source in SHARED]
-        cache.set(SHARED_ITEMS, (state, groups), CACHE_SECONDS)
-    shared = dict(zip(SHARED, groups, strict=True))
-    found = {
-        source: _items(source, snoozed, user).load() if source in READ_ANEW else shared[source]
-        for source in IN_ORDER
-    }
-    for key, sources in _counted(user).items():
-        _cache_count(key, state, sum(group.total for source in sources if (group := found[source])))
-    return Attention([group for group in found.values() if group], user.pk, snoozes)
+    found = [_items(source, snoozed, user).load() for source in IN_ORDER]
+    groups = [group for group in found if group]
+    _save_numbers(user, Counter({one.group: one.total for one in groups}))
+    return Attention(groups, user.pk, snoozes)
 
 
-def count_waiting_items(user: User, state: AccountState) -> dict[str, int]:
-    """The number of items by area for the navigation, cached for a few seconds.
-
-    The number that everyone shares is also counted again when accounts change.
-    """
-    parts = _counted(user)
-    known = {
-        key: number
-        for key, (saved_state, number) in cache.get_many(parts).items()
-        if saved_state == state or key != SHARED_COUNT
-    }
-    missing = parts.keys() - known.keys()
-    for key in missing & {SHARED_COUNT, SYSTEM_COUNT}:
-        number = saved_count(state) if key == SHARED_COUNT else None
-        known[key] = _count(parts[key], user) if number is None else number
-        _cache_count(key, state, known[key])
-    if missing - {SHARED_COUNT, SYSTEM_COUNT}:
-        known = _personal_counts(user) | known
-    return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
+def count_waiting(user: User) -> dict[str, int]:
+    """The number of items by area, for the navigation."""
+    snoozed = Snoozed(_snoozes().values_list("key", flat=True))
+    numbers = Counter[str]()
+    for source in IN_ORDER:
+        items = _items(source, snoozed, user)
+        numbers[items.group] += items.total
+    return _save_numbers(user, numbers)
 
 
-def _personal_counts(user: User) -> dict[str, int]:
-    """This person's numbers. They are read at once for all staff, because each page shows them."""
-    approvals, draft_owners = cache.get(STAFF_ITEMS) or ((), None)
-    if draft_owners is None:
-        snoozed = _snoozed()
-        approvals, draft_owners = all_open_approvals(snoozed), owners_of_old_drafts(snoozed)
-        cache.set(STAFF_ITEMS, (approvals, draft_owners), CACHE_SECONDS)
-    return {
-        _approval_count(user): sum(one.concerns(user) for one in approvals),
-        _draft_count(user): draft_owners.count(user.pk),
-    }
+def waiting_numbers(user: User) -> dict[str, int] | None:
+    """The numbers counted in the last half minute; None if they have to be counted."""
+    found: dict[str, int] | None = cache.get(_numbers_key(user))
+    return found
 
 
-def renew_shared_count() -> None:
-    """Count everyone's items again if the saved number is outdated or soon will be."""
-    state = account_state()
-    if saved_count(state, COUNT_VALID_FOR / 2) is None:
-        save_count(state, lambda: _count(SHARED))
+def forget_numbers(user: User) -> None:
+    """Have the numbers counted again, after this person acted."""
+    cache.delete(_numbers_key(user))
 
 
-def _count(sources: Iterable[Callable[..., Items]], user: User | None = None) -> int:
-    snoozed = _snoozed()
-    return sum(_items(source, snoozed, user).total for source in sources)
+def _save_numbers(user: User, by_group: Mapping[str, int]) -> dict[str, int]:
+    numbers = {"home:index": sum(by_group.values()), "approvals:index": by_group.get("approvals", 0)}
+    cache.set(_numbers_key(user), numbers, CACHE_SECONDS)
+    return numbers
 
 
-def _cache_count(key: str, state: AccountState, number: int) -> None:
-    cache.set(key, (state, number), COUNT_CACHE_SECONDS if key == SHARED_COUNT else CACHE_SECONDS)
+def _numbers_key(user: User) -> str:
+    return f"home.waiting:{user.pk}"
 
 
 def _snoozes() -> QuerySet[Snooze]:
     return Snooze.objects.filter(until__gt=business_date())
 
 
-def _snoozed() -> Snoozed:
-    return Snoozed(_snoozes().values_list("key", flat=True))
-
-
-def forget_items(user: User) -> None:
-    """Drop this person's cached items after they act."""
-    forget_shared_items()
-    cache.delete_many([*_counted(user), STAFF_ITEMS])
-
-
-def _counted(user: User) -> dict[str, Collection[Callable[..., Items]]]:
-    """The sources that are counted together, by the cache key of their number."""
-    return {
-        SHARED_COUNT: SHARED,
-        SYSTEM_COUNT: SYSTEM,
-        _draft_count(user): {old_drafts},
-        _approval_count(user): {pending_approvals},
-    }
-
-
-def _approval_count(user: User) -> str:
-    return f"attention.approvals:{user.pk}"
-
-
-def _draft_count(user: User) -> str:
-    return f"attention.drafts:{user.pk}"
-
-
-def _items(source: Callable[..., Items], snoozed: Snoozed, user: User | None) -> Items:
+def _items(source: Callable[..., Items], snoozed: Snoozed, user: User) -> Items:
     return source(snoozed, user) if source in PERSONAL else source(snoozed)

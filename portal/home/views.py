@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.http import Http404, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -19,7 +20,7 @@ from portal.audit.service_health import cached_health, summarize
 from portal.audit.view_log import log_list, log_page
 from portal.borrowers.models import Draft
 from portal.gateway import StaffRequest
-from portal.home.attention import GROUPS, attention
+from portal.home.attention import GROUPS, attention, count_waiting
 from portal.home.forms import SnoozeForm
 from portal.home.models import Snooze
 from portal.home.numbers import numbers
@@ -30,6 +31,7 @@ from portal.registry.models import Kind, Record
 from portal.registry.records import active_records, records_by_uuid, with_borrowers
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.frame import Frame
 from portal.ui.help import HELP_PAGES, NEWS_COOKIE, NEWS_COOKIE_SECONDS, PICTURES, VERSION, read_news
 from portal.ui.htmx import finish_action, render_page, toast
 
@@ -69,7 +71,7 @@ def health_section(request: StaffRequest) -> dict[str, Any]:
 
 def attention_section(request: StaffRequest) -> dict[str, Any]:
     """The items of the chosen group that need attention."""
-    found = attention(request.user, request.account_state)
+    found = attention(request.user)
     chosen = request.GET.get("show", "")
     chosen = chosen if chosen in ("mine", "snoozed", *GROUPS) else ""
     limit = MAX_SHOWN if chosen or "all" in request.GET else FIRST_ITEMS
@@ -104,6 +106,15 @@ def work_section(request: StaffRequest) -> dict[str, Any]:
         "pinned": pinned(views),
         "choices": views,
     }
+
+
+@require_safe
+@requires("home.index")
+def waiting(request: StaffRequest) -> HttpResponse:
+    """The numbers of waiting items, which each page asks for after it has loaded."""
+    found = count_waiting(request.user)
+    numbers = [(area.key, found[area.url_name]) for area in Frame(request).areas if area.has_number]
+    return render(request, "ui/frame.html#waiting-numbers", {"numbers": numbers})
 
 
 def numbers_section(request: StaffRequest) -> dict[str, Any]:
@@ -141,7 +152,7 @@ def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
 def snooze(request: StaffRequest) -> HttpResponse:
     """Snooze an item until a day, with a reason that colleagues see."""
     key = request.GET.get("item", "")
-    item = next((one for one in attention(request.user, request.account_state).items if one.key == key), None)
+    item = next((one for one in attention(request.user).items if one.key == key), None)
     actor = Actor.of(request)
     if item is None and is_saved(actor):  # This form snoozed it a moment ago.
         toast(request, str(AlreadySaved()))

@@ -164,25 +164,6 @@ def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
     return index_values("registry_repayment WHERE" if kind == Kind.REPAYMENT else rows, column, limit)
 
 
-def last_changes(*kinds: Kind) -> tuple[Any, ...]:
-    """When a record of each kind last changed, as written by the database."""
-    return tuple(fetch_rows(f"SELECT {last_changes_of(*kinds)}")[0])
-
-
-def last_changes_of(*kinds: Kind) -> str:
-    """The columns of a statement: when a record of each kind last changed; one index step each.
-
-    For ``max()``, SQLite may choose another index of the kind and read all of it.
-    """
-    return ", ".join(
-        "(SELECT max(updated_at) FROM registry_repayment)"
-        if kind == Kind.REPAYMENT
-        else f"(SELECT updated_at FROM registry_record WHERE kind = '{kind.value}' AND archived_at IS NULL"  # noqa: S608
-        " ORDER BY updated_at DESC, id DESC LIMIT 1)"
-        for kind in kinds
-    )
-
-
 def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Record]:
     """Records by ID, as far as a link needs them. Any other field costs a query for each record.
 

@@ -1,5 +1,6 @@
 """Accounts that need attention: payments that were returned, are past due, or are due soon."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -26,7 +27,7 @@ from django.urls import reverse
 from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
 from portal.registry.models import Answer, Kind, Record, Repayment
-from portal.registry.records import active_records, distinct_values
+from portal.registry.records import active_records
 from portal.registry.repayments import RETURNED
 from portal.repayments.returns import Returned, is_dropped_from_list, returned_since
 from portal.repayments.table import SCHEDULED
@@ -34,8 +35,9 @@ from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.templatetags.ui import NOT_KNOWN
 from servicing.business_days import first_business_day
-from servicing.figures import Aging, aging, is_closed_status
+from servicing.figures import Aging, aging
 from servicing.schedules import HALF_CENT
+from servicing.words import normal_word
 
 RETURNED_DAYS = 7
 DUE_DAYS = 5
@@ -183,7 +185,7 @@ def not_known_accounts() -> QuerySet[Record]:
     """
     answered = Record.objects.filter(kind__in=ACCOUNTS, archived_at__isnull=True, answer_at__isnull=False)
     not_known = answered.filter(past_due__isnull=True, flagged=False).exclude(has_no_schedule_yet=True)
-    return not_known.exclude(kind=Kind.LOAN, status__in=_closed_statuses())
+    return not_known.exclude(_is_closed(), kind=Kind.LOAN)
 
 
 def accounts_not_known(snoozed: Snoozed) -> Items:
@@ -253,7 +255,7 @@ def loans_without_scheduled_payment() -> QuerySet[Record]:
     )
     return (
         active_records(Kind.LOAN)
-        .filter(~Q(status__in=_closed_statuses()), Exists(lists), has_autopay=True, key_date__in=days)
+        .filter(~_is_closed(), Exists(lists), has_autopay=True, key_date__in=days)
         .annotate(
             pay_by=Cast(pay_by, DateField()),
             scheduled=Coalesce(Subquery(scheduled), Decimal(0), output_field=DecimalField()),
@@ -283,15 +285,14 @@ def _unscheduled_item(record: Record) -> Item:
 def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     """The next payments of open accounts of a kind that are not past due, soonest first."""
     today = business_date()
-    closed = _closed_statuses() if kind == Kind.LOAN else []  # Lines have none.
     accounts = active_records(kind).filter(
-        ~Q(status__in=closed),
         flagged=False,
         key_date__gte=today,
         key_date__lte=today + timedelta(days=DUE_DAYS),
     )
-    if kind == Kind.LOAN:  # Those are items of their own.
-        accounts = accounts.exclude(pk__in=loans_without_scheduled_payment().values("pk"))
+    if kind == Kind.LOAN:  # Lines have no status. What isn't scheduled is an item of its own.
+        unscheduled = loans_without_scheduled_payment().values("pk")
+        accounts = accounts.exclude(_is_closed()).exclude(pk__in=unscheduled)
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("due:")):
         accounts = accounts.exclude(uuid=uuid, key_date=day)
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
@@ -300,10 +301,13 @@ def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     return Items(rows, _due_item, group="due", name=name, url=url)
 
 
-def _closed_statuses() -> list[str]:
-    """The statuses of loans on file that mean closed."""
-    statuses = distinct_values(Kind.LOAN, "status")
-    return [one for one in statuses if is_closed_status(one, settings.CLOSED_STATUSES)]
+def _is_closed() -> Q:
+    """The condition that a loan's status means closed, in any spelling."""
+    gap = r"[\s_\u2010-\u2015\u2212-]"
+    closed = (f"{gap}+".join(map(re.escape, normal_word(one).split("_"))) for one in settings.CLOSED_STATUSES)
+    return (
+        Q(status__iregex=f"^{gap}*({'|'.join(closed)}){gap}*$") if settings.CLOSED_STATUSES else Q(pk__in=[])
+    )
 
 
 def _due_item(record: Record) -> Item:

@@ -32,10 +32,12 @@ class Area(NamedTuple):
     act: str
     key: str
     """The key that opens it, pressed after ``g``."""
+    has_number: bool = False
+    """Whether the number of waiting items stands beside it."""
 
 
 AREAS = {
-    "": (Area("Home", "home", "home:index", "home.index", "h"),),
+    "": (Area("Home", "home", "home:index", "home.index", "h", has_number=True),),
     "Borrowers": (
         Area("Borrowers", "building-store", "borrowers:index", "borrowers.index", "b"),
         Area("Applications", "file-text", "applications:index", "applications.index", "a"),
@@ -48,7 +50,7 @@ AREAS = {
     ),
     "Records": (
         Area("Messages", "webhook", "messaging:index", "messaging.index", "m"),
-        Area("Approvals", "users", "approvals:index", "approvals.index", "v"),
+        Area("Approvals", "users", "approvals:index", "approvals.index", "v", has_number=True),
         Area("Audit", "shield-check", "audit:index", "audit.index", "t"),
         Area("Integration status", "activity", "operations:status", "operations.status", "s"),
     ),
@@ -85,8 +87,9 @@ class Link:
     url: str
     key: str
     is_current: bool
-    waiting: int = 0
-    """The number of waiting items there."""
+    has_number: bool = False
+    waiting: int | None = None
+    """The number of waiting items there; None if it isn't counted yet."""
 
 
 class Frame:
@@ -118,8 +121,8 @@ class Frame:
     @property
     def nav(self) -> SafeString:
         """The navigation groups with their links, without empty groups."""
-        match, waiting = self._request.resolver_match, getattr(self._request, "waiting", {})
-        numbers = tuple(waiting.get(area.url_name, 0) for area in self.areas)
+        match, waiting = self._request.resolver_match, getattr(self._request, "waiting", None)
+        numbers = tuple((waiting or {}).get(area.url_name) for area in self.areas)
         # Lists of the audit trail are in the administration.
         is_audit = bool(match and match.view_name.startswith("admin:audit_"))
         area = "audit" if is_audit else match.namespace if match else ""
@@ -173,21 +176,21 @@ class Frame:
 
 
 @lru_cache(maxsize=500)
-def _render_nav(allowed: tuple[Area, ...], namespace: str, numbers: tuple[int, ...]) -> SafeString:
+def _render_nav(allowed: tuple[Area, ...], namespace: str, numbers: tuple[int | None, ...]) -> SafeString:
     """The navigation of everyone who may open these areas, has these numbers waiting and is in this area."""
     waiting = dict(zip(allowed, numbers, strict=True))
     groups = [
         (group, [_link(area, namespace, waiting[area]) for area in areas if area in waiting])
         for group, areas in AREAS.items()
     ]
-    return render_to_string(
-        "ui/frame.html#nav", {"groups": [(group, links) for group, links in groups if links]}
-    )
+    asks = any(area.has_number and waiting[area] is None for area in waiting)
+    context = {"groups": [(group, links) for group, links in groups if links], "asks": asks}
+    return render_to_string("ui/frame.html#nav", context)
 
 
-def _link(area: Area, namespace: str, waiting: int) -> Link:
+def _link(area: Area, namespace: str, waiting: int | None) -> Link:
     is_current = area.url_name.partition(":")[0] == namespace
-    return Link(area.label, area.icon, reverse(area.url_name), area.key, is_current, waiting)
+    return Link(area.label, area.icon, reverse(area.url_name), area.key, is_current, area.has_number, waiting)
 
 
 def frame(request: HttpRequest) -> dict[str, Frame]:

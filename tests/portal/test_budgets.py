@@ -80,9 +80,10 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "documents:verify": (7, 10, 15),
     "documents:verify_any": (7, 10, 15),
     "home:help:page": (5, 8, 13),
-    "home:index": (27, 54, 24),
-    "home:index, caches empty": (60, 123, 24),
-    "home:snooze": (18, 41, 14),
+    "home:index": (39, 52, 24),
+    "home:index, caches empty": (49, 98, 24),
+    "home:snooze": (30, 39, 14),  # Looks for the item among all.
+    "home:waiting": (28, 35, 1),
     "loans:detail": (12, 14, 35),
     "loans:index": (14, 18, 52),
     "loans:refresh": (10, 12, 14),
