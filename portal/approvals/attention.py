@@ -6,7 +6,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import can
 from portal.approvals.lifecycle import open_approvals
 from portal.approvals.models import Approval
-from portal.registry.attention import Item, Items, Snoozed
+from portal.ui.attention import Item, Items, Snoozed
 
 
 def pending_approvals(snoozed: Snoozed, user: User) -> Items:

@@ -10,12 +10,12 @@ from portal.audit.models import WriteIntent
 from portal.borrowers.checklist import Task, open_tasks
 from portal.borrowers.duplicates import CREATION
 from portal.borrowers.models import Draft
-from portal.registry.attention import MAX_SHOWN, Item, Items, Snoozed
+from portal.ui.attention import MAX_SHOWN, Item, Items, Snoozed
 
 ONBOARDED_DAYS = 30
 
 
-def incomplete_onboardings(snoozed: Snoozed) -> Items:
+def incomplete_onboardings(snoozed: Snoozed, _user: User) -> Items:
     """Recently onboarded borrowers with open tasks."""
     since = timezone.now() - timedelta(days=ONBOARDED_DAYS)
     created = WriteIntent.objects.filter(

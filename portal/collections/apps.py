@@ -11,14 +11,11 @@ class CollectionsConfig(AppConfig):
     name = "portal.collections"
 
     def ready(self) -> None:
-        """Decide promises when the repayments of their accounts are received, and find accounts by them."""
-        from portal.collections.list_page import promise_operator
+        """Decide promises when the repayments of their accounts are received."""
         from portal.collections.promises import decide_promises
-        from portal.registry.query import OPERATORS
         from portal.registry.store import repayments_received
 
         def decide(account_uuids: list[str], **_: Any) -> None:
             decide_promises(account_uuids)
 
         repayments_received.connect(decide, weak=False, dispatch_uid="collections.decide_promises")
-        OPERATORS["promise"] = promise_operator

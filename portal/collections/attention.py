@@ -6,13 +6,14 @@ from decimal import Decimal
 from django.db.models import QuerySet
 from django.urls import reverse
 
+from portal.accounts.models import User
 from portal.collections.models import Promise
 from portal.collections.promises import broken_and_unanswered, due_today
-from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.ui import wording
+from portal.ui.attention import Amount, Item, Items, Snoozed
 
 
-def promises_due_today(snoozed: Snoozed) -> Items:
+def promises_due_today(snoozed: Snoozed, _user: User) -> Items:
     """The promises due today that aren't kept yet."""
     return Items(
         _shown(due_today(), snoozed).order_by("-pk"),
@@ -24,7 +25,7 @@ def promises_due_today(snoozed: Snoozed) -> Items:
     )
 
 
-def broken_promises(snoozed: Snoozed) -> Items:
+def broken_promises(snoozed: Snoozed, _user: User) -> Items:
     """The broken promises on which nobody acted."""
     return Items(
         _shown(broken_and_unanswered(), snoozed).order_by("-day", "-pk"),

@@ -3,25 +3,21 @@
 Everything is read from saved records; nothing calls the service.
 """
 
+import functools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 
 from django.core.cache import cache
 from django.db.models import QuerySet
-from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.approvals.attention import pending_approvals
-from portal.audit.attention import trail_problem, unknown_writes
-from portal.borrowers.attention import incomplete_onboardings, old_drafts
-from portal.collections.attention import broken_promises, promises_due_today
 from portal.home.models import Snooze
-from portal.jobs.status import jobs_status, live_workers
-from portal.messaging.attention import undelivered_messages
-from portal.registry.attention import (
+from portal.runtime.areas import ItemKind, areas
+from portal.runtime.business_date import business_date
+from portal.ui.attention import (
     MAX_SHOWN,
     Amount,
     Item,
@@ -29,79 +25,19 @@ from portal.registry.attention import (
     Items,
     Snoozed,
 )
-from portal.registry.models import Kind
-from portal.repayments.attention import (
-    DUE_DAYS,
-    accounts_not_known,
-    due_payments,
-    due_since_copy,
-    past_due_accounts,
-    returned_payments,
-    unscheduled_payments,
-)
-from portal.runtime.business_date import business_date
 
 CACHE_SECONDS = 30
-GROUPS = {
-    "system": "System",
-    "approvals": "Approvals",
-    "promised": "Promises due today",
-    "broken": "Broken promises",
-    "returned": "Returned payments",
-    "past_due": "Past due",
-    "not_known": "Past due not known",
-    "due_since": "Due since the copy",
-    "unscheduled": "Autopay without a scheduled payment",
-    "due": f"Due in {DUE_DAYS} days",
-    "onboarding": "Onboarding",
-    "drafts": "Drafts",
-}
-"""The kinds of items, most urgent first."""
 
 
-def stopped_worker(snoozed: Snoozed) -> Items:
-    """An item if no worker is running although one was, or a job waits for one."""
-    if workers := live_workers():
-        return Items()
-    jobs = jobs_status(workers)
-    since = jobs.silent_since or jobs.oldest
-    if since is None:
-        return Items()
-    return snoozed.only(
-        Item(
-            key=f"worker:{since.timestamp():.0f}",
-            fact="Background jobs are stopped:",
-            rest="no worker is running",
-            meta=f"{jobs.waiting:,} waiting" if jobs.waiting else "new messages are not fetched",
-            when=since,
-            url=reverse("operations:status"),
-            verb="Open status",
-        ),
-        "system",
-    )
-
-
-IN_ORDER: Sequence[Callable[..., Items]] = [
-    trail_problem,
-    stopped_worker,
-    unknown_writes,
-    pending_approvals,
-    promises_due_today,
-    broken_promises,
-    returned_payments,
-    partial(past_due_accounts, Kind.LOAN),
-    partial(past_due_accounts, Kind.LINE),
-    accounts_not_known,
-    due_since_copy,
-    unscheduled_payments,
-    undelivered_messages,
-    partial(due_payments, Kind.LINE),
-    partial(due_payments, Kind.LOAN),
-    incomplete_onboardings,
-    old_drafts,
-]
-PERSONAL = {unknown_writes, pending_approvals, old_drafts}
-"""These depend on the viewer."""
+@functools.cache
+def item_kinds() -> Mapping[str, ItemKind]:
+    """The kinds of items by name, most urgent first; several apps may add to one."""
+    kinds = sorted((kind for area in areas() for kind in area.attention), key=lambda kind: kind.order)
+    by_name: dict[str, ItemKind] = {}
+    for kind in kinds:
+        known = by_name.get(kind.name)
+        by_name[kind.name] = replace(known, sources=[*known.sources, *kind.sources]) if known else kind
+    return by_name
 
 
 @dataclass(frozen=True)
@@ -149,8 +85,11 @@ class Attention:
     @cached_property
     def groups(self) -> list[Group]:
         """The groups that have items."""
-        of_groups = {name: [one for one in self.sources if one.group == name] for name in GROUPS}
-        return [Group(name, GROUPS[name], sources) for name, sources in of_groups.items() if sources]
+        groups = [
+            Group(kind.name, kind.title, [one for one in self.sources if one.group == kind.name])
+            for kind in item_kinds().values()
+        ]
+        return [group for group in groups if group.sources]
 
     @property
     def items(self) -> list[Item]:
@@ -192,7 +131,7 @@ def attention(user: User) -> Attention:
     """Collect everything that needs this person's attention."""
     snoozes = list(_snoozes())
     snoozed = Snoozed(one.key for one in snoozes)
-    found = [_items(source, snoozed, user).load() for source in IN_ORDER]
+    found = [items.load() for items in _items(snoozed, user)]
     groups = [group for group in found if group]
     _save_numbers(user, Counter({one.group: one.total for one in groups}))
     return Attention(groups, user.pk, snoozes)
@@ -202,8 +141,7 @@ def count_waiting(user: User) -> dict[str, int]:
     """The number of items by area, for the navigation."""
     snoozed = Snoozed(_snoozes().values_list("key", flat=True))
     numbers = Counter[str]()
-    for source in IN_ORDER:
-        items = _items(source, snoozed, user)
+    for items in _items(snoozed, user):
         numbers[items.group] += items.total
     return _save_numbers(user, numbers)
 
@@ -233,5 +171,5 @@ def _snoozes() -> QuerySet[Snooze]:
     return Snooze.objects.filter(until__gt=business_date())
 
 
-def _items(source: Callable[..., Items], snoozed: Snoozed, user: User) -> Items:
-    return source(snoozed, user) if source in PERSONAL else source(snoozed)
+def _items(snoozed: Snoozed, user: User) -> Iterator[Items]:
+    return (source(snoozed, user) for kind in item_kinds().values() for source in kind.sources)

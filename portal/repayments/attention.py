@@ -24,7 +24,7 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
-from portal.registry.attention import Amount, Item, Items, Snoozed
+from portal.accounts.models import User
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
 from portal.registry.models import Answer, Kind, Record, Repayment
 from portal.registry.records import active_records
@@ -33,6 +33,7 @@ from portal.repayments.returns import Returned, is_dropped_from_list, returned_s
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.attention import Amount, Item, Items, Snoozed
 from portal.ui.templatetags.ui import NOT_KNOWN
 from servicing.business_days import first_business_day
 from servicing.figures import Aging, aging
@@ -50,7 +51,7 @@ AGING_STATES = {Aging.DAYS_1_29: "warn", Aging.UNKNOWN: "neutral"}
 """The look of aging buckets other than "bad"."""
 
 
-def returned_payments(snoozed: Snoozed) -> Items:
+def returned_payments(snoozed: Snoozed, _user: User) -> Items:
     """Payments reported as returned in the last days."""
     news = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
     hidden = snoozed.ids("repayment:")
@@ -94,7 +95,17 @@ def _returned_item(repayment: Repayment, day: date) -> Item:
     )
 
 
-def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
+def past_due_loans(snoozed: Snoozed, _user: User) -> Items:
+    """Past due loans."""
+    return _past_due_accounts(Kind.LOAN, snoozed)
+
+
+def past_due_lines(snoozed: Snoozed, _user: User) -> Items:
+    """Past due lines of credit."""
+    return _past_due_accounts(Kind.LINE, snoozed)
+
+
+def _past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     """Past due accounts of a kind, worst first: unknown amounts, then the largest ones."""
     noun = NOUNS[kind]
     late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
@@ -145,7 +156,7 @@ def _past_due_item(record: Record) -> Item:
     )
 
 
-def due_since_copy(snoozed: Snoozed) -> Items:
+def due_since_copy(snoozed: Snoozed, _user: User) -> Items:
     """Accounts with payments that fell due since their copy, so that only an update says whether they were paid."""
     accounts = Record.objects.filter(due_since_on__isnull=False, archived_at__isnull=True)
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("since:")):
@@ -188,7 +199,7 @@ def not_known_accounts() -> QuerySet[Record]:
     return not_known.exclude(_is_closed(), kind=Kind.LOAN)
 
 
-def accounts_not_known(snoozed: Snoozed) -> Items:
+def accounts_not_known(snoozed: Snoozed, _user: User) -> Items:
     """Accounts that may be past due: their last answer doesn't say."""
     hidden = snoozed.ids("not-known:")
     return Items(
@@ -216,7 +227,7 @@ def _not_known_item(record: Record) -> Item:
     )
 
 
-def unscheduled_payments(snoozed: Snoozed) -> Items:
+def unscheduled_payments(snoozed: Snoozed, _user: User) -> Items:
     """Loans with autopay and a payment due soon for which less is scheduled than is due."""
     accounts = loans_without_scheduled_payment()
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("unscheduled:")):
@@ -282,7 +293,17 @@ def _unscheduled_item(record: Record) -> Item:
     )
 
 
-def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
+def loans_due(snoozed: Snoozed, _user: User) -> Items:
+    """The next payments of loans."""
+    return _due_payments(Kind.LOAN, snoozed)
+
+
+def lines_due(snoozed: Snoozed, _user: User) -> Items:
+    """The next payments of lines of credit."""
+    return _due_payments(Kind.LINE, snoozed)
+
+
+def _due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     """The next payments of open accounts of a kind that are not past due, soonest first."""
     today = business_date()
     accounts = active_records(kind).filter(

@@ -123,7 +123,6 @@ def addresses_with_content(portal_service: Sandbox, supervisor: Browser, borrowe
         "credit_lines:pdf": f"{line.get_absolute_url()}statements/2026-03-15/pdf/",
         "credit_lines:refresh": f"/lines/refresh/?uuid={line.uuid}&since=2026-01-01T00:00:00%2B00:00",
         "home:index": "/",
-        "home:waiting": "/attention/waiting/",
         "home:snooze": f"/attention/snooze/?item=write:{unknown.pk}",
         "loans:detail": loan.get_absolute_url(),
         "loans:export": "/loans/export.csv",

@@ -120,7 +120,12 @@ def addresses(portal_service: Sandbox, supervisor: Browser) -> dict[str, str]:
     borrower = given.borrower(portal_service, first_name="Harbor Street Bakery LLC")
     found = addresses_with_content(portal_service, supervisor, borrower)
     found |= {f"borrowers:detail, {tab}": f"{found['borrowers:detail']}?tab={tab}" for tab in TABS}
-    found |= {COLD: "/", "borrowers:index": "/borrowers/", "home:help:page": "/help/loans/"}
+    found |= {
+        COLD: "/",
+        "borrowers:index": "/borrowers/",
+        "home:help:page": "/help/loans/",
+        "home:waiting": "/attention/waiting/",
+    }
     found["admin:audit_entry_changelist"] = "/admin/audit/entry/"
     found["admin:audit_pageview_changelist"] = "/admin/audit/pageview/"
     return found

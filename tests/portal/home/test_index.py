@@ -21,9 +21,9 @@ from portal.live.reading import LiveCopy, account_copies, read_live
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
-from portal.registry.attention import MAX_SHOWN
 from portal.registry.figures import rank
 from portal.registry.models import Answer, Kind, Record
+from portal.ui.attention import MAX_SHOWN
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import given
