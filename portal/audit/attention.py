@@ -46,7 +46,7 @@ def unknown_writes(snoozed: Snoozed, user: User) -> Items:
     def item(intent: WriteIntent) -> Item:
         is_change = intent.method == "PUT"
         # The sender of a change can send it again.
-        blocked = "Duplicates from others are blocked" if is_change else "Duplicates are blocked"
+        blocked = "Don’t resend" if is_change else "Duplicates are blocked"
         return Item(
             key=f"write:{intent.pk}",
             icon="help-circle",

@@ -56,7 +56,7 @@ def _item(promise: Promise) -> Item:
         icon="calendar-event",
         amount=amount,
         badge=(promise.look, promise.get_state_display()),
-        fact=f"Promise of {amount}",
+        fact=f"Promise to pay {amount}",
         rest=promise.words,
         meta=f"{kind} {promise.account_uuid[:8]}, promised for {wording.day(promise.day)}",
         borrower_uuid=promise.contact.borrower_uuid,

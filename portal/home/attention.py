@@ -121,7 +121,7 @@ class Attention:
             known, unknown = late.amount or Amount()
             accounts = f"{late.total:,} account{'' if late.total == 1 else 's'}"
             words = f"{Amount(known).words} past due on {accounts}" if known else f"{accounts} past due"
-            parts.append(f"{words} ({unknown:,} not known)" if unknown else words)
+            parts.append(f"{words} ({unknown:,} without a figure)" if unknown else words)
         if back := found.get("returned"):
             parts.append(f"{back.total:,} returned payment{'' if back.total == 1 else 's'}")
         return parts

@@ -268,5 +268,5 @@ def first_day_tasks(may: Callable[[str], bool]) -> list[tuple[str, str, str]]:
         ),
         ("Edit a phone number", "review the change; Cancel sends nothing.", edit or url(borrower)),
         ("Print a summary", "choose who it is for, then print.", summary),
-        ("See the trail", "find your own visit in the history.", trail),
+        ("Audit trail", "find your own page views.", trail),
     ]

@@ -138,7 +138,7 @@ def _past_due_item(record: Record) -> Item:
     copied_on = old_copy_day(record)
     notes = [
         f"{noun} {record.uuid[:8]}",
-        "before partial payments" if record.is_partly_paid else "",
+        "partial payments not deducted" if record.is_partly_paid else "",
         f"as of {wording.day(copied_on)}" if copied_on else "",
     ]
     return Item(

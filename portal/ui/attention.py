@@ -59,11 +59,11 @@ class Amount(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Such as "$310.00, plus 2 not known"."""
+        """Such as "$310.00, plus 2 without a figure"."""
         if self.unknown and not self.known:
             return "Not known"
         words = wording.money(self.known) or ""
-        return f"{words}, plus {self.unknown:,} not known" if self.unknown else words
+        return f"{words}, plus {self.unknown:,} without a figure" if self.unknown else words
 
 
 @dataclass(frozen=True, kw_only=True)

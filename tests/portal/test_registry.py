@@ -254,7 +254,7 @@ class TestLists:
         Record.objects.filter(pk=line.pk).update(past_due=Decimal("310.00"))
         totals = totals_of([owner.uuid])[owner.uuid]
         assert (totals.loans, totals.lines, totals.past_due.known) == (1, 1, Decimal("310"))
-        assert wording.past_due(totals.past_due) == "$310.00, plus one loan not known"
+        assert wording.past_due(totals.past_due) == "$310.00, plus 1 account without a figure"
 
 
 class TestImport:

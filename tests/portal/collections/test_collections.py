@@ -100,12 +100,12 @@ class TestWorklist:
         assert (found[3]["Past due"], found[3]["Days past due"]) == ("55.50", "12")
         assert [row["Aging"] for row in found] == ["Not known", "60–89 days", "60–89 days", "1–29 days"]
         shown = pages.visible_text(pages.page(servicer, "/collections/"))
-        assert "All 4 $955.50, plus 1 not known" in shown
+        assert "All 4 $955.50, plus 1 without a figure" in shown
         assert "60–89 days 2 $900.00" in shown
         assert fine.uuid[:8] not in shown
         log_contact(servicer, unknown)
         printed = pages.visible_text(pages.page(servicer, "/collections/print/"))
-        assert "All: 4, $955.50, plus 1 not known" in printed
+        assert "All: 4, $955.50, plus 1 without a figure" in printed
         assert f"Loan {unknown.uuid[:8]} Not known Not known" in printed
         assert f"Line {line.uuid[:8]} $55.50 12" in printed
         assert printed.count("1–29 days") == 1

@@ -159,14 +159,14 @@ class TestAttention:
         for kind, amount in ((Kind.LINE, "310.25"), (Kind.LOAN, "1000.10"), (Kind.LOAN, None)):
             flagged_account(portal_service, kind, amount, "Past Due LLC")
         shown = pages.visible_text(servicer.get("/").content.decode())
-        assert "3 items need attention · $1,310.35 past due on 3 accounts (1 not known)" in shown
-        assert "Past due 3 $1,310.35, plus 1 not known" in shown
+        assert "3 items need attention · $1,310.35 past due on 3 accounts (1 without a figure)" in shown
+        assert "Past due 3 $1,310.35, plus 1 without a figure" in shown
         assert [item.split()[0] for item in attention_items(servicer)] == ["An", "$1,000.10", "$310.25"]
         loan = Record.objects.get(kind=Kind.LOAN, past_due=Decimal("1000.10"))
         servicer.post(
             f"/attention/snooze/?item=loan:{loan.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
         )
-        assert "$310.25 past due on 2 accounts (1 not known)" in pages.visible_text(
+        assert "$310.25 past due on 2 accounts (1 without a figure)" in pages.visible_text(
             servicer.get("/").content.decode()
         )
 
@@ -270,7 +270,7 @@ class TestAttention:
         WriteIntent.objects.filter(pk=intent.pk).update(
             operation="borrowers.create_commercial", state="confirmed", finished_at=timezone.now()
         )
-        assert attention_items(servicer) == ["No asset report sent from here and 2 more"]
+        assert attention_items(servicer) == ["No asset report and 2 more"]
         assert attention_items(servicer, "?show=mine") == attention_items(servicer)
 
     def test_only_my_own_old_drafts_are_listed(self, servicer: Browser, supervisor: Browser) -> None:
