@@ -198,7 +198,8 @@ def _payment(payment: Payment | None) -> str:
 def _pending(row: WorklistRow) -> str:
     """The next scheduled payment, and a note without autopay."""
     off = "Autopay off" if row.autopay is False else ""
-    return cells.join_badges(_payment(row.pending), cells.with_note("", off) if off else "")
+    conflict = ui.badge("warn", f"{row.returned.code}: not again") if row.returned else ""
+    return cells.join_badges(_payment(row.pending), conflict, cells.with_note("", off) if off else "")
 
 
 def _contact(row: WorklistRow) -> str:

@@ -1,42 +1,54 @@
-"""Failed and returned payments by code and by day, with repeats and the next payment from the same bank account."""
+"""Failed and returned payments by code and by day, with what follows each, and the rates of returns."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 from django.db.models import Q
 
 import servicing
+from portal.lists.cells import short_day
 from portal.registry.models import Record, Repayment
 from portal.registry.records import with_borrowers
-from portal.registry.repayments import answer_of
-from portal.repayments.returns import MAX_DATED, is_dropped_from_list, is_returned, returned_since
-from portal.repayments.table import SCHEDULED
+from portal.registry.repayments import RETURNED, answer_of
+from portal.repayments.follows import WhatFollows, what_follows
+from portal.repayments.returns import MAX_DATED, is_returned, returned_since
 from portal.runtime.business_date import business_date, business_date_at
 from portal.ui import wording
-from servicing.return_codes import RETURN_CODES, describe_return_code
+from servicing.repayments import SUCCEEDED
+from servicing.return_codes import (
+    ADMINISTRATIVE,
+    FORBIDS_MORE,
+    RETURN_CODES,
+    UNAUTHORIZED,
+    describe_return_code,
+)
 from servicing.schedules import total
 
 PERIODS = (7, 30, 90)
-REPEAT_DAYS = 90
+RATED_DAYS, MIN_RATED = 60, 50
+"""A rate is of the payments of so many days, and of at least so many payments."""
 NO_CODE = "No code"
+LONGEST_WITH_CODES = 30
+"""Days of which a square has room for its code."""
 
 
 @dataclass(frozen=True)
 class ReturnedPayment:
-    """One failed or returned payment."""
+    """One failed or returned payment, and what follows it."""
 
     record: Repayment
     repayment: servicing.Repayment
     borrower: Record | None
     day: date
-    code: str
-    repeats: int
-    """The number of payments from its bank account that came back within 90 days; 0 without a bank account."""
-    following: servicing.Repayment | None
-    """The next scheduled payment from its bank account; without one, of its loan or line."""
+    follows: WhatFollows
+
+    @property
+    def code(self) -> str:
+        return self.record.code or NO_CODE
 
     @property
     def bank(self) -> str:
@@ -49,12 +61,13 @@ class ReturnedPayment:
         return "" if self.code in RETURN_CODES else words or "No reason given"
 
     @property
-    def next_words(self) -> str:
-        """Such as "$1,827.70 on Dec 3, 2026"."""
-        if self.following is None:
-            return ""
-        amount = wording.money(self.following.amount) or "An unknown amount"
-        return f"{amount} on {wording.day(self.following.effective_date)}"
+    def description(self) -> str:
+        return describe_return_code(self.code)
+
+    @property
+    def was_posted(self) -> bool:
+        """Whether it came back after it had succeeded."""
+        return self.record.status == RETURNED
 
 
 @dataclass(frozen=True)
@@ -86,38 +99,15 @@ def returned_payments(days: int) -> list[ReturnedPayment]:
             dated[pk] = on
     records = Repayment.objects.select_related("account").in_bulk(dated)
     found = sorted(records.values(), key=lambda one: (dated[one.pk], one.pk), reverse=True)
-    return _with_bank_accounts(found, dated)
+    return _with_what_follows(found, dated)
 
 
-def _with_bank_accounts(records: Sequence[Repayment], dated: dict[int, date]) -> list[ReturnedPayment]:
-    owners = {one.borrower_uuid for one in records if one.borrower_uuid}
-    today = business_date()
-    unowned = {one.account_id for one in records if not one.borrower_uuid}
-    of_owners = Repayment.objects.filter(Q(borrower_uuid__in=owners) | Q(account__in=unowned - {None}))
-    recent = of_owners.filter(has_failed=True, effective_on__gte=today - timedelta(days=REPEAT_DAYS))
-    repeats = Counter(recent.exclude(bank_account="").values_list("bank_account", flat=True))
-    by_bank: dict[str, servicing.Repayment] = {}
-    by_account: dict[int | None, servicing.Repayment] = {}
-    upcoming = of_owners.filter(~is_dropped_from_list(), status=SCHEDULED, effective_on__gte=today)
-    for one in upcoming.order_by("effective_on", "pk"):
-        by_account.setdefault(one.account_id, answer_of(one))
-        by_bank.setdefault(one.bank_account, answer_of(one))
-    found = []
-    for record, borrower in with_borrowers(records):
-        bank = record.bank_account
-        following = by_bank.get(bank) if bank else by_account.get(record.account_id)
-        found.append(
-            ReturnedPayment(
-                record,
-                answer_of(record),
-                borrower,
-                dated[record.pk],
-                record.code or NO_CODE,
-                repeats[bank] if bank else 0,
-                following,
-            )
-        )
-    return found
+def _with_what_follows(records: Sequence[Repayment], dated: dict[int, date]) -> list[ReturnedPayment]:
+    follows = what_follows(records)
+    return [
+        ReturnedPayment(record, answer_of(record), borrower, dated[record.pk], follows[record.pk])
+        for record, borrower in with_borrowers(records)
+    ]
 
 
 def by_code(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
@@ -135,3 +125,97 @@ def by_day(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
     for one in payments:
         groups[one.day].append(one)
     return [ReturnGroup(wording.day(day) or "", "", groups[day]) for day in sorted(groups, reverse=True)]
+
+
+@dataclass(frozen=True)
+class ReturnRate:
+    """The share of payments that came back for reasons of one kind, beside Nacha's threshold."""
+
+    title: str
+    codes: str
+    number: int
+    payments: int
+    threshold: Decimal
+    """In percent."""
+
+    @property
+    def percent(self) -> Decimal | None:
+        """In percent, to two digits; None for fewer payments than a rate needs."""
+        if self.payments < MIN_RATED:
+            return None
+        return (Decimal(100 * self.number) / self.payments).quantize(Decimal("0.01"))
+
+    @property
+    def used(self) -> int:
+        """How much of the threshold is reached, in percent, at most 100."""
+        return min(100, round(100 * self.percent / self.threshold)) if self.percent is not None else 0
+
+
+def return_rates() -> list[ReturnRate]:
+    """The return rates of the last 60 days."""
+    today = business_date()
+    since = today - timedelta(days=RATED_DAYS - 1)
+    dated = Repayment.objects.filter(effective_on__gte=since, effective_on__lte=today)
+    attempted = Q(status__in=SUCCEEDED) | Q(has_failed=True)
+    payments = dated.filter(attempted).count()
+    codes = Counter(dated.filter(has_failed=True).order_by().values_list("code", flat=True))
+    kinds = (
+        ("Unauthorized", UNAUTHORIZED, Decimal("0.5")),
+        ("Administrative", ADMINISTRATIVE, Decimal(3)),
+    )
+    rates = [
+        ReturnRate(title, ", ".join(of_kind), sum(codes[one] for one in of_kind), payments, threshold)
+        for title, of_kind, threshold in kinds
+    ]
+    return [*rates, ReturnRate("All returns", "every code", codes.total(), payments, Decimal(15))]
+
+
+class Square(NamedTuple):
+    """One payment of the chart."""
+
+    x: int
+    y: int
+    middle: int
+    baseline: int
+    code: str
+    look: str
+    words: str
+
+
+@dataclass(frozen=True)
+class ReturnChart:
+    """The payments as squares, stacked by day; colored by what follows."""
+
+    squares: Sequence[Square]
+    days: Sequence[tuple[int, str, str]]
+    """Place, anchor and words of the labels below."""
+    width: int
+    height: int
+    bottom: int
+    side: int
+    has_codes: bool
+
+
+def chart_of(payments: Sequence[ReturnedPayment], period: int) -> ReturnChart:
+    """The chart of a period; for a long one without codes."""
+    has_codes = period <= LONGEST_WITH_CODES
+    side = 26 if has_codes else 8
+    step, first = side + 4, business_date() - timedelta(days=period)
+    tallest = max(Counter(one.day for one in payments).values(), default=1)
+    bottom, stacked, squares = tallest * (side + 2) + 4, Counter[date](), []
+    for one in reversed(payments):
+        stacked[one.day] += 1
+        x, y = (one.day - first).days * step, bottom - stacked[one.day] * (side + 2)
+        words = (
+            f"{wording.day(one.day)}: {one.code}, {wording.money(one.repayment.amount) or 'amount not known'}"
+        )
+        squares.append(Square(x, y, x + side // 2, y + side // 2 + 4, one.code, _look(one.follows), words))
+    width = (period + 1) * step
+    days = [(0, "start", short_day(first)), (width, "end", "Today")]
+    return ReturnChart(squares, days, width, bottom + 18, bottom, side, has_codes)
+
+
+def _look(follows: WhatFollows) -> str:
+    if follows.consequence in FORBIDS_MORE:
+        return "never"
+    return "again" if follows.is_presented_again else "ask"

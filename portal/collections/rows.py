@@ -16,9 +16,11 @@ from portal.lists.pages import Row
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import PastDueChange, Record, Repayment
 from portal.registry.records import with_borrowers
+from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
+from servicing.return_codes import PRESENTMENT_DAYS
 
 MARK_DAYS = 7
 """How long an account is marked as newly past due or cured."""
@@ -44,6 +46,8 @@ class WorklistRow(Row):
     """A past due account and the work on it."""
 
     pending: Payment | None = None
+    returned: WhatFollows | None = None
+    """What follows a payment that came back, if another is scheduled although the code says not again."""
     last_paid: Payment | None = None
     autopay: bool | None = None
     contact: LastContact | None = None
@@ -60,7 +64,7 @@ def changed_since() -> date:
 def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
     """Load accounts with their payments, contacts, promises and owners, with one query for each of these."""
     uuids = [record.uuid for record in records]
-    payments = _payments(uuids)
+    payments, conflicts = _payments(uuids), _conflicts(records)
     contacts = _last_contacts(records)
     promises = newest_promises(uuids)
     owned = AccountOwner.objects.filter(account_uuid__in=uuids).select_related("owner")
@@ -74,6 +78,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
             record,
             borrower,
             pending=pending,
+            returned=conflicts.get(record.pk),
             last_paid=last_paid,
             autopay=record.has_autopay,
             contact=contacts.get(record.pk),
@@ -100,6 +105,15 @@ def _last_contacts(records: Sequence[Record]) -> dict[int, LastContact]:
         one.pk: [found[uuid] for uuid in (one.uuid, one.borrower_uuid) if uuid in found] for one in records
     }
     return {pk: max(contacts)[1] for pk, contacts in about_each.items() if contacts}
+
+
+def _conflicts(records: Sequence[Record]) -> dict[int | None, WhatFollows]:
+    """What follows the last payment of each account that came back and that a scheduled one contradicts."""
+    since = business_date() - timedelta(days=PRESENTMENT_DAYS)
+    failed = Repayment.objects.filter(account__in=records, has_failed=True, effective_on__gte=since)
+    found = list(failed.order_by("effective_on", "pk"))
+    follows = what_follows(found)
+    return {one.account_id: follows[one.pk] for one in found if follows[one.pk].is_conflict}
 
 
 def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment | None]]:

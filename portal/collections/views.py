@@ -34,8 +34,11 @@ from portal.collections.promises import decide_promises, lock_accounts
 from portal.collections.returns import (
     PERIODS,
     ReturnedPayment,
+    ReturnGroup,
     by_code,
     by_day,
+    chart_of,
+    return_rates,
     returned_payments,
 )
 from portal.gateway import StaffRequest
@@ -71,9 +74,12 @@ RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
     "Status": lambda one: one.repayment.status,
     "Copy of": lambda one: copied_on(one.record),
     "Bank account": lambda one: one.bank,
-    "Returns in 90 days": lambda one: one.repeats or None,
-    "Next scheduled": lambda one: one.following and one.following.effective_date,
-    "Next amount": lambda one: one.following and amount(one.following.amount),
+    "Returns in 90 days": lambda one: one.follows.repeats or None,
+    "Next scheduled": lambda one: one.follows.following and one.follows.following.effective_date,
+    "Next amount": lambda one: one.follows.following and amount(one.follows.following.amount),
+    "What follows": lambda one: one.follows.words,
+    "Presentments": lambda one: one.follows.presentments,
+    "Scheduled against the code": lambda one: one.follows.is_conflict,
 }
 
 
@@ -343,6 +349,7 @@ def _set_owner(actor: Actor, records: list[Record], owner: User | None) -> int:
 def returns(request: StaffRequest) -> HttpResponse:
     """Failed and returned payments by code and by day."""
     days, code, found = _returns(request)
+    conflicts, only = [one for one in found if one.follows.is_conflict], "conflicts" in request.GET
     log_list(request, count=len(found))
     context = {
         "days": days,
@@ -350,7 +357,12 @@ def returns(request: StaffRequest) -> HttpResponse:
         "periods": PERIODS,
         "by_code": by_code(found),
         "by_day": by_day(found),
-        "payments": [one for one in found if code in ("", one.code)],
+        "payments": [one for one in found if code in ("", one.code) and (one in conflicts or not only)],
+        "conflicts": ReturnGroup("", "", conflicts) if conflicts else None,
+        "only": only,
+        "chart": chart_of(found, days),
+        "rates": return_rates(),
+        "sum": ReturnGroup("", "", found).amount,
         "cut_at": len(found) if len(found) >= MAX_DATED else 0,
     }
     return render_page(request, "collections/returns.html", context)

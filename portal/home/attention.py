@@ -133,7 +133,10 @@ def attention(user: User) -> Attention:
     snoozed = Snoozed(one.key for one in snoozes)
     found = [items.load() for items in _items(snoozed, user)]
     groups = [group for group in found if group]
-    _save_numbers(user, Counter({one.group: one.total for one in groups}))
+    numbers = Counter[str]()
+    for group in groups:
+        numbers[group.group] += group.total
+    _save_numbers(user, numbers)
     return Attention(groups, user.pk, snoozes)
 
 

@@ -184,6 +184,8 @@ def _hidden_words(schedule: Schedule, columns: Sequence[Column]) -> str:
     if not columns:
         return ""
     first = schedule.rows[0]
+    if all(column.form == "money" and first.value(column) == 0 for column in columns):
+        return f"No {' and '.join(_label(column).lower() for column in columns)}"
     shown = {"money": wording.money, "day": wording.day}
     values = ", ".join(
         f"{_label(column)} {shown.get(column.form, str)(_plain(first.value(column), column.form))}"

@@ -29,6 +29,7 @@ from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of,
 from portal.registry.models import Answer, Kind, Record, Repayment
 from portal.registry.records import active_records
 from portal.registry.repayments import RETURNED
+from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.returns import Returned, is_dropped_from_list, returned_since
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
@@ -68,10 +69,11 @@ def returned_payments(snoozed: Snoozed, _user: User) -> Items:
     )
 
 
-def _with_accounts(news: list[tuple[Returned, date]]) -> list[tuple[Repayment, date]]:
-    """The payments with their loans or lines."""
+def _with_accounts(news: list[tuple[Returned, date]]) -> list[tuple[Repayment, date, WhatFollows]]:
+    """The payments with their loans or lines, and what follows each."""
     found = Repayment.objects.select_related("account").in_bulk([one.pk for one, _ in news])
-    return [(found[one.pk], day) for one, day in news]
+    follows = what_follows(list(found.values()))
+    return [(found[one.pk], day, follows[one.pk]) for one, day in news]
 
 
 def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
@@ -79,15 +81,17 @@ def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
     return Amount(sum((one for one in amounts if one is not None), Decimal(0)), amounts.count(None))
 
 
-def _returned_item(repayment: Repayment, day: date) -> Item:
+def _returned_item(repayment: Repayment, day: date, follows: WhatFollows) -> Item:
     amount, account = wording.money(repayment.amount), repayment.account
+    notes = [f"{NOUNS[Kind(account.kind)]} {account.uuid[:8]}" if account else "", follows.sentence]
     return Item(
         key=f"repayment:{repayment.uuid}",
         icon="arrow-back-up",
         amount=amount or NOT_KNOWN,
         fact=f"{amount} payment returned" if amount else "Payment of an unknown amount returned",
         rest="after posting" if repayment.status == RETURNED else "",
-        meta=f"{NOUNS[Kind(account.kind)]} {account.uuid[:8]}" if account else "",
+        badge=("warn", "Scheduled again") if follows.is_conflict else None,
+        meta=". ".join(filter(None, notes)),
         borrower_uuid=repayment.borrower_uuid,
         when=day,
         url=repayment.get_absolute_url(),

@@ -21,6 +21,7 @@ from portal.live.reading import LiveCopy
 from portal.messaging.payment_events import messages_of_repayment
 from portal.registry.models import Record, Repayment
 from portal.registry.repayments import RETURNED
+from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.history import HistoryEntry, payment_history
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -227,6 +228,11 @@ class OpenRepayment:
     @property
     def history(self) -> list[HistoryEntry]:
         return payment_history(self.record, messages_of_repayment(self.record.uuid))
+
+    @property
+    def follows(self) -> WhatFollows | None:
+        """What follows if it came back."""
+        return what_follows([self.record])[self.record.pk] if self.record.has_failed else None
 
     @property
     def raw(self) -> Any:

@@ -212,7 +212,7 @@ def past_due(total: PastDue) -> str | None:
     unknown = f"{count(number, 'account')} without a figure" if number else ""
     if total.amount is not None:
         return f"{money(total.amount)}, plus {unknown}" if unknown else money(total.amount)
-    return unknown or None
+    return f"Not known, {unknown}" if unknown else None
 
 
 def due_since(found: DueSince, copied_on: date | None) -> str:

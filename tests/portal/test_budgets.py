@@ -64,7 +64,7 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "collections:index": (12, 16, 17),
     "collections:print_list": (12, 16, 13),
     "collections:refresh": (22, 25, 14),
-    "collections:returns": (8, 11, 14),
+    "collections:returns": (10, 13, 18),
     "collections:undo": (8, 11, 13),
     "collections:withdraw": (8, 11, 13),
     "credit_lines:detail": (15, 19, 21),

@@ -253,7 +253,7 @@ def test_possible_partial_payments_are_shown_everywhere(cached_portal: Sandbox, 
     for address in (owner.get_absolute_url(), f"{owner.get_absolute_url()}?tab=loans"):
         assert "$75.10 partial payments not deducted" in visible_text(viewer.get(address).content.decode())
     assert "partial payments not deducted" in visible_text(viewer.get("/?show=past_due").content.decode())
-    assert "beforepartialpayments" in summary_text(owner)
+    assert "partialpaymentsnotdeducted" in summary_text(owner)
 
 
 def test_figures_from_earlier_rules_are_recalculated(cached_portal: Sandbox, viewer: Browser) -> None:

@@ -126,7 +126,7 @@ class TestOffers:
 
     def test_calculated_rows_show_their_formula(self, viewer: Browser, borrower: Record) -> None:
         shown = words(offers(viewer, saved_application(borrower, offer(0), offer(1, installment=None))))
-        _, calculated = shown.split("Calculated here", 1)
+        _, calculated = shown.split("Estimated", 1)
         assert "Net proceeds amount − origination fee $39,200.00" in calculated
         assert "Total of payments installment × term" in calculated
         assert "Needs installment" in calculated

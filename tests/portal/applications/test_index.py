@@ -73,8 +73,8 @@ class TestList(RecordList):
             added_at = datetime(2026, 11, 3, hour, tzinfo=UTC)
             self.add_record(portal_service, category="BUILD_CREDIT", status=status, created_at=added_at)
         found = self.fragment(viewer)
-        assert found.count("Build credit") == 1
-        assert "The same in every row: Product (Build credit), Created" in found
+        assert found.count("Credit builder") == 1
+        assert "The same in every row: Product (Credit builder), Created" in found
         assert "Added (Nov 3, 2026)" in found
         assert "Added" not in found.partition("<thead>")[2].partition("</thead>")[0]
         assert found.count("Rejected") == 1

@@ -54,7 +54,7 @@ def test_an_individuals_profile_shows_that_an_ssn_was_sent(servicer: Browser, pe
     assert "No SSN or date of birth on file Send" in visible_text(page(servicer, address))
     person_editor.send(TWICE, **WITH_SSN)
     assert re.search(
-        r"No date of birth sent from here Send.{0,30} SSN sent .+? by Servicer \(servicer\)",
+        r"No date of birth on file Send.{0,30} SSN sent .+? by Servicer \(servicer\)",
         visible_text(page(servicer, address)),
     )
 

@@ -158,7 +158,7 @@ def test_page_warns_of_an_unknown_outcome(viewer: Browser, borrower: Record) -> 
     WriteIntent.objects.update(method="PUT", label="Northwind", actor_name="Ana")
     changed = page(viewer, borrower)
     assert "Unclear whether the change to “Northwind” went through:" in changed
-    assert "Ana can send the same change again" in changed
+    assert "Don’t resend. Ask the lender first." in changed
     assert f'href="{write.get_absolute_url()}"' in shown
 
 

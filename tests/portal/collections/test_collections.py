@@ -32,6 +32,7 @@ from portal.notes.models import FollowUp
 from portal.registry.models import Kind, PastDueChange, Record, Repayment
 from portal.repayments.returns import MAX_DATED
 from portal.runtime.business_date import business_date
+from portal.ui import wording
 from servicing.business_days import business_day_after
 from servicing.sandbox import Sandbox
 from tests import given
@@ -880,6 +881,82 @@ class TestReturns:
             assert row["Bank account"] == raw[row["Repayment"]]["borrower_bank_account_uuid"]
         for odd in ("?days=x", "?code=%00", "?days=9999&code=R99"):
             assert servicer.get(f"/collections/returns/{odd}").status_code == 200
+
+    def test_each_payment_says_what_follows(self, sandbox: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(sandbox)
+        loan = late_loan(sandbox, owner)
+        for reason, amount, days in (
+            ("R01 - Insufficient funds", "310", (-183, -100, -50, -2)),
+            ("R09 - Uncollected funds", "40", (-180, 0)),
+            ("R02 - Account closed", "70", (-3,)),
+            ("r29 corporate customer", "80", (-3,)),
+            ("R08 - Payment stopped", "90", (-3,)),
+            ("R99 - Held", "95", (-3,)),
+        ):
+            for day in days:
+                sandbox.world.repayment(
+                    loan.uuid,
+                    amount=amount,
+                    status="FAILED",
+                    error_description=reason,
+                    effective_date=in_days(day),
+                    borrower_bank_account_uuid=f"bank-{amount}",
+                )
+        next_day = in_days(3)
+        sandbox.world.repayment(
+            loan.uuid,
+            amount="70",
+            status="SCHEDULED",
+            effective_date=next_day,
+            borrower_bank_account_uuid="bank-70",
+        )
+        refresh(loan)
+        rows = list(
+            csv.DictReader(
+                io.StringIO(
+                    servicer.get("/collections/returns/export.csv?days=7").getvalue().decode("utf-8-sig")
+                )
+            )
+        )
+        found = {
+            row["Amount"]: (row["What follows"], row["Presentments"], row["Scheduled against the code"])
+            for row in rows
+        }
+        assert found == {
+            "310.00": ("No more: presented 3 times", "3", "No"),
+            "40.00": (f"One more by {wording.day(in_days(0))}", "2", "No"),
+            "70.00": ("Not again without a new account or authority", "1", "Yes"),
+            "80.00": ("Not again until authorized anew", "1", "No"),
+            "90.00": ("Ask the borrower", "1", "No"),
+            "95.00": ("Ask your bank", "1", "No"),
+        }
+        shown = pages.visible_text(pages.page(servicer, "/collections/returns/?days=7"))
+        assert "1 payment, $70.00, has another scheduled although the code says not again." in shown
+        only = pages.visible_text(pages.page(servicer, "/collections/returns/?days=7&conflicts=1"))
+        assert "$70.00" in only
+        payment = Repayment.objects.get(code="R02")
+        page = pages.visible_text(pages.page(servicer, f"/repayments/{payment.uuid}/"))
+        assert "R02: account closed. Not again without a new account or authority." in page
+        assert f"$70.00 is scheduled again on {wording.day(next_day)}." in page
+        assert "R02: not again" in pages.visible_text(pages.page(servicer, "/collections/"))
+        home = pages.visible_text(pages.page(servicer, "/?all=1"))
+        assert "R02" not in home  # It failed before it was posted, so nothing came back.
+
+    @pytest.mark.parametrize("number", [49, 50])
+    def test_rates_need_fifty_payments(self, sandbox: Sandbox, servicer: Browser, number: int) -> None:
+        loan = late_loan(sandbox)
+        Repayment.objects.bulk_create(
+            Repayment(
+                uuid=f"rated-{one}", account=loan, status="SUCCEEDED", effective_on=in_days(-one), amount=10
+            )
+            for one in range(number - 1)
+        )
+        failed = {"status": "FAILED", "has_failed": True, "code": "R29", "effective_on": in_days(0)}
+        Repayment.objects.create(uuid="rated-failed", account=loan, amount=10, **failed)
+        shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
+        rate = "2.00% " if number == 50 else ""
+        assert f"Unauthorized R05, R07, R10, R29 1 of {number} {rate}0.5%" in shown
+        assert f"Administrative R02, R03, R04 0 of {number} {'0.00% ' if rate else ''}3%" in shown
 
     def test_codes_in_other_words_are_grouped_and_described(
         self, sandbox: Sandbox, servicer: Browser

@@ -80,7 +80,7 @@ class TestPage:
     ) -> None:
         page = summary_page(viewer, borrower_with_accounts(portal_service))
         assert "Principal is 38% of the limit" in page
-        assert "8 of 36 installments are paid, per the schedule" in page
+        assert "8 of 36 installments are paid" in page
         assert "Returned after posting" in page
         assert "Returned after posting, Returned" not in page
         assert "$25,000.00" in page

@@ -241,7 +241,7 @@ class TestAttention:
             "$11.00 payment returned after posting",
         ]
         items = [item for item, _ in servicer.get("/").context["items"] if item.key.startswith("repayment:")]
-        assert {item.meta for item in items} == {f"loan {loan['uuid'][:8]}"}
+        assert {item.meta for item in items} == {f"loan {loan['uuid'][:8]}. Ask your bank."}
 
     def test_a_new_undelivered_message_wakes_the_snoozed_item(
         self, portal_service: Sandbox, servicer: Browser
@@ -336,6 +336,14 @@ class TestAttention:
         )
         assert waiting_number(servicer) == "1"
         assert number_in(servicer.get("/").content.decode()) == "1"
+
+    def test_the_number_is_that_of_the_page(self, portal_service: Sandbox, servicer: Browser) -> None:
+        for kind in (Kind.LOAN, Kind.LOAN, Kind.LINE):
+            flagged_account(portal_service, kind, "700.00", "Late LLC")
+        page = servicer.get("/").content.decode()
+        assert "3 items need attention" in page
+        assert number_in(page) == "3"
+        assert number_in(servicer.get("/borrowers/").content.decode()) == waiting_number(servicer) == "3"
 
     def test_each_person_has_a_number_of_their_own(self, servicer: Browser, supervisor: Browser) -> None:
         for name, drafts in (("servicer", 1), ("supervisor", 2)):

@@ -48,7 +48,7 @@ class TestFigures:
             "$1,000.00",
             "9 of 12 installments left",
             "$9,000.00",
-            "Not the payoff",
+            "Not a payoff quote",
         ):
             assert words in shown
 
