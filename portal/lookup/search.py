@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property, reduce
+from itertools import chain
 from operator import or_
 from typing import Any
 
@@ -18,10 +19,10 @@ from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import capped_count, matching_messages
 from portal.notes.models import Note
-from portal.registry.figures import ACCOUNTS, days_of, old_copy_day
-from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry.figures import days_of, is_account, old_copy_day
+from portal.registry.models import RECORDED_KINDS, KeyPerson, Kind, Record, Saved
 from portal.registry.query import Query, parse_query
-from portal.registry.records import active_records, records_by_key, with_borrowers
+from portal.registry.records import MODELS, active_records, records_by_key, records_of, with_borrowers
 from portal.registry.search import OWNED, forms_of, matching_owners, rank_matches
 from portal.registry.spelling import similar_names
 from portal.registry.texts import lines_of
@@ -92,7 +93,7 @@ PAGE_ACTIONS = {
 class Hit:
     """A record that matches."""
 
-    record: Record
+    record: Saved
     borrower: Record | None
     words: Sequence[str]
     starts: Sequence[str]
@@ -103,12 +104,12 @@ class Hit:
 
     @property
     def days_past_due(self) -> int | None:
-        return days_of(self.record)
+        return days_of(self.record) if isinstance(self.record, Record) else None
 
     @property
     def old_copy_day(self) -> date | None:
         """The day of the copy of a loan or a line, unless that is today."""
-        return old_copy_day(self.record) if self.record.kind in ACCOUNTS else None
+        return old_copy_day(self.record) if is_account(self.record) else None
 
     @property
     def title(self) -> str:
@@ -118,7 +119,7 @@ class Hit:
     @cached_property
     def reason(self) -> str:
         """The match, if the title does not show it."""
-        if self.day and self.day == self.record.key_date:
+        if self.day and isinstance(self.record, Record) and self.day == self.record.key_date:
             return f"{'Effective' if self.record.kind == Kind.REPAYMENT else 'Due'} {wording.day(self.day)}"
         if self._shows(fold(self.title)):
             return ""
@@ -132,7 +133,7 @@ class Hit:
     @property
     def place(self) -> str:
         """A borrower's city and state, or a key person's borrower."""
-        if self.record.kind == Kind.BORROWER:
+        if isinstance(self.record, Record):
             return ", ".join(filter(None, (self.record.city, self.record.state)))
         return f"Key person of {self.borrower or 'an unknown borrower'}"
 
@@ -216,11 +217,14 @@ def _kinds(query: Query) -> Sequence[Kind]:
 def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = None) -> list[HitGroup]:
     """Read the records of each kind's page with their borrowers, all kinds at once."""
     starts = (*query.starts, *query.uuids)
-    stored = Record.objects.in_bulk([key for shown in pages.values() for key in shown])
-    rows = {record.pk: (record, borrower) for record, borrower in with_borrowers(stored.values())}
+    recorded = [key for kind, shown in pages.items() if kind in RECORDED_KINDS for key in shown]
+    stored: list[Saved] = [*Record.objects.filter(pk__in=recorded)]
+    for kind in pages.keys() & MODELS.keys():
+        stored += records_of(kind).filter(pk__in=list(pages[kind]))
+    rows = {(record.kind, record.pk): (record, borrower) for record, borrower in with_borrowers(stored)}
     groups = []
     for kind, shown in pages.items():
-        hits = [Hit(*rows[key], query.words, starts, query.day) for key in shown if key in rows]
+        hits = [Hit(*rows[kind, key], query.words, starts, query.day) for key in shown if (kind, key) in rows]
         if kind == best and hits:
             hits[0] = replace(hits[0], is_best=True)
         groups.append(HitGroup(kind, hits, shown))
@@ -317,7 +321,7 @@ class NoteHit:
     text: str
     author: str
     at: datetime
-    subject: Record | Message
+    subject: Saved | Message
 
 
 def find_notes(query: Query, limit: int) -> list[NoteHit]:
@@ -345,11 +349,12 @@ def find_notes(query: Query, limit: int) -> list[NoteHit]:
     return sorted(found, key=lambda hit: hit.at, reverse=True)[:limit]
 
 
-def _subjects_of(notes: Sequence[Note], contacts: Sequence[Any]) -> dict[str, Record | Message]:
+def _subjects_of(notes: Sequence[Note], contacts: Sequence[Any]) -> dict[str, Saved | Message]:
     """What notes and contacts are about, by ID."""
     pairs = [(one.subject_kind, one.subject_uuid) for one in notes]
     pairs += [(one.account_kind or Kind.BORROWER, one.account_uuid or one.borrower_uuid) for one in contacts]
-    subjects: dict[str, Record | Message] = {record.uuid: record for record in records_by_key(pairs)}
+    records = chain.from_iterable(records_by_key(pairs))
+    subjects: dict[str, Saved | Message] = {record.uuid: record for record in records}
     if unknown := {uuid for _, uuid in pairs} - subjects.keys():
         subjects |= {message.uuid: message for message in Message.objects.filter(uuid__in=unknown)}
     return subjects
@@ -363,7 +368,7 @@ class UnknownIds:
     """Pasted IDs that are archived or not on file, and borrowers that may own them."""
 
     uuids: Sequence[str]
-    archived: Sequence[Record]
+    archived: Sequence[Saved]
     owners: Sequence[Record]
     of: str
     """The search for the borrower."""
@@ -373,7 +378,10 @@ def find_unknown_ids(
     query: Query, of: str, *, hits: MessageHits | None, groups: Iterable[HitGroup]
 ) -> UnknownIds | None:
     """Find the pasted IDs that no hit shows; ``None`` if there are none."""
-    stored = list(Record.objects.filter(kind__in=SEARCHED_KINDS, uuid__in=query.uuids))
+    stored: list[Saved] = []
+    if query.uuids:
+        stored += Record.objects.filter(kind__in=RECORDED_KINDS, uuid__in=query.uuids)
+        stored += KeyPerson.objects.filter(uuid__in=query.uuids)
     known = {record.uuid for record in stored} | ({str(hits.asked.get("id"))} if hits else set())
     mentioned = [hit.record.search_text for group in groups for hit in group.hits]
     missing = [
@@ -387,7 +395,7 @@ def find_unknown_ids(
     return UnknownIds(missing, archived, list(_possible_owners(stored, of)) if missing else (), of)
 
 
-def _possible_owners(pasted_records: Iterable[Record], of: str) -> Iterator[Record]:
+def _possible_owners(pasted_records: Iterable[Saved], of: str) -> Iterator[Record]:
     """The borrowers of records pasted with the ID, then those that match the search."""
     pasted = {record.borrower_uuid for record in pasted_records}
     yield from active_records(Kind.BORROWER).filter(uuid__in=pasted)

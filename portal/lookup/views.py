@@ -23,8 +23,9 @@ from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, O
 from portal.lookup.models import Upload
 from portal.lookup.search import HitGroup
 from portal.registry import store
-from portal.registry.models import Kind, Record, Snapshot
+from portal.registry.models import Kind, Record, Saved, Snapshot
 from portal.registry.query import Query, parse_query
+from portal.registry.records import records_of, with_answers
 from portal.registry.sources import READS
 from portal.ui.exports import list_file
 from portal.ui.htmx import current_page, finish_action, render_page
@@ -78,7 +79,7 @@ def open_as(request: StaffRequest) -> HttpResponse:
     except (NotSent, Unavailable):
         refusal = "The service isn’t responding. Try again in a moment."
         return search_page(request, parse_query(uuid), of=owner.uuid, refusal=refusal, status=503)
-    found = get_object_or_404(Record, kind=kind, uuid=uuid)
+    found = get_object_or_404(records_of(kind), uuid=uuid)
     messages.success(request, f"Found at the service and added under {owner}.")
     return finish_action(request, found.get_absolute_url())
 
@@ -104,20 +105,19 @@ def search_page(
 @requires("lookup.search")
 def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Show one record: its last answer and its owner."""
-    records = Record.objects.select_related("said")
-    found = get_object_or_404(records, kind=kind, uuid=uuid)
+    found = get_object_or_404(with_answers(records_of(kind)), uuid=uuid)
     log_view(Actor.of(request), "lookup.record", **entry_subject(found))
     owner = Record.objects.filter(kind=Kind.BORROWER, uuid=found.borrower_uuid).first()
     context = {
         "record": found,
         "owner": owner,
         "fields": answer_fields(found),
-        "snapshots": Snapshot.objects.filter(answer__record=found).defer("body")[:50],
+        "snapshots": Snapshot.objects.filter(answer=found.said).defer("body")[:50],
     }
     return render_page(request, "lookup/record.html", context)
 
 
-def answer_fields(record: Record) -> list[tuple[str, Any]]:
+def answer_fields(record: Saved) -> list[tuple[str, Any]]:
     """The last answer's fields by name; lists and objects as counts."""
     text = store.saved_text(record)
     answer = codec.parse(text) if text else {}
@@ -163,7 +163,7 @@ def is_owner_confirmed(request: StaffRequest, form: AddForm) -> bool:
 @requires("lookup.correct")
 def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Correct the name or the owner of a record, with a reason."""
-    found = get_object_or_404(Record, kind=kind, uuid=uuid)
+    found = get_object_or_404(records_of(kind), uuid=uuid)
     form = CorrectForm(request.POST or None, record=found)
     if form.is_valid():
         if changes := form.changes():
@@ -180,7 +180,7 @@ def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
 @requires("lookup.archive")
 def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Remove a record from lists and search, or restore it, with a reason."""
-    found = get_object_or_404(Record, kind=kind, uuid=uuid)
+    found = get_object_or_404(records_of(kind), uuid=uuid)
     form = ArchiveForm(request.POST or None, initial={"act": "restore" if found.archived_at else "archive"})
     if form.is_valid():
         archived = form.cleaned_data["act"] == "archive"

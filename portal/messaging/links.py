@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, Subquery
 
 from portal.messaging.models import BankAccount, Message
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind, Record, Saved
 from portal.registry.records import records_with_owners
 
 
@@ -15,7 +15,7 @@ class LinkedMessage:
     """A message with the records it belongs to."""
 
     message: Message
-    subject: Record | None = None
+    subject: Saved | None = None
     """The repayment or other record that the payload is about, if on file."""
     account: Record | None = None
     borrower: Record | None = None
@@ -48,10 +48,10 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
     rows = []
     for message in shown:
         subject, account, borrower = subjects.get(message.subject_uuid, (None, None, None))
-        if subject and subject.kind == Kind.BORROWER:
+        if isinstance(subject, Record) and subject.kind == Kind.BORROWER:
             rows.append(LinkedMessage(message, subject, None, subject))
             continue
-        if subject and subject.kind in (Kind.LOAN, Kind.LINE):
+        if isinstance(subject, Record) and subject.kind in (Kind.LOAN, Kind.LINE):
             account = subject
         manual_link = None
         if owner := owners.get(message.subject_uuid, ""):
@@ -62,7 +62,7 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
     return rows
 
 
-def _owner(subject: Record, account: Record | None) -> str:
+def _owner(subject: Saved, account: Record | None) -> str:
     """The ID of a record's borrower."""
     if subject.kind == Kind.BORROWER:
         return subject.uuid

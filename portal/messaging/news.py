@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import LISTED, Answer, Kind, Record
+from portal.registry.models import LISTED, Answer, Kind, Record, Saved
 from portal.registry.records import records_with_owners
 from portal.registry.sources import REPAYMENTS_OF
 
@@ -120,8 +120,10 @@ def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequenc
         yield message, [account for uuid in wanted for account in accounts.get(uuid, ())]
 
 
-def _account_uuid(subject: Record) -> str:
+def _account_uuid(subject: Saved) -> str:
     """The ID of the account that a record is or belongs to; empty without one."""
+    if not isinstance(subject, Record):
+        return ""
     return subject.uuid if subject.kind in ACCOUNTS else subject.parent_uuid
 
 

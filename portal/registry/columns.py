@@ -1,30 +1,39 @@
 """Derives the columns for filtering, sorting and searching from a saved answer."""
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.db.models import Model
 
+import servicing
 from portal.registry.figures import figure_columns, figures_of, stored_amount
-from portal.registry.models import Record
+from portal.registry.models import KeyPerson, Record
 from portal.registry.query import is_uuid
 from portal.registry.texts import search_text
 from portal.runtime.folding import fold
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, rules
+from servicing import Application, Borrower, Loan, Repayment, Statement, rules
 from servicing.return_codes import find_return_code
 from servicing.rules import known_spelling
 from servicing.words import normal_word
 
-Decoded = Borrower | KeyPerson | Application | Loan | Statement | Repayment
+Decoded = Borrower | servicing.KeyPerson | Application | Loan | Statement | Repayment
 
 MAX_DAYS = 10**6
 
 
 def columns_from(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
     """The columns of an answer in a form that every database can store."""
-    return {name: _fit_column(name, value) for name, value in _columns_of(answer, copied_on).items()}
+    model = KeyPerson if isinstance(answer, servicing.KeyPerson) else Record
+    return fit_columns(model, _columns_of(answer, copied_on))
+
+
+def fit_columns(model: type[Model], columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a model in a form that every database can store."""
+    return {name: _fit_column(model, name, value) for name, value in columns.items()}
 
 
 def non_uuid_identifier(uuid: str) -> str:
@@ -36,8 +45,11 @@ def _columns_of(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
     match answer:
         case Borrower():
             return _borrower_columns(answer)
-        case KeyPerson():
-            return _person_columns(answer) | {"category": known_spelling(answer.title)}
+        case servicing.KeyPerson():
+            return _person_columns(answer) | {
+                "name": full_name(answer),
+                "title": known_spelling(answer.title),
+            }
         case Application():
             return _application_columns(answer)
         case Loan():
@@ -48,13 +60,12 @@ def _columns_of(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
             return _repayment_columns(answer)
 
 
-def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str, Any]:
+def _person_columns(person: Borrower | servicing.KeyPerson, *more_names: str) -> dict[str, Any]:
     address = person.address
     state, city, postal_code = (address.state, address.city, address.zip) if address else (None, None, None)
     contacts = (person.email, person.phone, city, postal_code, state, rules.US_STATES.get(state or ""))
     name = full_name(person)
     return {
-        "label": name,
         "state": state or "",
         "city": city or "",
         "phone": person.phone or "",
@@ -65,6 +76,7 @@ def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str,
 
 def _borrower_columns(borrower: Borrower) -> dict[str, Any]:
     return _person_columns(borrower, *map(full_name, borrower.key_people or ())) | {
+        "label": full_name(borrower),
         "category": (borrower.user_type or ("BUSINESS" if borrower.is_business else "PERSON")).upper(),
         "subtype": known_spelling(borrower.entity),
     }
@@ -120,7 +132,7 @@ def _product_columns(answer: Application | Loan | Repayment, status: str | None)
     return {"category": known_spelling(answer.product), "status": known_spelling(status)}
 
 
-def full_name(person: Borrower | KeyPerson) -> str:
+def full_name(person: Borrower | servicing.KeyPerson) -> str:
     """First, middle and last name; for a business, the legal name."""
     parts = (person.first_name, person.middle_name, person.last_name)
     return " ".join(part for part in parts if part)
@@ -132,10 +144,10 @@ def _calendar_date(value: Any) -> date | None:
     return value if isinstance(value, date) else None
 
 
-def _fit_column(name: str, value: Any) -> Any:
+def _fit_column(model: type[Model], name: str, value: Any) -> Any:
     """The value in a form that every database can store: text cut to length, amounts out of range left out."""
     if isinstance(value, str):
-        longest = getattr(Record._meta.get_field(name), "max_length", None)
+        longest = getattr(model._meta.get_field(name), "max_length", None)
         return value.replace("\0", "\ufffd")[:longest]
     if isinstance(value, Decimal):
         return value if name == "past_due_rank" else stored_amount(value)

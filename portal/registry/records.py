@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.base import ModelState
 from django.utils import timezone
 
-from portal.registry.models import SEARCHED_KINDS, Answer, Kind, Record
+from portal.registry.models import RECORDED_KINDS, Answer, KeyPerson, Kind, Record, Saved
 from portal.runtime.database import fetch_rows, index_values
 
 
@@ -28,6 +28,10 @@ _DEFAULTS = {field.attname: field.get_default() for field in Record._meta.concre
 INSERT_BATCH_ROWS = 100
 LINK_COLUMNS = ("id", "kind", "uuid", "borrower_uuid", "parent_uuid", "label")
 """The columns that a record's name and address need."""
+MODELS: dict[str, type[KeyPerson]] = {Kind.KEY_PERSON: KeyPerson}
+"""The models of the kinds that are not rows of ``Record``."""
+UPDATE_BATCH_ROWS = 50
+"""Rows in one statement, because its size grows with each."""
 
 
 def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -50,6 +54,24 @@ def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
                     connection.connection.execute(statement, [*chain.from_iterable(part)])
 
 
+def records_of(kind: str) -> QuerySet[Any]:
+    """The records of a kind, from the table that has them."""
+    model = MODELS.get(kind)
+    return model.objects.all() if model else Record.objects.filter(kind=kind)
+
+
+def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
+    """The same records, each read with its answer."""
+    return found.select_related("said" if found.model is Record else "answer")
+
+
+def new_record(kind: str, uuid: str, *, created_by: str) -> Saved:
+    """An unsaved record of a kind."""
+    if model := MODELS.get(kind):
+        return model(uuid=uuid, created_by=created_by)
+    return unsaved_record(kind=kind, uuid=uuid, created_by=created_by)
+
+
 def unsaved_record(**values: Any) -> Record:
     """Create an unsaved record faster than the model, which computes every default again."""
     record = Record.__new__(Record)
@@ -57,10 +79,25 @@ def unsaved_record(**values: Any) -> Record:
     return record
 
 
-def create_records(records: Sequence[Record]) -> None:
+def create_records(records: Sequence[Saved]) -> None:
+    """Insert new records of any model, and set their keys."""
+    for model, rows in by_model(records).items():
+        if model is Record:
+            _insert_records(rows)
+        else:
+            model._default_manager.bulk_create(rows, batch_size=INSERT_BATCH_ROWS)
+
+
+def by_model(records: Iterable[Saved]) -> dict[type[Saved], list[Any]]:
+    """The records of each model."""
+    found: dict[type[Saved], list[Any]] = {}
+    for record in records:
+        found.setdefault(type(record), []).append(record)
+    return found
+
+
+def _insert_records(records: Sequence[Record]) -> None:
     """Insert new records faster than ``bulk_create``, and set their keys."""
-    if not records:  # The usual case, since most answers are about known records.
-        return
     now = timezone.now()
     for record in records:
         record.created_at = record.updated_at = now
@@ -84,8 +121,19 @@ def _next_keys(number: int) -> list[int]:
     return [key for (key,) in fetch_rows(_NEXT[connection.vendor], [number])]
 
 
-def update_records(records: Sequence[Record], names: Collection[str]) -> None:
-    """Write these fields of saved records, row by row, because building one statement for many takes longer."""
+def update_records(records: Sequence[Saved], names: Collection[str]) -> None:
+    """Write these fields of saved records of one model.
+
+    Rows of ``Record`` are written one by one, because building one statement for many takes longer.
+    """
+    for model, rows in by_model(records).items():
+        if model is Record:
+            _update_rows(rows, names)
+        else:
+            model._default_manager.bulk_update(rows, names, batch_size=UPDATE_BATCH_ROWS)
+
+
+def _update_rows(records: Sequence[Record], names: Collection[str]) -> None:
     names = [name for name in _FIELDS if name in names]
     columns = ", ".join(f"{name} = %s" for name in names)
     rows = [[*values, record.pk] for record, values in _values(records, names)]
@@ -94,9 +142,17 @@ def update_records(records: Sequence[Record], names: Collection[str]) -> None:
             cursor.executemany(f"UPDATE registry_record SET {columns} WHERE id = %s", rows)  # noqa: S608 - names of columns
 
 
-def records_by_key(pairs: Iterable[tuple[str, str]]) -> QuerySet[Record]:
-    """The records with these pairs of kind and ID."""
-    return Record.objects.filter(_has_key(pairs))
+def records_by_key(pairs: Iterable[tuple[str, str]]) -> list[QuerySet[Any]]:
+    """The records with these pairs of kind and ID, a query for each table that has some of them."""
+    uuids: dict[str, list[str]] = {}
+    recorded: list[tuple[str, str]] = []
+    for kind, uuid in pairs:
+        if kind in MODELS:
+            uuids.setdefault(kind, []).append(uuid)
+        else:
+            recorded.append((kind, uuid))
+    found: list[QuerySet[Any]] = [Record.objects.filter(_has_key(recorded))] if recorded else []
+    return found + [records_of(kind).filter(uuid__in=of_kind) for kind, of_kind in uuids.items()]
 
 
 def answers_by_key(pairs: Iterable[tuple[str, str]]) -> QuerySet[Answer]:
@@ -201,8 +257,8 @@ def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Rec
     return {record.uuid: record for record in records}
 
 
-def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Record, Record | None, Record | None]]:
-    """Records that people search for, by ID, with account and borrower, all as far as links need them; one query.
+def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record | None, Record | None]]:
+    """Records that people search for, by ID, with account and borrower, all as far as links need them; few queries.
 
     If records of two kinds share an ID, the last kind in alphabetical order is returned.
     """
@@ -212,7 +268,7 @@ def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Record, Record 
     columns = ", ".join(
         f"{table}.{column}" for table in ("one", "account", "borrower") for column in LINK_COLUMNS
     )
-    kind_names = ", ".join(f"'{kind}'" for kind in SEARCHED_KINDS)
+    kind_names = ", ".join(f"'{kind}'" for kind in RECORDED_KINDS)
     placeholders = ", ".join(["%s"] * len(wanted))
     rows = fetch_rows(
         f"SELECT {columns} FROM registry_record AS one"  # noqa: S608 - closed lists
@@ -223,13 +279,15 @@ def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Record, Record 
         f" WHERE one.kind IN ({kind_names}) AND one.uuid IN ({placeholders}) ORDER BY one.kind, account.kind",
         [*wanted],
     )
-    size, found = len(LINK_COLUMNS), {}
+    size = len(LINK_COLUMNS)
+    found: dict[str, tuple[Saved, Record | None, Record | None]] = {}
     for values in rows:
         parts = (values[start : start + size] for start in range(0, len(values), size))
         one, account, borrower = (_record_with(LINK_COLUMNS, part) if part[0] else None for part in parts)
         if one:
             found[one.uuid] = (one, account, borrower)
-    return found
+    people = KeyPerson.objects.filter(uuid__in=wanted - found.keys()) if wanted - found.keys() else ()
+    return found | {person.uuid: (person, None, borrower) for person, borrower in with_borrowers(people)}
 
 
 def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:

@@ -120,7 +120,7 @@ def split(row: RepaymentRow) -> SafeString:
 def payment_card(linked: LinkedMessage, repayment: Repayment) -> dict[str, Any]:
     """Facts and history of the repayment in a message."""
     message, subject = linked.message, linked.subject
-    record = subject if subject and subject.kind == Kind.REPAYMENT else None
+    record = subject if isinstance(subject, Record) and subject.kind == Kind.REPAYMENT else None
     return {
         "row": RepaymentRow(repayment, linked.account, linked.borrower, message.why_null),
         "history": payment_history(record, messages_of_repayment(message.subject_uuid)),

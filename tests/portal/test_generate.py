@@ -12,17 +12,18 @@ from django.db import connection
 from django.db.models import Model
 from django.test import Client as Browser
 
+import servicing
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Answer, Kind, Record, Source
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
+from portal.registry.models import Answer, KeyPerson, Kind, Record, Source
+from servicing import Application, Borrower, Loan, Repayment, Statement, codec
 from servicing import Message as ListedMessage
 from tests.databases import database_url, forget_connections
 
 MODELS = {
     Kind.BORROWER: Borrower,
-    Kind.KEY_PERSON: KeyPerson,
+    Kind.KEY_PERSON: servicing.KeyPerson,
     Kind.APPLICATION: Application,
     Kind.LOAN: Loan,
     Kind.LINE: Statement,
@@ -72,18 +73,25 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     assert [owners[one.parent_uuid] for one in repayments] == [one.borrower_uuid for one in repayments]
 
     generated = column_values(Record, "said_id", "created_at", "updated_at")
-    records = list(Record.objects.order_by("id").select_related("said"))
+    generated_people = column_values(KeyPerson, "answer_id", "created_at", "updated_at")
+    records = [
+        *Record.objects.order_by("id").select_related("said"),
+        *KeyPerson.objects.order_by("id").select_related("answer"),
+    ]
     assert all(record.created_at == record.updated_at == record.answer_at for record in records)
     assert [sum(record.kind == kind for record in records) for kind in MODELS] == [60, 120, 6, 60, 30, 12]
     answers = column_values(Answer, "operation")
     Record.objects.all().delete()
+    KeyPerson.objects.all().delete()
     Answer.objects.all().delete()
     for record in records:
+        assert record.said
         answer = codec.decode(MODELS[Kind(record.kind)], record.said.body)
-        ids = {"borrower_uuid": record.borrower_uuid, "parent_uuid": record.parent_uuid}
+        ids = {"borrower_uuid": record.borrower_uuid, "parent_uuid": getattr(record, "parent_uuid", "")}
         items = store.observe(answer, uuid=record.uuid, **ids)
         store.save(items, source=Source.SERVICE, at=record.answer_at)
     assert column_values(Record, "said_id", "created_at", "updated_at") == generated
+    assert column_values(KeyPerson, "answer_id", "created_at", "updated_at") == generated_people
     assert column_values(Answer, "operation") == answers
 
     generated = column_values(Message, "stored_at")
@@ -104,7 +112,7 @@ def test_all_indexes_are_rebuilt(generate: Run) -> None:
             if each["index"]
         }
 
-    models: list[type[Model]] = [Record, Message]
+    models: list[type[Model]] = [Record, KeyPerson, Message]
     before = [indexes(model) for model in models]
     generate("--borrowers", "1", "--messages", "1").check_returncode()
     for model, names in zip(models, before, strict=True):

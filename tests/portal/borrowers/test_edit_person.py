@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -35,7 +35,7 @@ def owner(portal_service: Sandbox) -> Record:
 
 @pytest.fixture
 def maya(owner: Record) -> Record:
-    return Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid, label__startswith="Maya")
+    return KeyPerson.objects.get(borrower_uuid=owner.uuid, name__startswith="Maya")
 
 
 @pytest.fixture
