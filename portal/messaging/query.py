@@ -111,7 +111,8 @@ def identifier_condition(typed: str) -> Q:
 
 def borrower_condition(uuid: str) -> Q:
     """A borrower's messages: from its bank accounts, or about anything of it on file."""
-    records = Record.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
+    people = KeyPerson.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
+    records = Record.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True).union(people)
     accounts = BankAccount.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
     # As lists, because databases answer an "or" of two subqueries by reading every message.
     return Q(subject_uuid__in=[uuid, *records]) | Q(bank_account__in=list(accounts))

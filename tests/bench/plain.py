@@ -64,7 +64,7 @@ def add_references() -> None:
     from django.urls import path
 
     from portal.messaging.models import Message
-    from portal.registry.models import SEARCHED_KINDS
+    from portal.registry.models import RECORDED_KINDS
     from portal.registry.records import active_records
 
     engine = "django.template.backends.django.DjangoTemplates"
@@ -76,7 +76,7 @@ def add_references() -> None:
 
     newest = ["-updated_at", "-id"]
     rows: dict[str, Any] = {
-        kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in SEARCHED_KINDS
+        kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in RECORDED_KINDS
     }
     rows["message"] = Message.objects.values_list(*MESSAGE_COLUMNS)
     renderers = {kind: bare(found) for kind, found in rows.items()}
