@@ -292,7 +292,7 @@ class TestCopy:
         assert 'class="sd-chip"' in page
         assert 'class="sd-chip sd-chip-here"' in page
 
-    def test_a_page_runs_at_most_fourteen_queries(
+    def test_a_page_runs_at_most_fifteen_queries(
         self,
         viewer: Browser,
         portal_service: Sandbox,
@@ -308,7 +308,8 @@ class TestCopy:
         given.account(Kind.LOAN, owner, "l-1")
         Record.objects.create(kind=Kind.REPAYMENT, uuid="p-3", parent_uuid="l-1")
         viewer.get("/messages/?source=copy")
-        with django_assert_max_num_queries(14):
+        # One more for what nothing else on file has: key people have a table of their own.
+        with django_assert_max_num_queries(15):
             page = viewer.get("/messages/?source=copy").content.decode()
         assert page.count(str(owner)) == 2
         Record.objects.filter(pk=owner.pk).update(label="")
