@@ -69,7 +69,7 @@ PERSON_COLUMNS: Final = [
 ]
 ANSWER_COLUMNS: Final = (
     *("kind", "uuid", "operation", "source", "failure"),
-    *("body", "first_at", "last_at"),
+    *("body", "first_at", "last_at", "last_on"),
 )
 Row = dict[str, Any]
 
@@ -114,7 +114,8 @@ class Households:
         for row in (borrower, *people, *accounts):
             is_account = row["kind"] in ("loan", "line")
             figures = {"has_no_schedule_yet": False} if is_account else {}
-            told = [row["kind"], row["uuid"], "", Source.SERVICE.value, "", row.pop("answer"), at, at]
+            times = [at, at, common["answer_day"]]
+            told = [row["kind"], row["uuid"], "", Source.SERVICE.value, "", row.pop("answer"), *times]
             yield common | row | figures, told
 
     def _borrower(self, number: int, owner: str, people: list[Row]) -> Row:
