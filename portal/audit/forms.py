@@ -11,7 +11,7 @@ from portal.audit.evidence import CREATED_KIND
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE, correctable, resolutions, resolve
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Answered, KeyPerson, Kind, Record, Source
 from portal.registry.query import uuid_in
 from portal.ui.forms import ChoiceField, RadioCards, StaffForm, TextField
 
@@ -71,12 +71,14 @@ class ResolveForm(StaffForm):
             return "Enter the ID as the service writes it, like 3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364."
         if WriteIntent.objects.filter(subject_uuid=uuid).exclude(pk=self.intent.pk).exists():
             return "Another request is about that record. Check it before you resolve this one."
-        known = Record.objects.filter(uuid=uuid).first()
+        known: Answered | None = (
+            Record.objects.filter(uuid=uuid).first() or KeyPerson.objects.filter(uuid=uuid).first()
+        )
         if known and not resolutions(self.intent).filter(subject_uuid=uuid).exists():
             noun, owner = known.get_kind_display().lower(), store.find(Kind.BORROWER, known.borrower_uuid)
             of = f" of {owner}" if owner and owner != known else ""
             return f"This ID is on file as {noun} {known}{of}. Enter the ID of the record that this request created."
-        if not known and Record.objects.filter(borrower_uuid=uuid).exists():
+        if not known and _owns_records(uuid):
             return "Records on file belong to a borrower with this ID. Enter the ID of the record that was created."
         return ""
 
@@ -145,6 +147,12 @@ class CorrectForm(ResolveForm):
         record = Record.objects.filter(
             kind=self.kind, uuid=uuid, answer_at__isnull=True, archived_at__isnull=True
         ).first()
-        if record and not Record.objects.filter(borrower_uuid=uuid).exclude(pk=record.pk).exists():
+        if record and not _owns_records(uuid):
             Record.objects.filter(pk=record.pk).update(archived_at=timezone.now())
             append(actor, "lookup.archive", **entry_subject(record), reason=self.cleaned_data["reason"])
+
+
+def _owns_records(uuid: str) -> bool:
+    """Whether anything on file belongs to a borrower with this ID, besides itself."""
+    others = Record.objects.filter(borrower_uuid=uuid).exclude(uuid=uuid)
+    return others.exists() or KeyPerson.objects.filter(borrower_uuid=uuid).exists()

@@ -14,7 +14,7 @@ from django.urls import reverse
 from portal.audit.models import WriteIntent
 from portal.borrowers.duplicates import CREATION
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import LISTED, Answered, KeyPerson, Kind, Record
 from portal.registry.records import active_records
 from servicing import Application
 
@@ -56,17 +56,17 @@ def confirmed_writes(borrower_uuids: Iterable[str]) -> Mapping[str, Writes]:
     return found
 
 
-def latest_secrets(writes: Writes, person: Record) -> dict[str, WriteIntent | None]:
+def latest_secrets(writes: Writes, person: Answered) -> dict[str, WriteIntent | None]:
     """The latest write that sent each secret of a person."""
     return {field: _latest_with(writes, person, field) for field in PERSON_SECRETS}
 
 
-def _latest_with(writes: Writes, subject: Record, field: str) -> WriteIntent | None:
+def _latest_with(writes: Writes, subject: Answered, field: str) -> WriteIntent | None:
     """The latest write that sent this field of the borrower, or of one of its key people."""
     return next((write for write in writes if _body_about(write, subject).get(field)), None)
 
 
-def _body_about(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
+def _body_about(write: WriteIntent, subject: Answered) -> Mapping[str, Any]:
     """The part of a write's body that is about the subject."""
     body = write.request_body if isinstance(write.request_body, dict) else {}
     if write.subject_uuid == subject.uuid:
@@ -78,7 +78,7 @@ def _body_about(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
     return best if best and _match_score(best, subject) >= MIN_EQUAL_DETAILS else {}
 
 
-def _match_score(sent: Mapping[str, Any], person: Record) -> int:
+def _match_score(sent: Mapping[str, Any], person: Answered) -> int:
     """The number of details that a person in a creation's body shares with a key person. The body has no uuid."""
     names = (sent.get(part) for part in ("first_name", "middle_name", "last_name"))
     details = (" ".join(filter(None, names)), sent.get("email"), sent.get("phone"))
@@ -87,7 +87,7 @@ def _match_score(sent: Mapping[str, Any], person: Record) -> int:
 
 
 def onboarding_checklist(
-    record: Record, people: Sequence[Record], applications: Sequence[Record], writes: Writes
+    record: Record, people: Sequence[KeyPerson], applications: Sequence[Record], writes: Writes
 ) -> list[Task]:
     """The tasks: asset report, everyone's SSN and date of birth, the first application and its consent.
 
@@ -95,7 +95,7 @@ def onboarding_checklist(
     """
     if not any(write.operation == CREATION for write in writes):
         return []
-    persons = people if people or record.category not in INDIVIDUAL_TYPES else [record]
+    persons: Sequence[Answered] = people if people or record.category not in INDIVIDUAL_TYPES else [record]
     return [
         _report_task(record, writes),
         *(_secret_task(record, person, writes) for person in persons),
@@ -114,16 +114,18 @@ def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Record, list[Task]]]
     """The open tasks of these borrowers, in as many queries as for one."""
     borrowers = list(active_records(Kind.BORROWER).filter(uuid__in=list(borrower_uuids)))
     uuids = [one.uuid for one in borrowers]
-    related: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    kinds = [Kind.KEY_PERSON, Kind.APPLICATION]
-    records = Record.objects.filter(borrower_uuid__in=uuids, kind__in=kinds, archived_at__isnull=True)
-    for one in records.select_related("said").order_by("created_at", "id"):
-        related[one.borrower_uuid, one.kind].append(one)
+    applications: dict[str, list[Record]] = defaultdict(list)
+    found_applications = active_records(Kind.APPLICATION).filter(borrower_uuid__in=uuids)
+    for one in found_applications.select_related("said").order_by("created_at", "id"):
+        applications[one.borrower_uuid].append(one)
+    people: dict[str, list[KeyPerson]] = defaultdict(list)
+    for person in KeyPerson.objects.filter(LISTED, borrower_uuid__in=uuids).order_by("created_at", "id"):
+        people[person.borrower_uuid].append(person)
     writes = confirmed_writes(uuids)
     found = []
     for record in borrowers:
-        people, applications = related[record.uuid, Kind.KEY_PERSON], related[record.uuid, Kind.APPLICATION]
-        tasks = onboarding_checklist(record, people, applications, writes[record.uuid])
+        uuid = record.uuid
+        tasks = onboarding_checklist(record, people[uuid], applications[uuid], writes[uuid])
         found.append((record, [task for task in tasks if not task.done_at]))
     return found
 
@@ -142,7 +144,7 @@ def _report_task(record: Record, writes: Writes) -> Task:
     )
 
 
-def _secret_task(record: Record, person: Record, writes: Writes) -> Task:
+def _secret_task(record: Record, person: Answered, writes: Writes) -> Task:
     """The task to send a person's secrets, done once all of them were sent."""
     found = latest_secrets(writes, person)
     if missing := [words for field, words in PERSON_SECRETS.items() if not found[field]]:

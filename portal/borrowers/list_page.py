@@ -16,7 +16,7 @@ from portal.lists.columns import CHECKED, value_column
 from portal.lists.filters import Filter, choice_filter, date_filters, flag_filter
 from portal.lists.pages import Action, Column, ListPage, Row
 from portal.registry.figures import days_of
-from portal.registry.models import Kind, Record
+from portal.registry.models import LISTED, KeyPerson, Kind, Record
 from portal.registry.query import NotUnderstood
 from portal.registry.records import distinct_values
 from portal.registry.rollup import OPEN, BorrowerTotals, totals_of
@@ -35,6 +35,8 @@ class BorrowerRow(Row):
     """A borrower with its accounts and people."""
 
     totals: BorrowerTotals
+    people: Sequence[str]
+    """The names of its key people."""
 
     @property
     def entity(self) -> str:
@@ -51,8 +53,18 @@ class BorrowerRow(Row):
 
 
 def load_rows(records: Sequence[Record]) -> Iterator[BorrowerRow]:
-    totals = totals_of([record.uuid for record in records])
-    return (BorrowerRow(record, totals=totals[record.uuid]) for record in records)
+    uuids = [record.uuid for record in records]
+    totals, people = totals_of(uuids), _names_of_people(uuids)
+    return (BorrowerRow(one, totals=totals[one.uuid], people=people.get(one.uuid, [])) for one in records)
+
+
+def _names_of_people(borrower_uuids: Sequence[str]) -> dict[str, list[str]]:
+    """The names of the key people of each borrower that has some."""
+    found: dict[str, list[str]] = {}
+    people = KeyPerson.objects.filter(LISTED, borrower_uuid__in=borrower_uuids).order_by("created_at", "id")
+    for borrower_uuid, one in people.values_list("borrower_uuid", "name"):
+        found.setdefault(borrower_uuid, []).append(one)
+    return found
 
 
 def phone(number: str) -> str:
@@ -69,7 +81,7 @@ def name(row: BorrowerRow) -> str:
 
 def people(row: BorrowerRow) -> str:
     """The first key person, and the number of others."""
-    first, *others = row.totals.people or [""]
+    first, *others = row.people or [""]
     return f"{first} and {len(others)} more" if others else ui.or_dash(first)
 
 
@@ -115,7 +127,7 @@ COLUMNS: Final = [
     Column(
         name="people",
         head="Key people",
-        value=lambda row: "; ".join(row.totals.people),
+        value=lambda row: "; ".join(row.people),
         reads=[],
         cell=people,
         css="sd-widest",

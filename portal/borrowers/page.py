@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django_htmx.http import trigger_client_event
 
+import servicing
 from portal.accounts.roles import requires
 from portal.approvals.lifecycle import open_approvals
 from portal.audit.chain import entry_subject
@@ -33,12 +34,11 @@ from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
 from portal.registry.figures import rank
-from portal.registry.models import Kind, Record
-from portal.registry.records import active_records
+from portal.registry.models import LISTED, KeyPerson, Kind, Record
 from portal.repayments.table import repayment_table, rows_of_lists
 from portal.runtime.business_date import business_date
 from portal.ui.htmx import render_page
-from servicing import Borrower, KeyPerson, Loan, Statement, consistency
+from servicing import Borrower, Loan, Statement, consistency
 
 MAX_FINDINGS = 5
 MAX_EVENTS = 1000
@@ -164,9 +164,8 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else "overview"
     people = list(
-        active_records(Kind.KEY_PERSON)
-        .select_related("said")
-        .filter(borrower_uuid=record.uuid)
+        KeyPerson.objects.filter(LISTED, borrower_uuid=record.uuid)
+        .select_related("answer")
         .order_by("created_at", "id")
     )
     sent = profile_as_sent(record)
@@ -195,7 +194,8 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
         case "people":
             writes = confirmed_writes([record.uuid])[record.uuid]
             answers = [
-                (one, store.last_answer(one, KeyPerson), latest_secrets(writes, one)) for one in people
+                (one, store.last_answer(one, servicing.KeyPerson), latest_secrets(writes, one))
+                for one in people
             ]
             context["people"] = answers
         case "applications":
@@ -222,7 +222,7 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
 def overview(
     request: StaffRequest,
     record: Record,
-    people: Sequence[Record],
+    people: Sequence[KeyPerson],
     applications: Sequence[Record],
     copies: Copies,
 ) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import decide_promises
 from portal.notes.views import plan_follow_up
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Kind, Record
-from portal.registry.records import active_records
+from portal.registry.models import LISTED, Answered, KeyPerson, Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 
@@ -57,12 +56,13 @@ def borrower_of(record: Record) -> str:
 
 def people_of(borrower: Record) -> list[Person]:
     """The people to contact: the key people, and the borrower."""
-    people = active_records(Kind.KEY_PERSON).filter(borrower_uuid=borrower.uuid).order_by("pk")
-    return list(dict.fromkeys(_person(one) for one in (*people, borrower) if one.label))
+    people = KeyPerson.objects.filter(LISTED, borrower_uuid=borrower.uuid).order_by("pk")
+    everyone: list[Answered] = [*people, borrower]
+    return list(dict.fromkeys(_person(one) for one in everyone if one.label))
 
 
-def _person(record: Record) -> Person:
-    title = wording.human(record.category) if record.kind == Kind.KEY_PERSON else ""
+def _person(record: Answered) -> Person:
+    title = wording.human(record.title) if isinstance(record, KeyPerson) else ""
     return Person(", ".join(filter(None, [record.label, title])), wording.phone(record.phone))
 
 

@@ -44,7 +44,6 @@ from portal.errors import error_page
 from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
-from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date
@@ -149,7 +148,7 @@ def _read(
 
 
 def _owner(record: Record) -> Record | None:
-    return store.find(Kind.BORROWER, record.borrower_uuid)
+    return Record.objects.filter(kind=Kind.BORROWER, uuid=record.borrower_uuid).first()
 
 
 def _create_pdf(request: StaffRequest, document: Document) -> HttpResponse:

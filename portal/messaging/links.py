@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, Subquery
 
 from portal.messaging.models import BankAccount, Message
-from portal.registry.models import Kind, Record, Repayment
+from portal.registry.models import Kind, Record, Saved
 from portal.registry.records import records_with_owners
 
 
@@ -15,7 +15,7 @@ class LinkedMessage:
     """A message with the records it belongs to."""
 
     message: Message
-    subject: Record | Repayment | None = None
+    subject: Saved | None = None
     """The repayment or other record that the payload is about, if on file."""
     account: Record | None = None
     borrower: Record | None = None
@@ -62,7 +62,7 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
     return rows
 
 
-def _owner(subject: Record | Repayment, account: Record | None) -> str:
+def _owner(subject: Saved, account: Record | None) -> str:
     """The ID of a record's borrower."""
     if subject.kind == Kind.BORROWER:
         return subject.uuid

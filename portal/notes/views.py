@@ -20,6 +20,7 @@ from portal.audit.reading import name_in_sentence
 from portal.audit.view_log import log_page
 from portal.notes.models import FollowUp, Note
 from portal.registry.models import Record
+from portal.registry.records import records_of
 from portal.runtime.business_date import business_date
 from portal.ui.forms import DayField, NearDayInput, StaffForm, TextField
 from portal.ui.htmx import finish_action, render_page, toast
@@ -90,7 +91,7 @@ class FollowUpForm(StaffForm):
 @requires("notes.add")
 def add(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
     """Add a note to a record."""
-    record = get_object_or_404(Record, kind=kind, uuid=uuid)
+    record = get_object_or_404(records_of(kind), uuid=uuid)
     return add_note(request, record, ("Borrowers", reverse("borrowers:index")), **audit_subject(record))
 
 

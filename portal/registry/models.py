@@ -1,5 +1,6 @@
 """The records of the lending service that are on file, since the service itself can't list or search them."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from django.db import models
@@ -16,6 +17,8 @@ NAMED_KINDS = [Kind.BORROWER, Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind
 SEARCHED_KINDS = [*NAMED_KINDS, Kind.REPAYMENT]
 # The kinds that have a name, by which they are found.
 PEOPLE = (Kind.BORROWER, Kind.KEY_PERSON)
+# The kinds that are rows of `Record`.
+RECORDED_KINDS = [kind for kind in NAMED_KINDS if kind != Kind.KEY_PERSON]
 
 
 class Source(models.TextChoices):
@@ -70,7 +73,6 @@ def _list_indexes() -> list[models.Index]:
                 for one in narrowing
             ),
         ],
-        Kind.KEY_PERSON: [usual, created, ["state", *usual]],
         # The category says which applications can be read again.
         Kind.APPLICATION: [
             usual,
@@ -106,6 +108,7 @@ def _list_indexes() -> list[models.Index]:
         *(
             _index(kind, ["kind", "-id", "search_text", "archived_at"], "by_text", ~models.Q(search_text=""))
             for kind in NAMED_KINDS
+            if kind in RECORDED_KINDS
         ),
         models.Index(
             fields=["kind", "name_key"], condition=models.Q(name_key__isnull=False), name="people_by_name"
@@ -228,7 +231,7 @@ class Record(models.Model):
     category = models.CharField(
         max_length=40,
         blank=True,
-        help_text="Product of an account, type of a borrower, title of a key person.",
+        help_text="Product of an account, type of a borrower.",
     )
     status = models.CharField(max_length=40, blank=True)
     subtype = models.CharField(max_length=40, blank=True, help_text="Legal form of a borrower.")
@@ -285,7 +288,7 @@ class Record(models.Model):
     name_key = models.CharField(  # noqa: DJ001 - "" would make SQLite copy the table to add it
         max_length=300,
         null=True,
-        help_text="The letters and digits of a borrower's or person's name, folded.",
+        help_text="The letters and digits of a borrower's name, folded.",
     )
 
     # A long text comes last, because SQLite reads a row from its beginning, and lists don't need it.
@@ -316,8 +319,6 @@ class Record(models.Model):
         match self.kind:
             case Kind.BORROWER:
                 return reverse("borrowers:detail", args=[self.uuid])
-            case Kind.KEY_PERSON:
-                return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
             case Kind.APPLICATION if self.borrower_uuid:
                 return reverse("applications:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LOAN if self.borrower_uuid:
@@ -336,6 +337,124 @@ class Record(models.Model):
     def can_be_read(self) -> bool:
         """Whether the service shows it again: a loan application's only response is the one to its submission."""
         return self.kind != Kind.APPLICATION or self.category != "LOAN"
+
+
+class OnFile(models.Model):
+    """What is on file about a thing with an ID of the service; generic code reads it like a ``Record``."""
+
+    kind: ClassVar[Kind]
+    FROM_ANSWER: ClassVar[Sequence[str]] = ("answer_id", "answer_at", "answer_day", "checked_at")
+    """The columns that an answer may change; each model adds its own."""
+
+    uuid = models.CharField(max_length=64)
+    answer = models.OneToOneField(
+        Answer,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="What was said about it; null if nobody ever asked or answered.",
+    )
+    # The answer's times.
+    answer_at = models.DateTimeField(null=True, help_text="When its answer was received last.")
+    answer_day = models.DateField(null=True, help_text="The business date of the answer.")
+    checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    created_by = models.CharField(max_length=300, blank=True)
+    archived_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def said(self) -> Answer | None:
+        return self.answer
+
+    @said.setter
+    def said(self, answer: Answer | None) -> None:
+        self.answer = answer
+
+    def get_kind_display(self) -> str:
+        return self.kind.label
+
+    @property
+    def why_null(self) -> str:
+        """Why a value is missing."""
+        return (self.answer or Answer()).why_null()
+
+    @property
+    def can_be_read(self) -> bool:
+        """Whether the service shows it again."""
+        return True
+
+
+class KeyPerson(OnFile):
+    """A key person of a borrower."""
+
+    kind = Kind.KEY_PERSON
+    FROM_ANSWER = (
+        *OnFile.FROM_ANSWER,
+        *("borrower_uuid", "name", "title", "state", "city", "phone", "email"),
+        *("folded_name", "search_text"),
+    )
+
+    borrower_uuid = models.CharField(max_length=64, blank=True)
+    name = models.CharField(
+        max_length=300, blank=True, help_text="As staff, a file or the service wrote it last."
+    )
+    title = models.CharField(max_length=40, blank=True)
+    state = models.CharField(max_length=10, blank=True)
+    city = models.CharField(max_length=100, blank=True)
+    phone = models.CharField(max_length=20, blank=True)
+    email = models.CharField(max_length=254, blank=True)
+    folded_name = models.CharField(
+        max_length=300, blank=True, help_text="The letters and digits of the name, folded."
+    )
+    search_text = models.TextField(blank=True)
+
+    class Meta:
+        # With this operator class PostgreSQL also uses it to find IDs by their beginning.
+        constraints = [
+            models.UniqueConstraint(
+                fields=["uuid"], name="one_key_person_per_uuid", opclasses=["varchar_pattern_ops"]
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["borrower_uuid"], name="people_by_borrower"),
+            models.Index(fields=["folded_name"], name="people_by_folded_name"),
+            models.Index(
+                fields=["-updated_at", "-id", "archived_at"], condition=LISTED, name="people_by_updated_at"
+            ),
+            models.Index(
+                fields=["-created_at", "-id", "archived_at"], condition=LISTED, name="people_by_created_at"
+            ),
+            models.Index(
+                fields=["state", "-updated_at", "-id", "archived_at"],
+                condition=LISTED,
+                name="people_by_state",
+            ),
+            # PostgreSQL has one of trigrams instead, see migration ``0036_indexes_of_key_people``.
+            models.Index(
+                fields=["-id", "search_text", "archived_at"],
+                condition=~models.Q(search_text="") & LISTED,
+                name="people_by_text",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.uuid
+
+    def get_absolute_url(self) -> str:
+        """The tab of its borrower's page."""
+        return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self.name = label
 
 
 class NameWord(models.Model):
@@ -428,6 +547,12 @@ class Repayment(models.Model):
         """Why a value is missing."""
         listed = Answer(kind=self.kind, source=Source.SERVICE, last_at=self.last_listed_at)
         return listed.why_null()
+
+
+# A row with an answer of its own.
+Answered = Record | KeyPerson
+# A row of any kind.
+Saved = Answered | Repayment
 
 
 class RepaymentStatus(models.Model):

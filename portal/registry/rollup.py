@@ -21,7 +21,6 @@ class BorrowerTotals:
     """The totals of one borrower."""
 
     today: date
-    people: list[str] = field(default_factory=list)
     accounts: list[SavedAccount] = field(default_factory=list)
     decision: str = ""
     has_open_application: bool = False
@@ -54,14 +53,12 @@ def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
     """The totals of each of these borrowers, in one query."""
     today = business_date()
     found = {uuid: BorrowerTotals(today) for uuid in borrower_uuids}
-    kinds = [Kind.KEY_PERSON, Kind.APPLICATION, *ACCOUNTS]
+    kinds = [Kind.APPLICATION, *ACCOUNTS]
     related = Record.objects.filter(borrower_uuid__in=found, archived_at__isnull=True, kind__in=kinds)
-    rows = related.order_by("created_at", "id").values_list("borrower_uuid", "label", *SavedAccount._fields)
-    for borrower_uuid, label, *columns in rows:
+    rows = related.order_by("created_at", "id").values_list("borrower_uuid", *SavedAccount._fields)
+    for borrower_uuid, *columns in rows:
         totals, record = found[borrower_uuid], SavedAccount(*columns)
         match record.kind:
-            case Kind.KEY_PERSON:
-                totals.people.append(label)
             case Kind.LOAN | Kind.LINE:
                 totals.accounts.append(record)
             case Kind.APPLICATION:

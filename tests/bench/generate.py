@@ -69,24 +69,45 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 def add_borrowers(number: int) -> None:
     from django.db.models import OuterRef, Subquery
 
-    from portal.registry.models import PEOPLE, Answer, Record, Repayment
+    from portal.registry.models import Answer, KeyPerson, Kind, Record, Repayment
     from portal.registry.spelling import save_words
-    from tests.bench.households import ANSWER_COLUMNS, COLUMNS, REPAYMENT_COLUMNS, Households
+    from tests.bench.households import (
+        ANSWER_COLUMNS,
+        COLUMNS,
+        PERSON_COLUMNS,
+        REPAYMENT_COLUMNS,
+        Households,
+    )
 
     stored = Record.objects.count()
     households = Households(seed=stored)
     answer = Answer.objects.filter(kind=OuterRef("kind"), uuid=OuterRef("uuid"))
-    with create_indexes_last("registry_record", is_worth_it=number > stored):
+    answer_of_person = Answer.objects.filter(kind=Kind.KEY_PERSON, uuid=OuterRef("uuid"))
+    is_worth_it = number > stored
+    with (
+        create_indexes_last("registry_record", is_worth_it=is_worth_it),
+        create_indexes_last("registry_keyperson", is_worth_it=is_worth_it),
+    ):
         for part in parts(0, number):
             rows = list(chain.from_iterable(map(households.rows, part)))
-            write("registry_record", COLUMNS, [[record for record, _ in rows]])
+            people = [row for row, _ in rows if row["kind"] == Kind.KEY_PERSON]
+            others = [row for row, _ in rows if row["kind"] != Kind.KEY_PERSON]
+            write("registry_record", COLUMNS, [_values(others, COLUMNS)])
+            write("registry_keyperson", PERSON_COLUMNS, [_values(people, PERSON_COLUMNS)])
             write("registry_answer", ANSWER_COLUMNS, [[told for _, told in rows]])
         Record.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
-        save_words(Record.objects.filter(kind__in=PEOPLE).only("kind", "label").iterator(BATCH))
+        unanswered = KeyPerson.objects.filter(answer=None, answer_at__isnull=False)
+        unanswered.update(answer=Subquery(answer_of_person.values("pk")))
+        save_words(Record.objects.filter(kind=Kind.BORROWER).only("kind", "label").iterator(BATCH))
+        save_words(KeyPerson.objects.only("name").iterator(BATCH))
     loan = Record.objects.filter(kind="loan", borrower_uuid=OuterRef("borrower_uuid"))
     with create_indexes_last("registry_repayment", is_worth_it=number > stored):
         write("registry_repayment", REPAYMENT_COLUMNS, [households.repayments])
         Repayment.objects.filter(account=None).update(account=Subquery(loan.values("pk")))
+
+
+def _values(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> list[list[Any]]:
+    return [[row[name] for name in columns] for row in rows]
 
 
 def add_messages(number: int) -> None:

@@ -63,6 +63,10 @@ DEFAULTS: Final[dict[str, Any]] = {
 }
 """The columns that get a value; the others have database defaults."""
 COLUMNS: Final = list(DEFAULTS)
+PERSON_COLUMNS: Final = [
+    *("uuid", "borrower_uuid", "answer_at", "answer_day", "checked_at", "created_at", "updated_at"),
+    *("created_by", "name", "title", "state", "city", "phone", "email", "folded_name", "search_text"),
+]
 ANSWER_COLUMNS: Final = (
     *("kind", "uuid", "operation", "source", "failure"),
     *("body", "first_at", "last_at", "last_on"),
@@ -88,8 +92,8 @@ class Households:
         """The values of :data:`REPAYMENT_COLUMNS` for the repayments of all borrowers so far."""
         self._days = [(today + timedelta(days=number)).isoformat() for number in range(-300, 300)]
 
-    def rows(self, number: int) -> Iterator[tuple[list[Any], list[Any]]]:
-        """Yield the values of :data:`COLUMNS` and :data:`ANSWER_COLUMNS` for a borrower, its people and accounts."""
+    def rows(self, number: int) -> Iterator[tuple[Row, list[Any]]]:
+        """Yield the row, and the values of :data:`ANSWER_COLUMNS`, of a borrower, its people and accounts."""
         moment = self._now - timedelta(seconds=number * 20)
         at = f"{moment:%Y-%m-%d %H:%M:%S}"
         owner, loan = self._uuid(), self._uuid()
@@ -119,7 +123,7 @@ class Households:
             figures = {"has_no_schedule_yet": False} if is_account else {}
             times = [at, at, common["answer_day"]]
             told = [row["kind"], row["uuid"], "", Source.SERVICE.value, "", row.pop("answer"), *times]
-            yield [*(common | row | figures).values()], told
+            yield common | row | figures, told
 
     def _borrower(self, number: int, owner: str, people: list[Row]) -> Row:
         first = self._choose(FIRST)
@@ -133,7 +137,7 @@ class Households:
             "name_key": folded_key(name),
             "category": "BUSINESS",
             "subtype": entity,
-            "search_text": _lines(name, *lines, *(person["label"] for person in people)),
+            "search_text": _lines(name, *lines, *(person["name"] for person in people)),
             "answer": f'{{"address":{address},"email":"{contact["email"]}","entity":"{entity}","first_name":"{name}",'
             f'"key_people":[{people[0]["answer"]},{people[1]["answer"]}],"phone":"{contact["phone"]}",'
             f'"start_date":"2014-06-02","user_type":"BUSINESS","uuid":"{owner}"}}',
@@ -146,9 +150,9 @@ class Households:
         return contact | {
             "kind": "key_person",
             "uuid": uuid,
-            "label": name,
-            "name_key": folded_key(name),
-            "category": "OWNER",
+            "name": name,
+            "folded_name": folded_key(name),
+            "title": "OWNER",
             "search_text": _lines(name, *lines),
             "answer": f'{{"address":{address},"email":"{contact["email"]}","first_name":"{given}",'
             f'"last_name":"{family}","phone":"{contact["phone"]}","title":"OWNER","uuid":"{uuid}"}}',

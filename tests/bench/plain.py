@@ -65,7 +65,7 @@ def add_references() -> None:
     from django.urls import path
 
     from portal.messaging.models import Message
-    from portal.registry.models import NAMED_KINDS, Repayment
+    from portal.registry.models import RECORDED_KINDS, Repayment
     from portal.registry.records import active_records
 
     engine = "django.template.backends.django.DjangoTemplates"
@@ -77,7 +77,7 @@ def add_references() -> None:
 
     newest = ["-updated_at", "-id"]
     rows: dict[str, Any] = {
-        kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in NAMED_KINDS
+        kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in RECORDED_KINDS
     }
     rows["repayment"] = Repayment.objects.order_by(*newest).values_list(*REPAYMENT_COLUMNS)
     rows["message"] = Message.objects.values_list(*MESSAGE_COLUMNS)

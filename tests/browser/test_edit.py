@@ -9,7 +9,7 @@ from django.conf import LazySettings, settings
 from playwright.sync_api import Page, Route, expect
 
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Record
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -24,7 +24,7 @@ SSN = "219099999"
 def maya(portal_service: Sandbox, settings: LazySettings) -> Record:
     settings.APPROVAL_ACTS = []  # Approvals have their own tests.
     owner = given.borrower(portal_service)
-    return Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
+    return KeyPerson.objects.get(borrower_uuid=owner.uuid)
 
 
 def borrower_edit_path(record: Record) -> str:

@@ -18,7 +18,7 @@ from portal.borrowers.page import TABS
 from portal.lists.models import SavedView
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -87,7 +87,7 @@ def test_edits_approvals_and_lookups_work_by_keyboard_alone(
     visit: Visit, portal_service: Sandbox, scripted: bool
 ) -> None:
     owner = given.borrower(portal_service, first_name="Birch Farms LLC", phone="5125550144")
-    maya = Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
+    maya = KeyPerson.objects.get(borrower_uuid=owner.uuid)
     page = visit(Role.SERVICER, java_script_enabled=scripted)
     page.goto("/")
 

@@ -12,18 +12,19 @@ from django.db import connection
 from django.db.models import Model
 from django.test import Client as Browser
 
+import servicing
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Answer, Kind, Record, Repayment, Source
+from portal.registry.models import Answer, KeyPerson, Kind, Record, Repayment, Source
 from portal.registry.repayments import AccountList, answer_of, save_repayments
-from servicing import Application, Borrower, KeyPerson, Loan, Statement, codec
+from servicing import Application, Borrower, Loan, Statement, codec
 from servicing import Message as ListedMessage
 from tests.databases import database_url, forget_connections
 
 MODELS = {
     Kind.BORROWER: Borrower,
-    Kind.KEY_PERSON: KeyPerson,
+    Kind.KEY_PERSON: servicing.KeyPerson,
     Kind.APPLICATION: Application,
     Kind.LOAN: Loan,
     Kind.LINE: Statement,
@@ -75,15 +76,21 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     assert len(repayments) == 12
 
     generated = column_values(Record, "said_id", "created_at", "updated_at")
-    records = list(Record.objects.order_by("id").select_related("said"))
+    generated_people = column_values(KeyPerson, "answer_id", "created_at", "updated_at")
+    records = [
+        *Record.objects.order_by("id").select_related("said"),
+        *KeyPerson.objects.order_by("id").select_related("answer"),
+    ]
     assert all(record.created_at == record.updated_at == record.answer_at for record in records)
     assert [sum(record.kind == kind for record in records) for kind in MODELS] == [60, 120, 6, 60, 30]
     answers = column_values(Answer, "operation")
     paid = column_values(Repayment, "account_id", "updated_at")
     Repayment.objects.all().delete()
     Record.objects.all().delete()
+    KeyPerson.objects.all().delete()
     Answer.objects.all().delete()
     for record in records:
+        assert record.said
         answer = codec.decode(MODELS[Kind(record.kind)], record.said.body)
         items = store.observe(answer, uuid=record.uuid, borrower_uuid=record.borrower_uuid)
         store.save(items, source=Source.SERVICE, at=record.answer_at)
@@ -92,6 +99,7 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
             listed = AccountList(Kind.LOAN, one.account.uuid, one.borrower_uuid, [answer_of(one)])
             save_repayments([listed], one.last_listed_at)
     assert column_values(Record, "said_id", "created_at", "updated_at") == generated
+    assert column_values(KeyPerson, "answer_id", "created_at", "updated_at") == generated_people
     assert column_values(Answer, "operation") == answers
     assert column_values(Repayment, "account_id", "updated_at") == paid
 
@@ -113,7 +121,7 @@ def test_all_indexes_are_rebuilt(generate: Run) -> None:
             if each["index"]
         }
 
-    models: list[type[Model]] = [Record, Repayment, Message]
+    models: list[type[Model]] = [Record, KeyPerson, Repayment, Message]
     before = [indexes(model) for model in models]
     generate("--borrowers", "1", "--messages", "1").check_returncode()
     for model, names in zip(models, before, strict=True):

@@ -11,7 +11,7 @@ from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry.models import Kind, Record, Repayment
+from portal.registry.models import KeyPerson, Kind, Record, Repayment
 from portal.repayments.list_page import REPAYMENTS
 from tests import given
 
@@ -44,7 +44,7 @@ def test_hostile_text_is_escaped_in_every_cell(viewer: Browser, list_page: ListP
             Record.objects.create(kind=list_page.kinds[0], uuid="a-1", **hostile), json.dumps(answer)
         )
     Record.objects.create(kind=Kind.BORROWER, uuid=EVIL, label=EVIL)
-    Record.objects.create(kind=Kind.KEY_PERSON, uuid="p-1", borrower_uuid="a-1", label=EVIL)
+    KeyPerson.objects.create(uuid="p-1", borrower_uuid="a-1", name=EVIL)
     if list_page.optional_columns:
         chosen = {"column": [column.name for column in list_page.optional_columns]}
         assert viewer.post(list_page.url, chosen)["Location"] == list_page.url

@@ -18,12 +18,12 @@ import servicing
 from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
 from portal.registry import store
-from portal.registry.models import NAMED_KINDS, Answer, Kind, Record, Repayment, Source
+from portal.registry.models import Answer, KeyPerson, Kind, Record, Repayment, Source
 from portal.registry.query import parse_query
 from portal.registry.records import active_records, last_changes
 from portal.registry.repayments import matching_repayments
 from portal.registry.rollup import totals_of
-from portal.registry.search import filter_by_text
+from portal.registry.search import find_by_text
 from portal.registry.table_statistics import analyze
 from portal.ui import wording
 from servicing import Borrower, Loan, Statement, codec
@@ -38,7 +38,7 @@ TODAY = date(2026, 11, 27)
 
 
 def find_borrowers(text: str) -> list[str]:
-    return [record.label for record in filter_by_text(active_records(Kind.BORROWER), text, [Kind.BORROWER])]
+    return [record.label for record in find_by_text(Kind.BORROWER, text)]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")
@@ -96,7 +96,7 @@ class TestStore:
         store.save([replace(loan, label="Oven")], source=Source.FILE)
         labeled = Record.objects.get(kind=Kind.LOAN)
         assert (labeled.label, labeled.updated_at > written[LINE]) == ("Oven", True)
-        assert filter_by_text(Record.objects.all(), "oven", NAMED_KINDS).get() == labeled
+        assert find_by_text(Kind.LOAN, "oven").get() == labeled
 
     def test_an_identical_answer_saves_no_snapshot(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
@@ -114,7 +114,7 @@ class TestStore:
 
     def test_key_people_are_saved_as_records(self, sandbox: Sandbox) -> None:
         owner = given.borrower(sandbox, key_people=[{"first_name": "Elena"}, {"first_name": "Priya"}])
-        people = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
+        people = KeyPerson.objects.filter(borrower_uuid=owner.uuid)
         assert sorted(person.label.split()[0] for person in people) == ["Elena", "Priya"]
 
     def test_money_keeps_every_digit(self) -> None:

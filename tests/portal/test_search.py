@@ -14,14 +14,15 @@ from django.utils import timezone
 import servicing
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner
-from portal.registry.models import NAMED_KINDS, PEOPLE, Kind, NameWord, Record, Repayment
+from portal.registry.models import NAMED_KINDS, PEOPLE, KeyPerson, Kind, NameWord, Record, Repayment
 from portal.registry.query import NAMES, parse_query
+from portal.registry.records import records_of
 from portal.registry.repayments import matching_repayments, rank_repayments
 from portal.registry.search import (
     ACCOUNTS,
     MAX_OWNERS,
     Rank,
-    filter_by_text,
+    find_by_text,
     matching,
     matching_owners,
     rank_matches,
@@ -62,14 +63,21 @@ def add_record(*lines: str, **fields: Any) -> Record:
     return record
 
 
+def add_person(name: str, **fields: Any) -> None:
+    """Add a key person with this name."""
+    person = KeyPerson(uuid=f"p-{KeyPerson.objects.count()}", name=name, **fields)
+    set_search_columns(person)
+    person.save()
+
+
 def find(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[str]:
     """Return the names of the matches, best first, and check that a list finds the same."""
     query = parse_query(text)
     keys = rank_matches([kind], query, limit).get(kind, {})
-    found = Record.objects.filter(matching([kind], query), kind=kind, archived_at=None)
     if not query.is_empty and not query.is_limited:
+        found = records_of(kind).filter(matching([kind], query), archived_at=None)
         assert len(keys) == min(found.count(), limit)
-    return [Record.objects.get(pk=key).label for key in keys]
+    return [records_of(kind).get(pk=key).label for key in keys]
 
 
 def find_repayments(text: str) -> list[str]:
@@ -371,7 +379,7 @@ class TestOperators:
     def test_a_city_is_matched_whole(self, typed: str) -> None:
         add_record("Foods", city="Austin")
         add_record("Port Foods", "Austin", city="Port Austin")
-        add_record("Ana", kind=Kind.KEY_PERSON, city="Austin")
+        add_person("Ana", city="Austin")
         assert find(f"{typed} foods") == find(typed) == ["Foods"]
         assert find(typed, Kind.KEY_PERSON) == []
 
@@ -513,7 +521,7 @@ class TestRanking:
 
     def test_key_people_rank_by_their_name_too(self) -> None:
         for name in ("Ana Ortiz Lopez", "Ana Ortiz", "Mariana Ortiz"):
-            add_record(name, kind=Kind.KEY_PERSON)
+            add_person(name)
         found = ["Ana Ortiz", "Ana Ortiz Lopez", "Mariana Ortiz"]
         assert find("ana ortiz", Kind.KEY_PERSON) == found
 
@@ -586,7 +594,7 @@ class TestRanking:
         add_record("Other", kind=Kind.LOAN, uuid=ONE.replace("3f2b", "3f2c"))
         archived_loan = add_record("Gone", kind=Kind.LOAN, uuid=ONE[:-1] + "5", archived_at=timezone.now())
         assert find(typed, Kind.LOAN) == ["Instalment"]
-        assert set(filter_by_text(Record.objects.all(), typed, NAMED_KINDS)) == {loan}
+        assert {one for kind in NAMED_KINDS for one in find_by_text(kind, typed)} == {loan}
         assert archived_loan.archived_at
 
     def test_id_prefixes_rank_before_names(self) -> None:
@@ -607,7 +615,7 @@ class TestRanking:
 
     def test_an_id_that_is_not_a_uuid_is_searched_as_text(self) -> None:
         [loan] = save([Observation(kind=Kind.LOAN, uuid="LN-20391", borrower_uuid=ONE)], source="FILE")
-        assert [*filter_by_text(Record.objects.all(), "n-2039", [Kind.LOAN])] == [loan]
+        assert [*find_by_text(Kind.LOAN, "n-2039")] == [loan]
         assert [*rank_matches([Kind.LOAN], parse_query("20391"), 5)[Kind.LOAN]] == [loan.pk]
 
     @pytest.mark.parametrize("typed", ["25000", "25,000.00", "$25,000"])
@@ -686,15 +694,15 @@ class TestRanking:
     @pytest.mark.parametrize("name", SCRIPTS)
     @pytest.mark.parametrize("kind", PEOPLE)
     def test_a_name_in_any_script_is_found(self, kind: Kind, name: str) -> None:
-        add_record(name, kind=kind)
-        add_record("Birch", kind=kind)
+        for one in (name, "Birch"):
+            add_person(one) if kind == Kind.KEY_PERSON else add_record(one)
         start, end = name[: len(name) // 2], name[len(name) // 2 :]
         for typed in (name, name.upper(), start, end.strip(), name[:2]):
             assert find(typed, kind) == [name], typed
 
     def test_a_list_finds_quotation_marks_in_names(self) -> None:
         best = add_record('The "Best" Bakery')
-        assert [*filter_by_text(Record.objects.all(), 'the "best"', NAMED_KINDS)] == [best]
+        assert [one for kind in NAMED_KINDS for one in find_by_text(kind, 'the "best"')] == [best]
 
     def test_a_very_long_line_is_found_by_its_start(self) -> None:
         add_record(LONG_NAME, "Austin", label="Long")

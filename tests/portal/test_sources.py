@@ -39,7 +39,7 @@ def test_an_unknown_operation_is_recorded_but_not_saved(
 ) -> None:
     read_details(client, portal_service)
     assert RemoteCall.objects.get().operation == "loans.details"
-    assert not Record.objects.exclude(kind__in=[Kind.BORROWER, Kind.KEY_PERSON]).exists()
+    assert not Record.objects.exclude(kind=Kind.BORROWER).exists()
     assert "loans.details has no row in portal.registry.sources" in caplog.text
     assert [(group.name, group.calls) for group in measure_health() if group.calls] == [("Other", 1)]
     assert "loans.details" in viewer.get("/status/?outcome=").content.decode()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.messaging.sync import Sync
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -129,7 +129,7 @@ class TestApplication:
     ) -> None:
         other = given.borrower(portal_service)
         loan = given.loan(portal_service, borrower)
-        person = Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=borrower.uuid)
+        person = KeyPerson.objects.get(borrower_uuid=borrower.uuid)
         for record in (borrower, other, loan, person, given.account(Kind.APPLICATION, other, str(uuid4()))):
             answer = supervisor.post(resolve_url(lost), FOUND | {"uuid": record.uuid.upper()})
             assert answer.status_code == 422

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client as Browser
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor
@@ -36,7 +36,7 @@ def test_checklist_lists_open_items(servicer: Browser) -> None:
 
 def test_sending_a_date_of_birth_later_completes_its_item(servicer: Browser) -> None:
     record = onboard_business(servicer)
-    elena = Record.objects.get(kind=Kind.KEY_PERSON, label="Elena O'Neil")
+    elena = KeyPerson.objects.get(name="Elena O'Neil")
     Editor(servicer, elena).send(**BORN)
     shown = visible_text(page(servicer, f"{record.get_absolute_url()}?tab=people"))
     assert len(re.findall(r"Date of birth sent .+? by Servicer", shown)) == 2

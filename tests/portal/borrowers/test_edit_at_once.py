@@ -14,7 +14,8 @@ from django.utils import timezone
 from portal import gateway
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import Write, close_stale_writes, open_intent
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Record
+from portal.registry.store import saved_text
 from servicing import Call
 from servicing.sandbox import Sandbox
 from tests import given
@@ -74,7 +75,7 @@ def test_a_key_person_and_borrower_can_be_edited_at_once(
 ) -> None:
     """The borrower's answer has old data of the person, which must not replace their newer copy."""
     owner = given.borrower(portal_service)
-    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid).order_by("id")[0]
+    person = KeyPerson.objects.filter(borrower_uuid=owner.uuid).order_by("id")[0]
     old = list(portal_service.world.user(owner.uuid)["key_people"])
     owner_editor, person_editor = Editor(servicer, owner), Editor(supervisor, person)
     preview = owner_editor.review_fields(email="owner@bakery.example") | {"reason": "One"}
@@ -83,12 +84,12 @@ def test_a_key_person_and_borrower_can_be_edited_at_once(
         assert person_editor.send(email="person@bakery.example").status_code == 303
     assert answers[0].status_code == 303
     assert "owner@bakery.example" in Record.objects.get(uuid=owner.uuid).said.body
-    assert "person@bakery.example" in Record.objects.get(uuid=person.uuid).said.body
+    assert "person@bakery.example" in saved_text(KeyPerson.objects.get(uuid=person.uuid))
     # Without a newer copy, the person is updated from the borrower's answer.
     changed = [one | {"email": "later@bakery.example"} for one in old]
     portal_service.fail_next(UPDATE, changes={"key_people": changed})
     owner_editor.send(line_2="Suite 4")
-    assert "later@bakery.example" in Record.objects.get(uuid=person.uuid).said.body
+    assert "later@bakery.example" in saved_text(KeyPerson.objects.get(uuid=person.uuid))
 
 
 @pytest.mark.parametrize("way", ["lost", "crashed"])

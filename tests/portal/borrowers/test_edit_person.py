@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -34,16 +34,18 @@ def owner(portal_service: Sandbox) -> Record:
 
 
 @pytest.fixture
-def maya(owner: Record) -> Record:
-    return Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid, label__startswith="Maya")
+def maya(owner: Record) -> KeyPerson:
+    return KeyPerson.objects.get(borrower_uuid=owner.uuid, name__startswith="Maya")
 
 
 @pytest.fixture
-def maya_editor(servicer: Browser, maya: Record) -> Editor:
+def maya_editor(servicer: Browser, maya: KeyPerson) -> Editor:
     return Editor(servicer, maya)
 
 
-def test_only_the_title_and_ssn_are_sent(maya_editor: Editor, maya: Record, portal_service: Sandbox) -> None:
+def test_only_the_title_and_ssn_are_sent(
+    maya_editor: Editor, maya: KeyPerson, portal_service: Sandbox
+) -> None:
     maya_editor.send(TWICE, title="DIRECTOR", **WITH_SSN)
     assert portal_service.calls[-1].path == f"/v1/users/{maya.borrower_uuid}/key_people/{maya.uuid}"
     assert sent(portal_service).keys() == {"title", "ssn"}
@@ -76,7 +78,7 @@ def test_a_lowercase_title_is_the_same_title(maya_editor: Editor, portal_service
 
 
 def test_a_field_missing_from_the_answer_shows_as_not_returned(
-    maya_editor: Editor, maya: Record, portal_service: Sandbox
+    maya_editor: Editor, maya: KeyPerson, portal_service: Sandbox
 ) -> None:
     answer = {name: value for name, value in json.loads(maya.said.body).items() if name != "phone"}
     portal_service.fail_next(UPDATE, body=answer | {"email": "new@maya.example"}, commit=True)
@@ -90,7 +92,7 @@ def test_an_unknown_title_on_file_does_not_block_other_changes(
     user = json.loads(owner.said.body)
     user["key_people"][0]["title"] = "TREASURER"
     given.save_answer(user)
-    editor = Editor(servicer, Record.objects.get(uuid=user["key_people"][0]["uuid"]))
+    editor = Editor(servicer, KeyPerson.objects.get(uuid=user["key_people"][0]["uuid"]))
     assert editor.open()["title"] == "TREASURER"
     editor.send(email="new@maya.example")
     assert sent(portal_service) == {"email": "new@maya.example"}

@@ -25,7 +25,7 @@ from portal.documents.pdf import render
 from portal.live.reading import read_live
 from portal.notes.models import Note
 from portal.registry import store
-from portal.registry.models import Answer, Kind, Record, Source
+from portal.registry.models import Answer, KeyPerson, Kind, Record, Source
 from portal.ui import wording
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
@@ -166,7 +166,7 @@ class TestPdf:
         inside, outside = (
             text_of(servicer.get(f"{address}?mode={mode}").content) for mode in ("internal", "borrower")
         )
-        person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=record.uuid)[0]
+        person = KeyPerson.objects.filter(borrower_uuid=record.uuid)[0]
         for words in ("Calls at night", record.uuid, person.email, "Internal notes and checks"):
             assert words in inside
             assert words not in outside

@@ -14,7 +14,7 @@ from portal.collections.models import Contact
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Kind, Record, Repayment, Source
+from portal.registry.models import KeyPerson, Kind, Record, Repayment, Source
 from portal.registry.query import parse_query
 from portal.registry.texts import search_text
 from servicing import Client, Loan, Statement, codec
@@ -328,11 +328,10 @@ class TestMistypedNames:
         self, viewer: Browser, portal_service: Sandbox, farm: Record
     ) -> None:
         for name in ("Felix", "Meera", "Freya", "Olga"):
-            Record.objects.create(
-                kind=Kind.KEY_PERSON,
+            KeyPerson.objects.create(
                 uuid=name,
                 borrower_uuid=farm.uuid,
-                label=f"{name} Hathaway",
+                name=f"{name} Hathaway",
                 search_text=search_text(f"{name} Hathaway"),
             )
         suggested = results(viewer, "Hathawey").partition("Did you mean")[2]

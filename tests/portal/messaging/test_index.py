@@ -292,7 +292,7 @@ class TestCopy:
         assert 'class="sd-chip"' in page
         assert 'class="sd-chip sd-chip-here"' in page
 
-    def test_a_page_runs_at_most_fifteen_queries(
+    def test_a_page_runs_at_most_sixteen_queries(
         self,
         viewer: Browser,
         portal_service: Sandbox,
@@ -307,7 +307,8 @@ class TestCopy:
         BankAccount.objects.create(uuid="account-1", borrower_uuid=owner.uuid, linked_by="servicer")
         Repayment.objects.create(uuid="p-3", account=given.account(Kind.LOAN, owner, "l-1"))
         viewer.get("/messages/?source=copy")
-        with django_assert_max_num_queries(15):
+        # One of them looks among key people, because a message is about what nothing else on file has.
+        with django_assert_max_num_queries(16):
             page = viewer.get("/messages/?source=copy").content.decode()
         assert page.count(str(owner)) == 2
         Record.objects.filter(pk=owner.pk).update(label="")

@@ -41,7 +41,7 @@ from portal.collections.models import Promise
 from portal.home.models import Snooze
 from portal.jobs.models import Job, Worker
 from portal.operations.labels import NEW_LABELS
-from portal.registry.models import Answer, Record, Repayment, Snapshot
+from portal.registry.models import Answer, KeyPerson, Record, Repayment, Snapshot
 from portal.settings import BASE_DIR
 from servicing import codec
 from servicing.sandbox import Sandbox
@@ -285,6 +285,66 @@ def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.Monk
         assert (change.old, change.new) == ("SUCCEEDED", "FAILED_AFTER_SUCCESS")
 
 
+def test_an_interrupted_move_of_key_people_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    move = import_module("portal.registry.migrations.0035_move_key_people")
+    monkeypatch.setattr(move, "BATCH_SIZE", 2)
+    at = timezone.now() - timedelta(days=3)
+    same = {
+        "borrower_uuid": "b",
+        "state": "TX",
+        "city": "Austin",
+        "phone": "5125550143",
+        "email": "a@b.example",
+    }
+    same |= {
+        "answer_at": at,
+        "answer_day": at.date(),
+        "checked_at": at,
+        "created_by": "import",
+        "archived_at": at,
+    }
+    run("migrate", "registry", "0034", verbosity=0)
+    try:
+        old = MigrationExecutor(connection).loader.project_state([("registry", "0034_key_people")]).apps
+        records, answers = (old.get_model("registry", name).objects for name in ("Record", "Answer"))
+        records.create(kind="borrower", uuid="b", label="Cedar Foods")
+        for number in range(5):
+            said = answers.create(kind="key_person", uuid=f"p-{number}", body="{}", last_at=at)
+            texts = {"name_key": "anaortiz", "search_text": "\nana ortiz\n", "category": "OWNER"}
+            label = {"label": "Ana Ortiz", "said": said}
+            records.create(kind="key_person", uuid=f"p-{number}", **same, **texts, **label)
+        records.create(kind="key_person", uuid="known-by-id")
+        records.update(created_at=at, updated_at=at)
+        keys = dict(records.filter(kind="key_person").values_list("uuid", "pk"))
+
+        def break_off(execute: Any, sql: str, *more: Any) -> Any:
+            if sql.startswith("DELETE FROM") and "registry_record" in sql:
+                left.append(records.count())
+                if len(left) == 2:
+                    raise KeyboardInterrupt
+            return execute(sql, *more)
+
+        left: list[int] = []
+        with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
+            run("migrate", "registry", "0035", verbosity=0)
+        assert (records.count(), KeyPerson.objects.count()) == (5, 2)
+    finally:
+        run("migrate", "registry", verbosity=0)
+    assert [one.uuid for one in Record.objects.all()] == ["b"]
+    people = {one.uuid: one for one in KeyPerson.objects.select_related("answer")}
+    assert {uuid: one.pk for uuid, one in people.items()} == keys
+    assert {(one.created_at, one.updated_at) for one in people.values()} == {(at, at)}
+    unknown = people.pop("known-by-id")
+    assert (unknown.name, unknown.folded_name, unknown.answer, str(unknown)) == ("", "", None, "known-by-id")
+    for uuid, one in people.items():
+        assert one.answer
+        assert one.answer.uuid == uuid
+        assert {name: getattr(one, name) for name in same} == same
+        texts = (one.name, one.folded_name, one.title, one.search_text)
+        assert texts == ("Ana Ortiz", "anaortiz", "OWNER", "\nana ortiz\n")
+    assert KeyPerson.objects.create(uuid="new").pk > max(keys.values())
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_database_of_each_release_can_be_upgraded(
     release: str, tmp_path: Path, portal_service: Sandbox, settings: LazySettings
@@ -301,6 +361,7 @@ def test_a_database_of_each_release_can_be_upgraded(
     assert "The audit trail is intact: " in run("restore", file, replace=True)
     owner = Record.objects.exclude(said=None).get(kind="borrower", label__startswith="Harbor")
     loan = Record.objects.get(kind="loan")
+    assert KeyPerson.objects.exclude(answer=None).filter(borrower_uuid=owner.uuid).exists()
     approval, draft = Approval.objects.get(), Draft.objects.get()
     servicer, supervisor = browser_of(Role.SERVICER), browser_of(Role.SUPERVISOR)
     promise = Promise.objects.first()
