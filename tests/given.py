@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import connection
+from django.db.models import Model
 from django.utils import timezone
 
 from portal.registry import store
 from portal.registry.models import Answer, Kind, Record, Source
+from portal.registry.records import MODELS, by_model
 from servicing import Borrower, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
@@ -48,7 +50,7 @@ def put_on_file(record: Record, text: str) -> Record:
     """Make this text the record's answer, whatever it is."""
     record.said = put_answer(record.kind, record.uuid, text)
     record.answer_at = record.said.last_at
-    record.save(update_fields=["said", "answer_at"])
+    record.save()
     return record
 
 
@@ -72,19 +74,24 @@ def create_with_answers(found: Iterable[tuple[Record, str]]) -> None:
     )
     for record in records:
         record.said = record.said  # Sets its key.
-    Record.objects.bulk_create(records)
+    for model, rows in by_model(records).items():
+        model._default_manager.bulk_create(rows)
 
 
-def create_records(number: int, **fields: Any) -> None:
+def create_records(number: int, *, kind: str, **fields: Any) -> None:
     """Add this many records that differ only in their IDs, with one statement."""
-    first = Record.objects.create(uuid=f"{fields['kind']}-0", **fields)
-    names = [field.column for field in Record._meta.concrete_fields if not field.primary_key]
-    values = [f"'{fields['kind']}-' || number" if name == "uuid" else name for name in names]
+    model: type[Model] = MODELS.get(kind, Record)
+    if model is Record:
+        fields["kind"] = kind
+    first = model._default_manager.create(uuid=f"{kind}-0", **fields)
+    names = [field.column for field in model._meta.concrete_fields if not field.primary_key]
+    values = [f"'{kind}-' || number" if name == "uuid" else f'"{name}"' for name in names]
+    columns = ", ".join(f'"{name}"' for name in names)
     with connection.cursor() as cursor:
         cursor.execute(
             "WITH RECURSIVE numbers (number) AS"
             " (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number + 1 < %s)"
-            f" INSERT INTO {Record._meta.db_table} ({', '.join(names)})"
-            f" SELECT {', '.join(values)} FROM {Record._meta.db_table}, numbers WHERE id = %s",
+            f" INSERT INTO {model._meta.db_table} ({columns})"
+            f" SELECT {', '.join(values)} FROM {model._meta.db_table}, numbers WHERE id = %s",
             [number, first.pk],
         )

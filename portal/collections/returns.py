@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db.models import Q
 
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.registry.records import active_records, records_by_uuid, with_borrowers
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import MAX_DATED, is_dropped_from_list, is_returned, returned_since
@@ -31,7 +31,7 @@ class ReturnedPayment:
 
     record: Record
     repayment: Repayment
-    borrower: Record | None
+    borrower: Borrower | None
     account: Record | None
     day: date
     code: str

@@ -37,7 +37,7 @@ from portal.documents.pdf import Listener, NotRendered, render, render_together
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
 from portal.lists.pages import Listing
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower
 from portal.runtime.business_date import business_date
 from servicing.masking import masked_text
 
@@ -148,7 +148,7 @@ def _lay_out(batch: Batch, item: Item, options: Options) -> Paper | None:
         document = _document(batch.actor, item, options)
         stamp = Stamp.new(borrower_summary.FORM, at=timezone.now(), by=batch.actor_name)
         return Paper(item, document, stamp, document.html(stamp))
-    except Record.DoesNotExist:
+    except Borrower.DoesNotExist:
         _fail(item, "This borrower is no longer on file.")
     except LAYOUT_ERRORS as error:
         logger.exception("The summary of %s couldn’t be created.", item.borrower_uuid)
@@ -157,7 +157,7 @@ def _lay_out(batch: Batch, item: Item, options: Options) -> Paper | None:
 
 
 def _document(actor: Actor, item: Item, options: Options) -> Document:
-    borrower = Record.objects.get(kind=Kind.BORROWER, uuid=item.borrower_uuid)
+    borrower = Borrower.objects.get(uuid=item.borrower_uuid)
     copies = read_copies(actor, borrower_summary.account_copies_of(borrower), options)
     return borrower_summary.document(borrower, copies, options, today=business_date())
 

@@ -25,7 +25,7 @@ from portal.lists.paging import MAX_COUNTED, CappedPaginator, cached_count, cach
 from portal.lists.saved_views import saved_views_menu
 from portal.live.reading import coverage
 from portal.registry import changes
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.registry.query import parse_query
 from portal.registry.records import active_records, read_records, with_borrowers
 from portal.registry.search import matching, matching_owners
@@ -43,15 +43,14 @@ MIN_FOLDED = 3
 """With fewer rows, columns with the same words in each are shown."""
 _FILE_FIELDS = {"id", "kind", "uuid", "borrower_uuid"}
 """The fields of a record that the rows of each file need."""
-_NULLABLE = {column.name for column in Record._meta.concrete_fields if column.null}
 
 
 @dataclass
 class Row:
     """One record of a list, and what else its columns need."""
 
-    record: Record
-    borrower: Record | None = None
+    record: Any
+    borrower: Borrower | None = None
     has_changed: bool = False
     """Whether the answer changed since this person saw it."""
     state: str = ""
@@ -107,6 +106,7 @@ class ListPage:
     """The declaration of a list. Only columns, filters, sorts and ``load_rows`` differ between lists."""
 
     kinds: Sequence[Kind]
+    model: type[Record | Borrower] = Record
     area: str
     title: str
     noun: str
@@ -129,7 +129,7 @@ class ListPage:
     """The records that come last in the default order, and in reverse: soonest first."""
     presets: Mapping[str, str]
     """Views that everyone has, by name, as query strings."""
-    load_rows: Callable[[Sequence[Record]], Iterable[Any]] = rows_with_borrowers
+    load_rows: Callable[[Sequence[Any]], Iterable[Any]] = rows_with_borrowers
     """Loads the rows of a batch of records."""
     covered: str
     """The noun for the share of recently updated records."""
@@ -180,13 +180,13 @@ class ListPage:
             or not (column.cell or column.beside)
         ]
 
-    def records(self) -> QuerySet[Record]:
+    def records(self) -> QuerySet[Any]:
         """All records of its kinds that it can show, as limited by ``within``."""
         if len(self.kinds) == 1:
             return active_records(self.kinds[0])
         return Record.objects.filter(archived_at__isnull=True)
 
-    def find(self, state: QueryDict, records: QuerySet[Record] | None = None) -> "Listing":
+    def find(self, state: QueryDict, records: QuerySet[Any] | None = None) -> "Listing":
         """Find what a query string asks for, among all records or these.
 
         Invalid values fall back to the default; ``problems`` says so if that widens the list.
@@ -243,7 +243,8 @@ class ListPage:
         is_reversed = isinstance(column, str) and column.startswith("-")
         column = column.removeprefix("-") if isinstance(column, str) else column
         descending = is_reversed != sort.startswith("-")
-        nulls_last = True if column in _NULLABLE else None
+        nullable = {one.name for one in self.model._meta.concrete_fields if one.null}
+        nulls_last = True if column in nullable else None
         expression = F(column) if isinstance(column, str) else column
         return sort, [
             OrderBy(expression, descending, nulls_last=nulls_last),
@@ -357,8 +358,8 @@ class Listing:
     query: str
     sort: str
     chosen: Mapping[Filter, str]
-    records: QuerySet[Record]
-    found: QuerySet[Record]
+    records: QuerySet[Any]
+    found: QuerySet[Any]
     """All matching records, in order."""
     problems: Sequence[str]
 

@@ -63,7 +63,7 @@ def dependents(record: Saved) -> dict[Kind, int]:
     """Count the records of each kind that belong to this one and are not archived with it."""
     own = Q(borrower_uuid=record.uuid) if record.kind == Kind.BORROWER else Q(parent_uuid=record.uuid)
     dependent = Record.objects.filter(own, archived_at__isnull=True)
-    counted = dependent.exclude(pk=record.pk).values_list("kind").annotate(Count("pk")).order_by()
+    counted = dependent.values_list("kind").annotate(Count("pk")).order_by()
     numbers: dict[str, int] = dict(counted)
     if record.kind == Kind.BORROWER:
         numbers[Kind.KEY_PERSON] = KeyPerson.objects.filter(LISTED, borrower_uuid=record.uuid).count()

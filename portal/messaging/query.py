@@ -10,7 +10,7 @@ from portal.lists.paging import MAX_COUNTED
 from portal.messaging.models import BankAccount, Message, MessageQuerySet
 from portal.messaging.store import ONE_DAY, service_today, service_zone, storage_uuid
 from portal.messaging.text import TypedText, parse_text
-from portal.registry.models import RECORDED_KINDS, KeyPerson, Record
+from portal.registry.models import RECORDED_KINDS, Borrower, KeyPerson, Record
 from portal.registry.query import uuid_in
 
 COLUMNS: Final = {"event": "event", "status": "status", "product": "product", "payment": "payment_status"}
@@ -136,6 +136,7 @@ def _unlinked_condition(filters: Mapping[str, Any]) -> Q:
     first = Message.objects.filter(period_condition(filters)).order_by(*order).values("pk")[:MAX_SEARCHED]
     subjects = Record.objects.filter(uuid=OuterRef("subject_uuid"), kind__in=RECORDED_KINDS)
     people = KeyPerson.objects.filter(uuid=OuterRef("subject_uuid")).exclude(borrower_uuid="")
+    borrowers = Borrower.objects.filter(uuid=OuterRef("subject_uuid"))
     manual_links = BankAccount.objects.filter(uuid=OuterRef("bank_account"))
     owned = subjects.exclude(borrower_uuid="")
-    return Q(~Exists(owned), ~Exists(people), ~Exists(manual_links), pk__in=first)
+    return Q(~Exists(owned), ~Exists(borrowers), ~Exists(people), ~Exists(manual_links), pk__in=first)

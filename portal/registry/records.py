@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.base import ModelState
 from django.utils import timezone
 
-from portal.registry.models import RECORDED_KINDS, Answer, KeyPerson, Kind, Record, Saved
+from portal.registry.models import LISTED, RECORDED_KINDS, Answer, Borrower, KeyPerson, Kind, Record, Saved
 from portal.runtime.database import fetch_rows, index_values
 
 
@@ -28,7 +28,7 @@ _DEFAULTS = {field.attname: field.get_default() for field in Record._meta.concre
 INSERT_BATCH_ROWS = 100
 LINK_COLUMNS = ("id", "kind", "uuid", "borrower_uuid", "parent_uuid", "label")
 """The columns that a record's name and address need."""
-MODELS: dict[str, type[KeyPerson]] = {Kind.KEY_PERSON: KeyPerson}
+MODELS: dict[str, type[Borrower | KeyPerson]] = {Kind.BORROWER: Borrower, Kind.KEY_PERSON: KeyPerson}
 """The models of the kinds that are not rows of ``Record``."""
 UPDATE_BATCH_ROWS = 50
 """Rows in one statement, because its size grows with each."""
@@ -57,7 +57,7 @@ def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def records_of(kind: str) -> QuerySet[Any]:
     """The records of a kind, from the table that has them."""
     model = MODELS.get(kind)
-    return model.objects.all() if model else Record.objects.filter(kind=kind)
+    return model._default_manager.all() if model else Record.objects.filter(kind=kind)
 
 
 def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
@@ -186,19 +186,17 @@ def _prepared(name: str, value: Any) -> Any:
     return _FIELDS[name].get_db_prep_save(value, connection)
 
 
-def read_records(
-    found: QuerySet[Record], fields: Collection[str] | None, *, batch_size: int
-) -> Iterator[Record]:
+def read_records(found: QuerySet[Any], fields: Collection[str] | None, *, batch_size: int) -> Iterator[Any]:
     """Read many records: whole with their answers, or faster these fields.
 
     Any other field costs a query for each record.
     """
     if fields is None:
-        yield from found.select_related("said").iterator(batch_size)
+        yield from with_answers(found).iterator(batch_size)
         return
-    names = list(fields)
+    names = [one.attname for one in found.model._meta.concrete_fields if one.attname in fields]
     for values in found.values_list(*names).iterator(batch_size):
-        yield _record_with(names, values)
+        yield found.model.from_db(found.db, names, values)
 
 
 def _record_with(names: Sequence[str], values: Sequence[Any]) -> Record:
@@ -209,16 +207,21 @@ def _record_with(names: Sequence[str], values: Sequence[Any]) -> Record:
     return record
 
 
-def active_records(kind: str) -> QuerySet[Record]:
+def active_records(kind: str) -> QuerySet[Any]:
     """The records of a kind that are not archived."""
-    return Record.objects.filter(kind=kind, archived_at__isnull=True)
+    return records_of(kind).filter(LISTED)
 
 
 def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
     """The distinct values of a column among active records, in order."""
-    return index_values(
-        f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL AND", column, limit
-    )
+    return index_values(f"{_rows(kind)} AND", column, limit)
+
+
+def _rows(kind: str) -> str:
+    """The active rows of a kind, as the end of a statement."""
+    if model := MODELS.get(kind):
+        return f"{model._meta.db_table} WHERE archived_at IS NULL"
+    return f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL"
 
 
 def last_changes(*kinds: Kind) -> tuple[Any, ...]:
@@ -232,7 +235,7 @@ def last_changes_of(*kinds: Kind) -> str:
     For ``max()``, SQLite may choose another index of the kind and read all of it.
     """
     return ", ".join(
-        f"(SELECT updated_at FROM registry_record WHERE kind = '{kind.value}' AND archived_at IS NULL"  # noqa: S608
+        f"(SELECT updated_at FROM {_rows(kind)}"  # noqa: S608
         " ORDER BY updated_at DESC, id DESC LIMIT 1)"
         for kind in kinds
     )
@@ -257,7 +260,7 @@ def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Rec
     return {record.uuid: record for record in records}
 
 
-def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record | None, Record | None]]:
+def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record | None, Borrower | None]]:
     """Records that people search for, by ID, with account and borrower, all as far as links need them; few queries.
 
     If records of two kinds share an ID, the last kind in alphabetical order is returned.
@@ -265,33 +268,43 @@ def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record |
     wanted = {uuid for uuid in uuids if uuid}
     if not wanted:
         return {}
-    columns = ", ".join(
-        f"{table}.{column}" for table in ("one", "account", "borrower") for column in LINK_COLUMNS
-    )
+    columns = ", ".join(f"{table}.{column}" for table in ("one", "account") for column in LINK_COLUMNS)
     kind_names = ", ".join(f"'{kind}'" for kind in RECORDED_KINDS)
     placeholders = ", ".join(["%s"] * len(wanted))
     rows = fetch_rows(
-        f"SELECT {columns} FROM registry_record AS one"  # noqa: S608 - closed lists
+        f"SELECT {columns}, borrower.uuid, borrower.name FROM registry_record AS one"  # noqa: S608 - closed lists
         f" LEFT JOIN registry_record AS account ON account.kind IN ({kind_names})"
         " AND account.uuid = one.parent_uuid"
-        " LEFT JOIN registry_record AS borrower ON borrower.kind = 'borrower'"
-        " AND borrower.uuid = COALESCE(NULLIF(one.borrower_uuid, ''), account.borrower_uuid)"
+        " LEFT JOIN registry_borrower AS borrower"
+        " ON borrower.uuid = COALESCE(NULLIF(one.borrower_uuid, ''), account.borrower_uuid)"
         f" WHERE one.kind IN ({kind_names}) AND one.uuid IN ({placeholders}) ORDER BY one.kind, account.kind",
         [*wanted],
     )
     size = len(LINK_COLUMNS)
-    found: dict[str, tuple[Saved, Record | None, Record | None]] = {}
+    found: dict[str, tuple[Saved, Record | None, Borrower | None]] = {}
     for values in rows:
-        parts = (values[start : start + size] for start in range(0, len(values), size))
-        one, account, borrower = (_record_with(LINK_COLUMNS, part) if part[0] else None for part in parts)
-        if one:
-            found[one.uuid] = (one, account, borrower)
-    people = KeyPerson.objects.filter(uuid__in=wanted - found.keys()) if wanted - found.keys() else ()
-    return found | {person.uuid: (person, None, borrower) for person, borrower in with_borrowers(people)}
+        of_one, of_account, (uuid, name) = values[:size], values[size : 2 * size], values[2 * size :]
+        account = _record_with(LINK_COLUMNS, of_account) if of_account[0] else None
+        borrower = Borrower(uuid=uuid, name=name) if uuid else None
+        one = _record_with(LINK_COLUMNS, of_one)
+        found[one.uuid] = (one, account, borrower)
+    if rest := wanted - found.keys():
+        found |= {one.uuid: (one, None, one) for one in Borrower.objects.filter(uuid__in=rest)}
+    if rest := wanted - found.keys():
+        people = with_borrowers(KeyPerson.objects.filter(uuid__in=rest))
+        found |= {person.uuid: (person, None, borrower) for person, borrower in people}
+    return found
 
 
-def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:
+def borrowers_by_uuid(uuids: Iterable[str]) -> dict[str, Borrower]:
+    """Borrowers by ID, as far as a link needs them. Any other field costs a query for each."""
+    wanted = {uuid for uuid in uuids if uuid}
+    found = Borrower.objects.filter(uuid__in=wanted).only("uuid", "name") if wanted else ()
+    return {one.uuid: one for one in found}
+
+
+def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Borrower | None]]:
     """Each row with its borrower, if on file, as far as a link needs it; one more query."""
     rows = list(rows)
-    borrowers = records_by_uuid([Kind.BORROWER], (row.borrower_uuid for row in rows))
+    borrowers = borrowers_by_uuid(row.borrower_uuid for row in rows)
     return [(row, borrowers.get(row.borrower_uuid)) for row in rows]

@@ -12,9 +12,9 @@ from itertools import islice
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
-from portal.registry.models import PEOPLE, SEARCHED_KINDS, Kind, Record
+from portal.registry.models import LISTED, PEOPLE, RECORDED_KINDS, SEARCHED_KINDS, Borrower, Kind
 from portal.registry.query import FIRST_GROUP, Query, parse_query
 from portal.registry.records import records_of
 from portal.runtime.folding import folded_key
@@ -30,6 +30,8 @@ ACCOUNTS: Final = (Kind.LOAN, Kind.LINE)
 MAX_OWNERS: Final = 200
 # Shorter words match only the beginning of a word.
 MIN_ANYWHERE: Final = 3
+# What operators are about, by the names of other kinds.
+ALIASES: Final = {Kind.BORROWER: {"flagged": F("is_past_due"), "status": F("decision")}}
 _HEX_DIGITS: Final = "0123456789abcdefg"
 
 
@@ -62,7 +64,9 @@ def matching(kinds: Iterable[Kind], query: Query, owners: Sequence[str] = ()) ->
         return Q()
     kinds = [kind for kind in kinds if kind in query.kinds]
     if not query.has_text:
-        return query.conditions & Q(kind__in=kinds)
+        if all(kind in RECORDED_KINDS for kind in kinds):
+            return query.conditions & Q(kind__in=kinds)
+        return reduce(or_, (Q(pk__in=_records(kind, query).values("pk")) for kind in kinds))
     parts = [
         keys_of(kind, query, condition)
         for kind in kinds
@@ -78,7 +82,7 @@ def matching_owners(query: Query) -> tuple[list[str], str]:
     if not query.alternatives:
         return [], ""
     words = replace(query, conditions=Q(), kinds=tuple(SEARCHED_KINDS), amount=None, day=None)
-    found = Record.objects.filter(matching([Kind.BORROWER], words)).values_list("uuid", flat=True)
+    found = Borrower.objects.filter(matching([Kind.BORROWER], words)).values_list("uuid", flat=True)
     uuids = list(found[: MAX_OWNERS + 1])
     if len(uuids) > MAX_OWNERS:
         return [], f"More than {MAX_OWNERS} borrowers match. Enter more of the name."
@@ -150,7 +154,8 @@ def _best(kind: Kind, query: Query, conditions: Sequence[Q], limit: int) -> Iter
 
 def _records(kind: Kind, query: Query) -> QuerySet[Any]:
     """The records of a kind that meet the query's conditions, ignoring its text."""
-    return records_of(kind).filter(query.conditions, archived_at__isnull=True)
+    found: QuerySet[Any] = records_of(kind).alias(**ALIASES.get(kind, {}))
+    return found.filter(query.conditions, LISTED)
 
 
 def keys_of(kind: Kind, query: Query, condition: Q) -> "ValuesQuerySet[Any, int]":
@@ -158,7 +163,7 @@ def keys_of(kind: Kind, query: Query, condition: Q) -> "ValuesQuerySet[Any, int]
     return _records(kind, query).filter(condition).order_by().values_list("pk", flat=True)
 
 
-def _union(parts: Sequence["ValuesQuerySet[Record, int]"]) -> "ValuesQuerySet[Record, int]":
+def _union(parts: Sequence["ValuesQuerySet[Any, int]"]) -> "ValuesQuerySet[Any, int]":
     first, *others = parts
     return first.union(*others) if others else first
 
@@ -173,8 +178,7 @@ def _tiers(kind: Kind, query: Query, owners: Sequence[str]) -> Tiers:
         words = with_text(reduce(or_, map(has_words, query.alternatives)))
         tiers[Rank.EXACT if query.phone else Rank.WORDS].append(words)
     if kind in PEOPLE and phrases and not query.uuids and not query.phone:
-        column = "folded_name" if kind == Kind.KEY_PERSON else "name_key"
-        tiers[Rank.NAME].append(Q(**{f"{column}__in": [*map(folded_key, phrases)]}))
+        tiers[Rank.NAME].append(Q(folded_name__in=[*map(folded_key, phrases)]))
         begins = reduce(or_, (Q(search_text__startswith=f"\n{phrase}") for phrase in phrases))
         tiers[Rank.BEGINNING].append(with_text(begins))
     spelled = [word for word in map(normal_word, phrases) if word.replace("_", "").isalpha()]

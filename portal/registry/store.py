@@ -19,6 +19,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+import servicing
 from portal.registry.columns import Decoded, columns_from, non_uuid_identifier
 from portal.registry.figures import (
     ACCOUNTS,
@@ -32,8 +33,9 @@ from portal.registry.figures import (
 from portal.registry.models import (
     NAMED_KINDS,
     Answer,
-    KeyPerson,
+    Borrower,
     Kind,
+    Named,
     OnFile,
     PastDueChange,
     Record,
@@ -57,7 +59,7 @@ from portal.registry.spelling import save_words
 from portal.registry.texts import search_text, with_name
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.folding import folded_key
-from servicing import Borrower, Loan, Page, Repayment, Statement, codec
+from servicing import Loan, Page, Repayment, Statement, codec
 from servicing.figures import FOREVER
 
 # Records by kind and ID.
@@ -95,7 +97,7 @@ def observe(
     A statement has no ID of its own, so pass the line's.
     """
     uuid = getattr(answer, "uuid", "") or uuid
-    owner = uuid if isinstance(answer, Borrower) else borrower_uuid
+    owner = uuid if isinstance(answer, servicing.Borrower) else borrower_uuid
     item = Observation(
         kind=KIND_OF_MODEL[type(answer)],
         uuid=uuid,
@@ -103,7 +105,7 @@ def observe(
         parent_uuid=parent_uuid,
         answer=answer,
     )
-    people = answer.key_people or () if isinstance(answer, Borrower) else ()
+    people = answer.key_people or () if isinstance(answer, servicing.Borrower) else ()
     return [item, *(observe(person, borrower_uuid=uuid)[0] for person in people)]
 
 
@@ -451,8 +453,7 @@ def _touch_answers(answers: Sequence[Answer], origin: _Origin) -> None:
 _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "parent_uuid", "label", "search_text"),
     *("said_id", "answer_at", "answer_day", "checked_at"),
-    "name_key",
-    *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
+    *("category", "status", "subtype", "state", "amount", "past_due", "key_date"),
     *("rate", "flagged", "submitted_at", "bank_account", "ach_id", "ach_batch_id", "code"),
     *FIGURE_COLUMNS,
 ]
@@ -480,7 +481,7 @@ def _apply(record: Saved, item: Observation, origin: _Origin) -> list[Snapshot]:
     replaced = []
     if isinstance(record, Record) and item.names_other_owner and not record.owner_confirmed:
         record.borrower_uuid = ""
-    else:
+    elif not isinstance(record, Borrower):
         record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
     if isinstance(record, Record):
         record.parent_uuid = item.parent_uuid or record.parent_uuid
@@ -496,10 +497,8 @@ def set_search_columns(record: Saved) -> None:
     """Set what finds a record by its name, which may be from staff or a file."""
     text = record.search_text or search_text(None, non_uuid_identifier(record.uuid))
     record.search_text = with_name(text, record.label)
-    if isinstance(record, KeyPerson):
+    if isinstance(record, Named):
         record.folded_name = folded_key(record.name)[:300]
-    elif record.kind == Kind.BORROWER:
-        record.name_key = folded_key(record.label)[:300]
 
 
 def _apply_answer(record: Saved, decoded: Decoded, origin: _Origin) -> list[Snapshot]:

@@ -11,7 +11,7 @@ from portal.lists.filters import amount_filters, date_filters, flag_filter, valu
 from portal.lists.pages import Action, Column, ListPage
 from portal.registry import store
 from portal.registry.figures import copy_day
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.registry.records import records_by_uuid, with_borrowers
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import PARTS, SCHEDULED, RepaymentRow
@@ -47,10 +47,10 @@ def _from_columns(record: Record) -> Repayment:
     )
 
 
-def _unknown_borrower(record: Record) -> Record | None:
+def _unknown_borrower(record: Record) -> Borrower | None:
     """A borrower that is not on file, with only an ID."""
     uuid = record.borrower_uuid
-    return Record(kind=Kind.BORROWER, uuid=uuid, label=uuid[:8]) if uuid else None
+    return Borrower(uuid=uuid, name=uuid[:8]) if uuid else None
 
 
 FILE_VALUES: dict[str, Callable[[RepaymentRow], Any]] = {

@@ -19,7 +19,7 @@ from django.urls import reverse
 from portal.live.reading import LiveCopy
 from portal.messaging.payment_events import messages_of_repayment
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.repayments.history import HistoryEntry, payment_history
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -93,7 +93,7 @@ class RepaymentRow:
 
     repayment: Repayment
     account: Record | None = None
-    borrower: Record | None = None
+    borrower: Borrower | None = None
     why_null: str = ""
     """Why a value is missing."""
     copied_on: date | None = None

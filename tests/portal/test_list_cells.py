@@ -11,7 +11,7 @@ from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry.models import KeyPerson, Kind, Record
+from portal.registry.models import Borrower, KeyPerson, Kind, Record
 from portal.repayments.list_page import REPAYMENTS
 from tests import given
 
@@ -39,7 +39,7 @@ def test_hostile_text_is_escaped_in_every_cell(viewer: Browser, list_page: ListP
     given.put_on_file(
         Record.objects.create(kind=list_page.kinds[0], uuid="a-1", **hostile), json.dumps(answer)
     )
-    Record.objects.create(kind=Kind.BORROWER, uuid=EVIL, label=EVIL)
+    Borrower.objects.create(uuid=EVIL, name=EVIL)
     KeyPerson.objects.create(uuid="p-1", borrower_uuid="a-1", name=EVIL)
     if list_page.optional_columns:
         chosen = {"column": [column.name for column in list_page.optional_columns]}

@@ -13,16 +13,17 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+import servicing
 from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
 from portal.registry import store
-from portal.registry.models import Answer, KeyPerson, Kind, Record, Source
+from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Source
 from portal.registry.records import active_records, last_changes
 from portal.registry.rollup import totals_of
 from portal.registry.search import find_by_text
 from portal.registry.table_statistics import analyze
 from portal.ui import wording
-from servicing import Borrower, Loan, Repayment, Statement, codec
+from servicing import Loan, Repayment, Statement, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
@@ -55,7 +56,9 @@ class TestStore:
         given.save_answer(user)
         record = given.save_answer(user | {"email": "new@northwind.example"})
         assert record.email == "new@northwind.example"
-        assert [codec.decode(Borrower, s.body).email for s in record.said.snapshots.all()] == [user["email"]]
+        assert [codec.decode(servicing.Borrower, s.body).email for s in record.said.snapshots.all()] == [
+            user["email"]
+        ]
 
     def test_an_identical_answer_updates_only_its_age(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
@@ -67,7 +70,7 @@ class TestStore:
     def test_the_first_and_last_time_of_each_answer_are_kept(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
         one, two = (
-            store.observe(codec.decode(Borrower, dumps(user | {"email": email})))
+            store.observe(codec.decode(servicing.Borrower, dumps(user | {"email": email})))
             for email in ("one@northwind.example", "two@northwind.example")
         )
         days = [timezone.now() - timedelta(days=days) for days in (5, 4, 3, 2, 1)]
@@ -79,15 +82,15 @@ class TestStore:
 
     def test_importing_known_data_leaves_updated_at_unchanged(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower(key_people=[])
-        answer = store.observe(codec.decode(Borrower, dumps(user)))
+        answer = store.observe(codec.decode(servicing.Borrower, dumps(user)))
         loan = store.Observation(kind=Kind.LOAN, uuid=LINE, borrower_uuid=user["uuid"])
         store.save([*answer, loan], source=Source.FILE)
         written = dict(Record.objects.values_list("uuid", "updated_at"))
         after = timezone.now()
         store.save([*answer, loan], source=Source.FILE, at=after)
         assert dict(Record.objects.values_list("uuid", "updated_at")) == written
-        assert Record.objects.get(kind=Kind.BORROWER).answer_at == after
-        assert Record.objects.get(kind=Kind.BORROWER).checked_at is None
+        assert Borrower.objects.get().answer_at == after
+        assert Borrower.objects.get().checked_at is None
         store.save([replace(loan, label="Oven")], source=Source.FILE)
         labeled = Record.objects.get(kind=Kind.LOAN)
         assert (labeled.label, labeled.updated_at > written[LINE]) == ("Oven", True)
@@ -101,10 +104,10 @@ class TestStore:
     def test_an_older_file_does_not_replace_a_newer_answer(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower(email="now@northwind.example")
         given.save_answer(user)
-        old = codec.decode(Borrower, dumps(user | {"email": "then@northwind.example"}))
+        old = codec.decode(servicing.Borrower, dumps(user | {"email": "then@northwind.example"}))
         yesterday = timezone.now() - timedelta(days=1)
         (record, *_) = store.save(store.observe(old), source=Source.FILE, at=yesterday)
-        assert store.last_answer(record, Borrower).email == "now@northwind.example"
+        assert store.last_answer(record, servicing.Borrower).email == "now@northwind.example"
         assert record.said.snapshots.get().source == Source.FILE
 
     def test_key_people_are_saved_as_records(self, sandbox: Sandbox) -> None:
@@ -273,7 +276,7 @@ class TestImport:
         line = dumps(sandbox.world.borrower(first_name="Acme Farms LLC")).decode()
         report = import_profiles([line, "", "{", "[]", '{"first_name": "no uuid"}'], by="test")
         assert (report.taken, [number for number, _ in report.refused]) == (1, [3, 4, 5])
-        record = Record.objects.get(kind=Kind.BORROWER)
+        record = Borrower.objects.get()
         assert (record.label, record.said.source) == ("Acme Farms LLC", Source.FILE)
 
     def test_importing_twice_changes_nothing(self, sandbox: Sandbox) -> None:

@@ -18,13 +18,12 @@ from portal.registry.models import (
     PEOPLE,
     SEARCHED_KINDS,
     Answer,
-    KeyPerson,
     Kind,
     NameWord,
     Record,
 )
 from portal.registry.query import NAMES, parse_query
-from portal.registry.records import records_of
+from portal.registry.records import MODELS, records_of
 from portal.registry.search import ACCOUNTS, MAX_OWNERS, Rank, find_by_text, matching, rank_matches
 from portal.registry.store import Observation, observe, save, set_search_columns
 from portal.registry.texts import search_text
@@ -47,26 +46,19 @@ SCRIPTS = [
 ]
 
 
-def new_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Record:
+def new_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Any:
     """Return an unsaved record that these lines find; the first line is its name."""
-    label = lines[0] if lines else ""
-    record = Record(**{"kind": kind, "label": label, "search_text": search_text(*lines)} | fields)
+    record = MODELS[kind](**fields) if kind in MODELS else Record(kind=kind, **fields)
+    record.label, record.search_text = lines[0] if lines else "", search_text(*lines)
     set_search_columns(record)
     return record
 
 
-def add_record(*lines: str, **fields: Any) -> Record:
+def add_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Any:
     """Add a record that these lines find; the first line is its name."""
-    record = new_record(*lines, **{"uuid": f"r-{Record.objects.count()}"} | fields)
+    record = new_record(*lines, kind=kind, **{"uuid": f"r-{records_of(kind).count()}"} | fields)
     record.save()
     return record
-
-
-def add_person(name: str, **fields: Any) -> None:
-    """Add a key person with this name."""
-    person = KeyPerson(uuid=f"p-{KeyPerson.objects.count()}", name=name, **fields)
-    set_search_columns(person)
-    person.save()
 
 
 def find(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[str]:
@@ -318,7 +310,7 @@ class TestOperators:
     def test_past_due_supports_comparisons(self, typed: str, names: str) -> None:
         add_record("a")
         add_record("b", past_due=Decimal(0))
-        add_record("c", past_due=Decimal("1000.50"), flagged=True)
+        add_record("c", past_due=Decimal("1000.50"), is_past_due=True)
         add_record("d", past_due=Decimal(900))  # closed
         assert sorted(find(f"past_due:{typed}")) == list(names)
 
@@ -368,7 +360,7 @@ class TestOperators:
     def test_a_city_is_matched_whole(self, typed: str) -> None:
         add_record("Foods", city="Austin")
         add_record("Port Foods", "Austin", city="Port Austin")
-        add_person("Ana", city="Austin")
+        add_record("Ana", kind=Kind.KEY_PERSON, city="Austin")
         assert find(f"{typed} foods") == find(typed) == ["Foods"]
         assert find(typed, Kind.KEY_PERSON) == []
 
@@ -510,7 +502,7 @@ class TestRanking:
 
     def test_key_people_rank_by_their_name_too(self) -> None:
         for name in ("Ana Ortiz Lopez", "Ana Ortiz", "Mariana Ortiz"):
-            add_person(name)
+            add_record(name, kind=Kind.KEY_PERSON)
         found = ["Ana Ortiz", "Ana Ortiz Lopez", "Mariana Ortiz"]
         assert find("ana ortiz", Kind.KEY_PERSON) == found
 
@@ -535,7 +527,7 @@ class TestRanking:
 
     def test_filtered_figures_decide_the_order(self) -> None:
         for name, owed, day in (("Little", 1, 3), ("Much", 900, 1), ("Some", 20, 2)):
-            one = add_record(name, past_due=owed, past_due_rank=owed, flagged=True)
+            one = add_record(name, past_due=owed, past_due_rank=owed, is_past_due=True)
             Record.objects.filter(pk=one.pk).update(created_at=datetime(2026, 3, day, 12, tzinfo=UTC))
         assert find("past_due:>0") == ["Much", "Some", "Little"]
         assert find("created:>2026-01-01") == ["Little", "Some", "Much"]
@@ -658,8 +650,8 @@ class TestRanking:
     @pytest.mark.parametrize("name", SCRIPTS)
     @pytest.mark.parametrize("kind", PEOPLE)
     def test_a_name_in_any_script_is_found(self, kind: Kind, name: str) -> None:
-        for one in (name, "Birch"):
-            add_person(one) if kind == Kind.KEY_PERSON else add_record(one)
+        add_record(name, kind=kind)
+        add_record("Birch", kind=kind)
         start, end = name[: len(name) // 2], name[len(name) // 2 :]
         for typed in (name, name.upper(), start, end.strip(), name[:2]):
             assert find(typed, kind) == [name], typed

@@ -25,7 +25,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from portal.borrowers.models import Draft, Step
-from portal.registry.models import KeyPerson, Record
+from portal.registry.models import Borrower, KeyPerson, Record
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -231,7 +231,7 @@ class TestOnboarding:
 
 def send_ssn(detector: LeakDetector, browser: Browser, **extra: str) -> HttpResponse:
     person = KeyPerson.objects.filter().first() or given.borrower(detector.sandbox)
-    owner = Record.objects.get(kind="borrower", uuid=person.borrower_uuid)
+    owner = Borrower.objects.get(uuid=person.borrower_uuid)
     key_person = KeyPerson.objects.filter(borrower_uuid=owner.uuid)[0]
     typed = {"submit_id": uuid4().hex, "borrower": owner.uuid, "person": key_person.uuid, "ssn": OTHER_SSN}
     return detector.record(browser.post("/trial/give-ssn/", typed | extra))

@@ -20,7 +20,7 @@ from portal.documents.models import Batch, Item, Printed, remove_expired
 from portal.documents.pdf import MAX_JOINED_PAGES
 from portal.jobs.models import Job
 from portal.notes.models import Note
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from servicing.sandbox.amortization import add_months
 from tests import databases, given
@@ -176,7 +176,7 @@ def test_too_many_pages_for_one_pdf_are_a_zip(portal_service: Sandbox, servicer:
 
 def test_too_many_borrowers_for_one_pdf_are_a_zip(portal_service: Sandbox, servicer: Browser) -> None:
     Record.objects.bulk_create(
-        Record(kind=Kind.BORROWER, uuid=f"b-{n}", borrower_uuid=f"b-{n}", label=f"B {n}") for n in range(51)
+        Borrower(uuid=f"b-{n}", borrower_uuid=f"b-{n}", name=f"B {n}") for n in range(51)
     )
     assert "One PDF with all of them" not in servicer.get("/summaries/batches/").content.decode()
     batch = start_batch(servicer, form="joined")

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -64,9 +64,9 @@ def test_a_borrower_is_verified_by_its_loan_or_line(servicer: Browser, portal_se
     answer = servicer.post("/registry/add/", typed | {"uuid": other, "proof": loan})
     assert answer.status_code == 422
     assert "has no loan or line with this ID for this borrower" in answer.content.decode()
-    assert not Record.objects.filter(kind=Kind.BORROWER).exists()
+    assert not Borrower.objects.filter().exists()
     for proof in (loan, line):
-        Record.objects.filter(kind=Kind.BORROWER).delete()
+        Borrower.objects.filter().delete()
         assert servicer.post("/registry/add/", typed | {"uuid": owner, "proof": proof}).status_code == 303
     assert set(Record.objects.values_list("uuid", flat=True)) == {owner, loan, line}
 

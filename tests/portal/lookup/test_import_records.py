@@ -16,12 +16,12 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 from django.utils import timezone
 
+import servicing
 from portal.audit.models import Entry
 from portal.jobs.models import Job
 from portal.lookup.models import Upload
 from portal.registry import store
-from portal.registry.models import Answer, Record, Source
-from servicing import Borrower
+from portal.registry.models import Answer, Borrower, Record, Source
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
@@ -51,7 +51,7 @@ def test_ids_and_profiles_are_imported(supervisor: Browser, portal_service: Sand
     page = upload(supervisor, ids=IDS, profiles=profile).content.decode()
     assert "2 records imported, 0 lines rejected" in page
     assert "1 record imported, 0 lines rejected" in page
-    assert set(Record.objects.filter(kind="borrower").values_list("label", flat=True)) == {
+    assert set(Borrower.objects.filter().values_list("name", flat=True)) == {
         "Northwind Baking Co LLC",
         "Acme Farms LLC",
     }
@@ -328,7 +328,7 @@ def test_an_old_export_does_not_replace_a_newer_answer(supervisor: Browser, port
     old = dumps(user | {"email": "then@northwind.example"}).decode()
     upload(supervisor, profiles=old, exported_on=(timezone.localdate() - timedelta(days=30)).isoformat())
     record.refresh_from_db()
-    assert store.last_answer(record, Borrower).email == "now@northwind.example"
+    assert store.last_answer(record, servicing.Borrower).email == "now@northwind.example"
     assert (record.said.source, record.said.snapshots.get().source) == (Source.SERVICE, Source.FILE)
 
 
@@ -394,7 +394,7 @@ def test_a_loan_cannot_be_imported_under_two_borrowers(supervisor: Browser, betw
 
 @pytest.mark.parametrize("between", [0, store.BATCH_SIZE])
 def test_borrowers_not_on_file_after_the_import_are_listed(supervisor: Browser, between: int) -> None:
-    Record.objects.create(kind="borrower", uuid="known-before", archived_at=timezone.now())
+    Borrower.objects.create(uuid="known-before", archived_at=timezone.now())
     rows = [
         *("loan,l-1,b-8,", "line,l-2,told-later,", "loan,l-3,known-before,", "key_person,p-1,b-8,"),
         *(f"borrower,other-{n},," for n in range(between)),
@@ -459,7 +459,7 @@ class TestCommand:
         (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()))
         os.utime(tmp_path / "users.jsonl", (1_700_000_000, 1_700_000_000))
         self.run(profiles=tmp_path / "users.jsonl")
-        answer_at = Record.objects.filter(kind="borrower").values_list("answer_at", flat=True).get()
+        answer_at = Borrower.objects.filter().values_list("answer_at", flat=True).get()
         assert answer_at is not None
         assert answer_at.timestamp() == 1_700_000_000
 

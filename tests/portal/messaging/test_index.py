@@ -17,7 +17,7 @@ from portal.accounts.roles import Role
 from portal.audit.models import Entry, Outage, RemoteCall
 from portal.messaging.models import BankAccount, Day, Message
 from portal.messaging.store import service_today
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -312,7 +312,7 @@ class TestCopy:
         with django_assert_max_num_queries(15):
             page = viewer.get("/messages/?source=copy").content.decode()
         assert page.count(str(owner)) == 2
-        Record.objects.filter(pk=owner.pk).update(label="")
+        Borrower.objects.filter(pk=owner.pk).update(name="")
         assert (
             text(viewer, "?source=copy").count(owner.uuid) == 2
         )  # On file without a name, as after an import.

@@ -40,7 +40,7 @@ from portal.collections.models import Promise
 from portal.home.models import Snooze
 from portal.jobs.models import Job, Worker
 from portal.operations.labels import NEW_LABELS
-from portal.registry.models import Answer, KeyPerson, Record, Snapshot
+from portal.registry.models import Answer, Borrower, KeyPerson, Record, Snapshot
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given, released
@@ -116,7 +116,7 @@ def test_a_restore_recovers_records_and_the_trail(copy: Path, portal_service: Sa
     Record.objects.all().delete()
     append(Actor.system("test"), "lookup.archive")
     assert "The audit trail is intact: " in run("restore", copy, replace=True)
-    assert Record.objects.filter(kind="borrower").count() == 1
+    assert Borrower.objects.filter().count() == 1
     assert not Entry.objects.filter(action="lookup.archive").exists()
     assert Entry.objects.values_list("action", flat=True)[0] == "operations.restore"
     assert Entry.objects.count() == entries + 1
@@ -232,7 +232,8 @@ def test_an_interrupted_move_of_key_people_is_continued(monkeypatch: pytest.Monk
     try:
         old = MigrationExecutor(connection).loader.project_state([("registry", "0030_key_people")]).apps
         records, answers = (old.get_model("registry", name).objects for name in ("Record", "Answer"))
-        records.create(kind="borrower", uuid="b", label="Cedar Foods")
+        sums = {"past_due": 310, "flagged": True, "status": "OPEN", "category": "BUSINESS"}
+        records.create(kind="borrower", uuid="b", label="Cedar Foods", **sums)
         for number in range(5):
             said = answers.create(kind="key_person", uuid=f"p-{number}", body="{}", last_at=at)
             texts = {"name_key": "anaortiz", "search_text": "\nana ortiz\n", "category": "OWNER"}
@@ -255,7 +256,15 @@ def test_an_interrupted_move_of_key_people_is_continued(monkeypatch: pytest.Monk
         assert (records.count(), KeyPerson.objects.count()) == (5, 2)
     finally:
         run("migrate", "registry", verbosity=0)
-    assert [one.uuid for one in Record.objects.all()] == ["b"]
+    assert not Record.objects.exists()
+    (borrower,) = Borrower.objects.all()
+    assert (borrower.uuid, borrower.name, borrower.past_due, borrower.created_at) == (
+        "b",
+        "Cedar Foods",
+        310,
+        at,
+    )
+    assert (borrower.is_past_due, borrower.decision, borrower.type) == (True, "OPEN", "BUSINESS")
     people = {one.uuid: one for one in KeyPerson.objects.select_related("answer")}
     assert {uuid: one.pk for uuid, one in people.items()} == keys
     assert {(one.created_at, one.updated_at) for one in people.values()} == {(at, at)}
@@ -284,7 +293,7 @@ def test_a_database_of_each_release_can_be_upgraded(
     else:
         file.write_bytes((RELEASED / f"{release}.dump").read_bytes())
     assert "The audit trail is intact: " in run("restore", file, replace=True)
-    owner = Record.objects.exclude(said=None).get(kind="borrower", label__startswith="Harbor")
+    owner = Borrower.objects.exclude(answer=None).get(name__startswith="Harbor")
     loan = Record.objects.get(kind="loan")
     assert KeyPerson.objects.exclude(answer=None).filter(borrower_uuid=owner.uuid).exists()
     approval, draft = Approval.objects.get(), Draft.objects.get()
