@@ -114,7 +114,7 @@ def _has_identity(body: Mapping[str, Any]) -> Q:
     name, email, phone = (str(body.get(one) or "") for one in IDENTITY)
     same = Q(pk=None)
     if name:
-        same |= Q(name_key=folded_key(name)[:300])
+        same |= Q(folded_name=folded_key(name)[:300])
     if email:
         same |= Q(email__iexact=email)
     if phone:

@@ -9,7 +9,7 @@ from django.utils.dateparse import parse_datetime
 from portal.accounts.models import User
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind
 from portal.registry.query import parse_query
 from portal.registry.records import records_of
 from portal.registry.search import rank_matches
@@ -52,8 +52,7 @@ def people() -> Choices:
 
 def is_about_borrower(text: str) -> Q:
     """The condition that an entry is about a borrower with this ID or with this text in the name."""
-    borrowers = Record.objects.filter(kind=Kind.BORROWER)
-    if not text or borrowers.filter(uuid=text).exists():
+    if not text or Borrower.objects.filter(uuid=text).exists():
         return Q(borrower_uuid=text)
     return Q(borrower_uuid__in=[text, *ids_of_named(text, Kind.BORROWER)])
 

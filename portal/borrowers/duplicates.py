@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from portal.audit.models import WriteIntent
-from portal.registry.models import LISTED, Answered, KeyPerson, Kind, Record
+from portal.registry.models import LISTED, Borrower, KeyPerson, Kind
 from portal.registry.records import with_borrowers
 from portal.registry.search import find_by_text
 from portal.runtime.folding import folded_key
@@ -29,12 +29,12 @@ IDENTITY_FIELDS = ("first_name", "email", "phone")
 class Match:
     """A record and the given values that it shares, in lower case and as on the record."""
 
-    record: Answered
-    owner: Record | None
+    record: Borrower | KeyPerson
+    owner: Borrower | None
     shared: dict[str, str]
 
     @property
-    def borrower(self) -> Answered:
+    def borrower(self) -> Borrower | KeyPerson:
         """The record to open."""
         return self.owner or self.record
 
@@ -52,13 +52,13 @@ def find_matches(values: Iterable[str]) -> list[Match]:
     if not wanted:
         return []
     names = [folded_key(value) for value in wanted.values()]
-    same_name = Record.objects.filter(kind=Kind.BORROWER, name_key__in=names)
+    same_name = Borrower.objects.filter(folded_name__in=names)
     contacts = sorted(key for key in wanted if "@" in key or key.isdecimal())
-    borrowers = Record.objects.filter(
+    borrowers = Borrower.objects.filter(
         _in_any([same_name, *(find_by_text(Kind.BORROWER, one) for one in contacts)]), LISTED
     )
     people = KeyPerson.objects.filter(_in_any(find_by_text(Kind.KEY_PERSON, one) for one in contacts), LISTED)
-    records: list[Answered] = [*borrowers.order_by("label", "id")[:MAX_SEARCHED]]
+    records: list[Borrower | KeyPerson] = [*borrowers.order_by("name", "id")[:MAX_SEARCHED]]
     records += people.order_by("name", "id")[:MAX_SEARCHED]
     found = with_borrowers(records[:MAX_SEARCHED])
     matches = [Match(record, owner, _shared(record, wanted)) for record, owner in found]
@@ -70,7 +70,7 @@ def _in_any(found: Iterable[QuerySet[Any]]) -> Q:
     return reduce(or_, (Q(pk__in=each.values("pk")) for each in found), Q(pk__in=[]))
 
 
-def _shared(record: Answered, wanted: Mapping[str, str]) -> dict[str, str]:
+def _shared(record: Borrower | KeyPerson, wanted: Mapping[str, str]) -> dict[str, str]:
     """The wanted values that a record has, and how it has them."""
     phone, shared = record.phone.removeprefix("+1"), {}
     for key, value in wanted.items():
@@ -78,8 +78,8 @@ def _shared(record: Answered, wanted: Mapping[str, str]) -> dict[str, str]:
             shared[key] = record.email
         elif key == phone:
             shared[key] = wording.phone(phone) or ""
-        elif isinstance(record, Record) and folded_key(value) == record.name_key:
-            shared[key] = record.label
+        elif isinstance(record, Borrower) and folded_key(value) == record.folded_name:
+            shared[key] = record.name
     return shared
 
 

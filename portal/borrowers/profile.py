@@ -60,11 +60,10 @@ from portal.borrowers.profile_rows import (
 from portal.borrowers.reports import Report
 from portal.gateway import StaffRequest
 from portal.registry import store
-from portal.registry.models import Answered, KeyPerson, Kind, Record, Snapshot
+from portal.registry.models import Borrower, KeyPerson, Snapshot
 from portal.ui.htmx import finish_action, render_page, toast
 from portal.ui.uploads import accepts_files
 from servicing import (
-    Borrower,
     Client,
     Conflict,
     Forbidden,
@@ -94,9 +93,7 @@ PREVIEW_VALUES: dict[str, Any] = {"ssn": "000000000", "credit_report": b"<r/>", 
 @requires("borrowers.edit")
 def edit(request: StaffRequest, borrower_uuid: str, person_uuid: str = "") -> HttpResponse:
     """Change the profile of a borrower, or of one of its key people."""
-    borrower = get_object_or_404(
-        Record.objects.select_related("said"), kind=Kind.BORROWER, uuid=borrower_uuid
-    )
+    borrower = get_object_or_404(Borrower.objects.select_related("answer"), uuid=borrower_uuid)
     if person_uuid:
         people = KeyPerson.objects.select_related("answer").filter(borrower_uuid=borrower_uuid)
         return ProfileEdit(request, get_object_or_404(people, uuid=person_uuid), borrower).respond()
@@ -118,7 +115,7 @@ class ProfileEdit(Flow):
     is_undecided = False
     """Whether conflicts were shown and not all were decided."""
 
-    def __init__(self, request: StaffRequest, record: Answered, borrower: Record) -> None:
+    def __init__(self, request: StaffRequest, record: Borrower | KeyPerson, borrower: Borrower) -> None:
         super().__init__(request)
         self.record, self.borrower = record, borrower
         self.is_key_person = isinstance(record, KeyPerson)
@@ -180,15 +177,15 @@ class ProfileEdit(Flow):
     # --- 1. The form ---
 
     @cached_property
-    def _answer(self) -> Borrower | servicing.KeyPerson | None:
+    def _answer(self) -> servicing.Borrower | servicing.KeyPerson | None:
         """The last known answer; None if only the ID is known."""
         text = store.saved_text(self.record)
         return self._decode(text) if text else None
 
-    def _decode(self, answer: str) -> Borrower | servicing.KeyPerson:
+    def _decode(self, answer: str) -> servicing.Borrower | servicing.KeyPerson:
         if self.is_key_person:
             return codec.decode(servicing.KeyPerson, answer)
-        return codec.decode(Borrower, answer)
+        return codec.decode(servicing.Borrower, answer)
 
     @cached_property
     def _known(self) -> KnownValues:
@@ -198,7 +195,7 @@ class ProfileEdit(Flow):
         """The values in a form of that version; None if that answer isn't stored any more."""
         if version == self.version:
             return self._known
-        if version == store.answer_version(Record()):
+        if version == store.answer_version(Borrower()):
             return {}  # Only the ID was known.
         if not re.fullmatch("[0-9a-f]{16}", version):
             return None
@@ -211,7 +208,7 @@ class ProfileEdit(Flow):
         form: type[ProfileForm] = UnknownProfile
         if self.is_key_person:
             form = KeyPersonProfile
-        elif isinstance(self._answer, Borrower):
+        elif isinstance(self._answer, servicing.Borrower):
             form = BusinessProfile if self._answer.is_business else IndividualProfile
         known = self._known if known is None else known
         return form(typed, known=known, version=version or self.version, url=self.url)
@@ -472,7 +469,7 @@ class ProfileEdit(Flow):
         contents = {name: one.content if isinstance(one, Report) else one for name, one in later.items()}
         self._update(client, self.form.changes | contents)
 
-    def _update(self, client: Client, values: Mapping[str, Any]) -> Borrower | servicing.KeyPerson:
+    def _update(self, client: Client, values: Mapping[str, Any]) -> servicing.Borrower | servicing.KeyPerson:
         if self.is_key_person:
             return client.borrowers.update_key_person(self.borrower.uuid, self.record.uuid, **values)
         return client.borrowers.update(self.record.uuid, **values)

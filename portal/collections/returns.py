@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db.models import Q
 
 import servicing
-from portal.registry.models import Record, Repayment
+from portal.registry.models import Borrower, Repayment
 from portal.registry.records import with_borrowers
 from portal.registry.repayments import answer_of
 from portal.repayments.returns import MAX_DATED, is_dropped_from_list, is_returned, returned_since
@@ -30,7 +30,7 @@ class ReturnedPayment:
 
     record: Repayment
     repayment: servicing.Repayment
-    borrower: Record | None
+    borrower: Borrower | None
     day: date
     code: str
     repeats: int

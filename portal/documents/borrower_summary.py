@@ -24,12 +24,12 @@ from portal.loans.figures import STATE_WORDS
 from portal.notes.models import Note
 from portal.registry import store
 from portal.registry.figures import ACCOUNTS, past_due_of
-from portal.registry.models import LISTED, KeyPerson, Kind, Record
+from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import RepaymentRow
 from portal.ui import wording
-from servicing import Application, Borrower, Loan, Repayment, Statement, consistency
+from servicing import Application, Loan, Repayment, Statement, consistency
 from servicing.schedules import Schedule, State, schedule_of, total
 from servicing.values import is_same_word
 
@@ -49,14 +49,14 @@ MAX_OFFERS = 12
 MAX_NOTES = 20
 
 
-def account_copies_of(record: Record) -> list[LiveCopy]:
+def account_copies_of(record: Borrower) -> list[LiveCopy]:
     """The loans and lines of a summary, oldest first, each followed by its list of repayments."""
     chosen = [one for kind in ACCOUNTS for one in _oldest(_of_kind(record, kind), MAX_ACCOUNTS)]
     lists = repayment_copies(chosen)
     return [one for pair in zip(map(LiveCopy, chosen), lists, strict=True) for one in pair]
 
 
-def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, today: date) -> Document:
+def document(record: Borrower, copies: Sequence[LiveCopy], options: Options, *, today: date) -> Document:
     """Build the summary from the copies of :func:`account_copies_of`."""
     content = _content(record, copies, options, today)
     return Document(
@@ -71,7 +71,7 @@ def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, to
     )
 
 
-def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today: date) -> Content:
+def _content(record: Borrower, copies: Sequence[LiveCopy], options: Options, today: date) -> Content:
     loans = [_loan(copy, today, options) for copy in copies if copy.kind == Kind.LOAN]
     lines = [_line(copy, options) for copy in copies if copy.kind == Kind.LINE]
     positions = [_position(part["copy"], today, options) for part in [*loans, *lines]]
@@ -115,11 +115,11 @@ def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
     return words if content["identity"]["is_known"] else ["No profile from the service.", *words]
 
 
-def _of_kind(record: Record, kind: Kind) -> QuerySet[Record]:
+def _of_kind(record: Borrower, kind: Kind) -> QuerySet[Record]:
     return active_records(kind).select_related("said").filter(borrower_uuid=record.uuid)
 
 
-def _people_of(record: Record) -> QuerySet[KeyPerson]:
+def _people_of(record: Borrower) -> QuerySet[KeyPerson]:
     return KeyPerson.objects.filter(LISTED, borrower_uuid=record.uuid).select_related("answer")
 
 
@@ -144,9 +144,9 @@ def _status_word(status: str | None) -> str:
 # --- Who it is about ---
 
 
-def _identity(record: Record, options: Options) -> Content:
+def _identity(record: Borrower, options: Options) -> Content:
     sent = profile_as_sent(record)
-    profile = sent.profile if sent else store.last_answer(record, Borrower)
+    profile = sent.profile if sent else store.last_answer(record, servicing.Borrower)
     names = ("is_business", "entity", "citizenship", "start_date", "phone", "email", "address")
     return {name: getattr(profile, name, None) for name in names} | {
         "name": str(record),
@@ -156,7 +156,7 @@ def _identity(record: Record, options: Options) -> Content:
     }
 
 
-def _people(record: Record, options: Options) -> list[Content]:
+def _people(record: Borrower, options: Options) -> list[Content]:
     """Key people, with contact details only for internal readers."""
     shown = ("title", "phone", "email") if options.is_internal else ("title",)
     people: list[tuple[str, servicing.KeyPerson | None]] = [
@@ -169,7 +169,7 @@ def _people(record: Record, options: Options) -> list[Content]:
 
 
 def _internal(
-    record: Record,
+    record: Borrower,
     loans: Sequence[Content],
     lines: Sequence[Content],
     copies: Sequence[LiveCopy],
@@ -306,7 +306,7 @@ def _is_scheduled(repayment: Repayment, today: date) -> bool:
 # --- Its latest application ---
 
 
-def _latest_application(record: Record, options: Options) -> Content | None:
+def _latest_application(record: Borrower, options: Options) -> Content | None:
     applications = active_records(Kind.APPLICATION).filter(borrower_uuid=record.uuid).select_related("said")
     newest = applications.order_by("-created_at", "-id")[:MAX_ACCOUNTS]
     if not newest:

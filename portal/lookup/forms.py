@@ -8,7 +8,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from portal.lookup.imports import header_problem, open_lines, record_with_short_id, uuid_problem
-from portal.registry.models import NAMED_KINDS, Answered, Kind, Record
+from portal.registry.models import NAMED_KINDS, Answered, Borrower, Kind
 from portal.registry.query import uuid_in
 from portal.registry.records import records_of
 from portal.runtime.business_date import business_date
@@ -88,7 +88,7 @@ class OpenAsForm(StaffForm):
     )
     uuid = UuidField(max_length=300)
     borrower_uuid = forms.ModelChoiceField(
-        Record.objects.filter(kind=Kind.BORROWER, archived_at__isnull=True), to_field_name="uuid"
+        Borrower.objects.filter(archived_at__isnull=True), to_field_name="uuid"
     )
 
 
@@ -114,7 +114,7 @@ class CorrectForm(StaffForm):
 
     def clean_borrower_uuid(self) -> str:
         owner = str(self.cleaned_data["borrower_uuid"])
-        if not Record.objects.filter(kind=Kind.BORROWER, uuid=owner).exists():
+        if not Borrower.objects.filter(uuid=owner).exists():
             raise forms.ValidationError("This borrower isn’t on file. Add the borrower first.")
         return owner
 

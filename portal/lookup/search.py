@@ -20,7 +20,7 @@ from portal.messaging.models import Message
 from portal.messaging.query import capped_count, matching_messages
 from portal.notes.models import Note
 from portal.registry.figures import days_of, is_account, old_copy_day
-from portal.registry.models import NAMED_KINDS, Answered, Kind, Record, Repayment, Saved
+from portal.registry.models import NAMED_KINDS, Answered, Borrower, Kind, Record, Repayment, Saved
 from portal.registry.query import Query, parse_query
 from portal.registry.records import MODELS, active_records, records_by_key, records_of, with_borrowers
 from portal.registry.repayments import rank_repayments
@@ -96,7 +96,7 @@ class Hit:
     """A record that matches."""
 
     record: Saved
-    borrower: Record | None
+    borrower: Borrower | None
     words: Sequence[str]
     starts: Sequence[str]
     """The IDs, or beginnings of IDs, that were searched for."""
@@ -106,7 +106,14 @@ class Hit:
 
     @property
     def days_past_due(self) -> int | None:
-        return days_of(self.record) if isinstance(self.record, Record) else None
+        return days_of(self.record) if isinstance(self.record, Record | Borrower) else None
+
+    @property
+    def is_past_due(self) -> bool:
+        """Whether a loan, a line or a borrower is past due."""
+        if isinstance(self.record, Borrower):
+            return self.record.is_past_due
+        return is_account(self.record) and self.record.flagged
 
     @property
     def old_copy_day(self) -> date | None:
@@ -161,7 +168,7 @@ class Hit:
     @property
     def place(self) -> str:
         """A borrower's city and state, or a key person's borrower."""
-        if isinstance(self.record, Record):
+        if isinstance(self.record, Borrower):
             return ", ".join(filter(None, (self.record.city, self.record.state)))
         return f"Key person of {self.borrower or 'an unknown borrower'}"
 
@@ -407,7 +414,7 @@ class UnknownIds:
 
     uuids: Sequence[str]
     archived: Sequence[Answered]
-    owners: Sequence[Record]
+    owners: Sequence[Borrower]
     of: str
     """The search for the borrower."""
 
@@ -433,11 +440,11 @@ def find_unknown_ids(
     return UnknownIds(missing, archived, list(_possible_owners(stored, of)) if missing else (), of)
 
 
-def _possible_owners(pasted_records: Iterable[Answered], of: str) -> Iterator[Record]:
+def _possible_owners(pasted_records: Iterable[Answered], of: str) -> Iterator[Borrower]:
     """The borrowers of records pasted with the ID, then those that match the search."""
     pasted = {record.borrower_uuid for record in pasted_records}
     yield from active_records(Kind.BORROWER).filter(uuid__in=pasted)
     if len(of) >= MIN_CHARACTERS:
         keys = rank_matches([Kind.BORROWER], parse_query(of), MAX_OWNERS).get(Kind.BORROWER, ())
-        stored = Record.objects.in_bulk(keys)
+        stored = Borrower.objects.in_bulk(keys)
         yield from (stored[key] for key in keys if stored[key].uuid not in pasted)

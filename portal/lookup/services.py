@@ -74,8 +74,8 @@ def dependents(record: Answered) -> dict[Kind, int]:
     if record.kind != Kind.BORROWER:
         number = Repayment.objects.filter(account=record).count() if is_account(record) else 0
         return {Kind.REPAYMENT: number} if number else {}
-    dependent = Record.objects.filter(borrower_uuid=record.uuid, archived_at__isnull=True)
-    counted = dependent.exclude(pk=record.pk).values_list("kind").annotate(Count("pk")).order_by()
+    dependent = Record.objects.filter(LISTED, borrower_uuid=record.uuid)
+    counted = dependent.values_list("kind").annotate(Count("pk")).order_by()
     numbers: dict[str, int] = dict(counted)
     numbers[Kind.KEY_PERSON] = KeyPerson.objects.filter(LISTED, borrower_uuid=record.uuid).count()
     numbers[Kind.REPAYMENT] = Repayment.objects.filter(borrower_uuid=record.uuid).count()

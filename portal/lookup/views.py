@@ -23,7 +23,7 @@ from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, O
 from portal.lookup.models import Upload
 from portal.lookup.search import HitGroup
 from portal.registry import store
-from portal.registry.models import Answered, Kind, Record, Snapshot
+from portal.registry.models import Answered, Borrower, Kind, Snapshot
 from portal.registry.query import Query, parse_query
 from portal.registry.records import records_of, with_answers
 from portal.registry.sources import READS
@@ -109,7 +109,7 @@ def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
         return redirect("repayments:detail", uuid)
     found = get_object_or_404(with_answers(records_of(kind)), uuid=uuid)
     log_view(Actor.of(request), "lookup.record", **entry_subject(found))
-    owner = Record.objects.filter(kind=Kind.BORROWER, uuid=found.borrower_uuid).first()
+    owner = Borrower.objects.filter(uuid=found.borrower_uuid).first()
     context = {
         "record": found,
         "owner": owner,

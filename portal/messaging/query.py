@@ -10,7 +10,7 @@ from portal.lists.paging import MAX_COUNTED
 from portal.messaging.models import BankAccount, Message, MessageQuerySet
 from portal.messaging.store import ONE_DAY, service_today, service_zone, storage_uuid
 from portal.messaging.text import TypedText, parse_text
-from portal.registry.models import RECORDED_KINDS, KeyPerson, Record, Repayment
+from portal.registry.models import RECORDED_KINDS, Borrower, KeyPerson, Record, Repayment
 from portal.registry.query import uuid_in
 
 COLUMNS: Final = {"event": "event", "status": "status", "product": "product", "payment": "payment_status"}
@@ -139,6 +139,7 @@ def _unlinked_condition(filters: Mapping[str, Any]) -> Q:
     is_subject = {"uuid": OuterRef("subject_uuid")}
     linked = [
         Record.objects.filter(**is_subject, kind__in=RECORDED_KINDS).exclude(borrower_uuid=""),
+        Borrower.objects.filter(**is_subject),
         KeyPerson.objects.filter(**is_subject).exclude(borrower_uuid=""),
         Repayment.objects.filter(**is_subject).exclude(borrower_uuid=""),
         BankAccount.objects.filter(uuid=OuterRef("bank_account")),

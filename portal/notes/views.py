@@ -19,7 +19,7 @@ from portal.audit.models import Actor
 from portal.audit.reading import name_in_sentence
 from portal.audit.view_log import log_page
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from portal.registry.records import records_of
 from portal.runtime.business_date import business_date
 from portal.ui.forms import DayField, NearDayInput, StaffForm, TextField
@@ -114,7 +114,7 @@ def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **a
 @requires("notes.add")
 def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
     """Add a follow-up about a borrower, for oneself or a colleague."""
-    record = get_object_or_404(Record, kind="borrower", uuid=borrower_uuid)
+    record = get_object_or_404(Borrower, uuid=borrower_uuid)
     form = FollowUpForm(request.POST or None)
     if not form.is_valid():
         crumb = ("Borrowers", reverse("borrowers:index"))
@@ -128,10 +128,10 @@ def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
     return finish_action(request, record.get_absolute_url())
 
 
-def plan_follow_up(actor: Actor, record: Record, *, title: str, due: date, owner: User | None) -> None:
+def plan_follow_up(actor: Actor, record: Borrower, *, title: str, due: date, owner: User | None) -> None:
     """Save a follow-up for the owner, or for the person who acts."""
     FollowUp.objects.create(
-        borrower_uuid=record.borrower_uuid,
+        borrower_uuid=record.uuid,
         title=title,
         due=due,
         owner_id=owner.pk if owner else actor.id or 0,

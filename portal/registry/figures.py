@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 from django.conf import settings
 from django.db.models import Q
 
-from portal.registry.models import Kind, PastDueChange, Record, Saved
+from portal.registry.models import Borrower, Kind, PastDueChange, Record, Saved
 from portal.runtime.business_date import business_date, business_date_at
 from servicing import Loan, Repayment, Statement, consistency
 from servicing.figures import (
@@ -183,12 +183,12 @@ def due_since_of(account: "Record | SavedAccount") -> DueSince | None:
     return DueSince(account.due_since_number, account.due_since_amount, account.due_since_on)
 
 
-def days_of(record: Record) -> int | None:
+def days_of(record: Record | Borrower) -> int | None:
     """The days past due of a saved account; for a borrower, the maximum of its accounts."""
     today = business_date()
-    if record.kind != Kind.BORROWER:
+    if isinstance(record, Record):
         return days_past_due(record.past_due, record.oldest_unpaid_due, record.days_past_due, today)
-    of_loans = (today - record.oldest_unpaid_due).days if record.oldest_unpaid_due else None
+    of_loans = (today - record.oldest_unpaid_on).days if record.oldest_unpaid_on else None
     return max((days for days in (of_loans, record.days_past_due) if days is not None), default=None)
 
 

@@ -18,7 +18,7 @@ SEARCHED_KINDS = [*NAMED_KINDS, Kind.REPAYMENT]
 # The kinds that have a name, by which they are found.
 PEOPLE = (Kind.BORROWER, Kind.KEY_PERSON)
 # The kinds that are rows of `Record`.
-RECORDED_KINDS = [kind for kind in NAMED_KINDS if kind != Kind.KEY_PERSON]
+RECORDED_KINDS = [kind for kind in NAMED_KINDS if kind not in PEOPLE]
 
 
 class Source(models.TextChoices):
@@ -42,37 +42,24 @@ def _index(kind: Kind, fields: list[str], name: str = "", only: models.Q | None 
     return models.Index(fields=fields, condition=condition, name=f"{kind.value.removesuffix('s')}s_{name}")
 
 
-# The past due loans and lines, with a known or unknown amount. SQLite uses the index of this condition only with a
-# comparison, not with a list of kinds.
-IS_LATE = ~models.Q(kind=Kind.BORROWER) & models.Q(past_due_rank__isnull=False)
+# The past due loans and lines, with a known or unknown amount.
+IS_LATE = models.Q(past_due_rank__isnull=False)
 
 
 def _list_indexes() -> list[models.Index]:
     """An index for each order and filter of a list or a search, without archived records.
 
     Each index has one kind, because every index takes time for each new record, and space. On SQLite new indexes end
-    in the column of their condition, so that counting doesn't read rows. The index of a filter of borrowers has the
-    other filters' columns too, so that combined filters don't read rows either. Of two suitable indexes SQLite takes
+    in the column of their condition, so that counting doesn't read rows. Of two suitable indexes SQLite takes
     the later one, so filters that usually leave fewer rows come later. PostgreSQL has a second index for each nullable
     column, for the descending order with nulls last (migrations ``0001_initial``, ``0008_…`` and ``0014_…``).
     """
     usual = ["-updated_at", "-id"]
     created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]
-    narrowing = ["subtype", "state", "status"]
     worst = [["past_due", "id"], ["past_due_rank", "id"]]
     of_accounts = [*worst, ["figures_good_through", "id"], ["due_amount", "id"]]
     days = [amount, ["key_date", "id"], ["checked_at", "id"]]
     by_kind: dict[Kind, list[list[str]]] = {
-        Kind.BORROWER: [
-            # For the last changed of old records, which are far from the last changed of all: skips newer ones in the
-            # index.
-            [*usual, "created_at"],
-            created,
-            *(
-                [one, *usual, *(other for other in [*narrowing, "flagged"] if other != one)]
-                for one in narrowing
-            ),
-        ],
         # The category says which applications can be read again.
         Kind.APPLICATION: [
             usual,
@@ -86,7 +73,6 @@ def _list_indexes() -> list[models.Index]:
         Kind.LINE: [usual, created, *days],
     }
     earlier: dict[Kind, list[list[str]]] = {
-        Kind.BORROWER: [["city", "id"], *worst, ["checked_at", *usual], ["created_by", *usual]],
         Kind.APPLICATION: [["category", "id"]],
         Kind.LOAN: [["rate", "id"], ["category", "id"], *of_accounts],
         Kind.LINE: of_accounts,
@@ -109,9 +95,6 @@ def _list_indexes() -> list[models.Index]:
             _index(kind, ["kind", "-id", "search_text", "archived_at"], "by_text", ~models.Q(search_text=""))
             for kind in NAMED_KINDS
             if kind in RECORDED_KINDS
-        ),
-        models.Index(
-            fields=["kind", "name_key"], condition=models.Q(name_key__isnull=False), name="people_by_name"
         ),
         # These have few accounts: those that are past due.
         *(
@@ -140,17 +123,10 @@ def _list_indexes() -> list[models.Index]:
             for names in lists
         ),
         *(
-            _index(kind, ["kind", *usual, "flagged", *more, "archived_at"], "flagged", flagged)
-            for kind, more in ((Kind.BORROWER, narrowing), (Kind.LOAN, []), (Kind.LINE, []))
+            _index(kind, ["kind", *usual, "flagged", "archived_at"], "flagged", flagged)
+            for kind in (Kind.LOAN, Kind.LINE)
         ),
         *(_index(kind, ["kind", *names]) for kind, lists in earlier.items() for names in lists),
-        models.Index(
-            "kind",
-            Lower("label"),
-            "id",
-            condition=models.Q(kind=Kind.BORROWER) & LISTED,
-            name="borrowers_by_label",
-        ),
     ]
 
 
@@ -231,22 +207,17 @@ class Record(models.Model):
     category = models.CharField(
         max_length=40,
         blank=True,
-        help_text="Product of an account, type of a borrower.",
+        help_text="Product.",
     )
     status = models.CharField(max_length=40, blank=True)
-    subtype = models.CharField(max_length=40, blank=True, help_text="Legal form of a borrower.")
     state = models.CharField(max_length=10, blank=True)
-    city = models.CharField(max_length=100, blank=True)
-    phone = models.CharField(max_length=20, blank=True)
-    email = models.CharField(max_length=254, blank=True)
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="Null: not known.")
     key_date = models.DateField(null=True, help_text="Next due date of a loan or line.")
     rate = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     flagged = models.BooleanField(default=False, help_text="An account that is past due.")
 
-    # An account's figures on a business date, as defined by servicing.figures. A borrower has the worst of its
-    # accounts.
+    # An account's figures on a business date, as defined by servicing.figures.
     needs_check = models.BooleanField(
         default=False,
         db_default=False,
@@ -285,12 +256,6 @@ class Record(models.Model):
     created_by = models.CharField(max_length=300, blank=True)
     archived_at = models.DateTimeField(null=True)
 
-    name_key = models.CharField(  # noqa: DJ001 - "" would make SQLite copy the table to add it
-        max_length=300,
-        null=True,
-        help_text="The letters and digits of a borrower's name, folded.",
-    )
-
     # A long text comes last, because SQLite reads a row from its beginning, and lists don't need it.
     search_text = models.TextField(blank=True)
 
@@ -317,8 +282,6 @@ class Record(models.Model):
     def get_absolute_url(self) -> str:
         """The record's own page, or its borrower's where it has none."""
         match self.kind:
-            case Kind.BORROWER:
-                return reverse("borrowers:detail", args=[self.uuid])
             case Kind.APPLICATION if self.borrower_uuid:
                 return reverse("applications:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LOAN if self.borrower_uuid:
@@ -337,6 +300,37 @@ class Record(models.Model):
     def can_be_read(self) -> bool:
         """Whether the service shows it again: a loan application's only response is the one to its submission."""
         return self.kind != Kind.APPLICATION or self.category != "LOAN"
+
+
+def _borrower_indexes() -> list[models.Index]:
+    """An index for each order and filter of the list, without archived ones.
+
+    The index of a filter has the other filters' columns too, so that combined filters don't read rows either.
+    """
+    usual, narrowing = ["-updated_at", "-id"], ["legal_form", "state", "decision"]
+
+    def index(name: str, *fields: str, only: models.Q | None = None) -> models.Index:
+        condition = (only or models.Q()) & LISTED
+        return models.Index(fields=[*fields, "archived_at"], condition=condition, name=f"borrower_by_{name}")
+
+    return [
+        # PostgreSQL has one of trigrams instead, see migration ``0039_indexes_of_borrowers``.
+        index("text", "-id", "search_text", only=~models.Q(search_text="")),
+        models.Index(fields=["folded_name"], name="borrower_by_folded_name"),
+        # For the last changed of old records, which are far from the last changed of all: skips newer ones in the
+        # index.
+        index("updated_at", *usual, "created_at"),
+        index("created_at", "-created_at", "-id"),
+        *(
+            index(one, one, *usual, *(other for other in [*narrowing, "is_past_due"] if other != one))
+            for one in narrowing
+        ),
+        *(index(one, one, "id") for one in ("city", "past_due", "past_due_rank")),
+        *(index(one, one, *usual) for one in ("checked_at", "created_by")),
+        # Written as in the filter, because SQLite compares the SQL text.
+        index("is_past_due", *usual, "is_past_due", *narrowing, only=models.Q(is_past_due__in=[True])),
+        models.Index(Lower("name"), "id", condition=LISTED, name="borrower_by_name"),
+    ]
 
 
 class OnFile(models.Model):
@@ -388,21 +382,17 @@ class OnFile(models.Model):
         return True
 
 
-class KeyPerson(OnFile):
-    """A key person of a borrower."""
+class Named(OnFile):
+    """A borrower or a person, who are found by their name."""
 
-    kind = Kind.KEY_PERSON
     FROM_ANSWER = (
         *OnFile.FROM_ANSWER,
-        *("borrower_uuid", "name", "title", "state", "city", "phone", "email"),
-        *("folded_name", "search_text"),
+        *("name", "state", "city", "phone", "email", "folded_name", "search_text"),
     )
 
-    borrower_uuid = models.CharField(max_length=64, blank=True)
     name = models.CharField(
         max_length=300, blank=True, help_text="As staff, a file or the service wrote it last."
     )
-    title = models.CharField(max_length=40, blank=True)
     state = models.CharField(max_length=10, blank=True)
     city = models.CharField(max_length=100, blank=True)
     phone = models.CharField(max_length=20, blank=True)
@@ -411,6 +401,66 @@ class KeyPerson(OnFile):
         max_length=300, blank=True, help_text="The letters and digits of the name, folded."
     )
     search_text = models.TextField(blank=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name or self.uuid
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self.name = label
+
+
+class Borrower(Named):
+    """A borrower, with the sums of its accounts, which are saved with them."""
+
+    kind = Kind.BORROWER
+    FROM_ANSWER = (*Named.FROM_ANSWER, "type", "legal_form")
+
+    type = models.CharField(max_length=40, blank=True)
+    legal_form = models.CharField(max_length=40, blank=True)
+    past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="Null: not known.")
+    past_due_rank = models.DecimalField(
+        max_digits=20, decimal_places=4, null=True, help_text="Orders what is past due, not known above all."
+    )
+    is_past_due = models.BooleanField(default=False)
+    oldest_unpaid_on = models.DateField(null=True, help_text="Of its loans.")
+    days_past_due = models.IntegerField(null=True, help_text="The most of its lines, as reported.")
+    decision = models.CharField(
+        max_length=40, blank=True, help_text="On its latest application, or that one is open."
+    )
+
+    class Meta:
+        # With this operator class PostgreSQL also uses it to find IDs by their beginning.
+        constraints = [
+            models.UniqueConstraint(
+                fields=["uuid"], name="one_borrower_per_uuid", opclasses=["varchar_pattern_ops"]
+            ),
+        ]
+        indexes = _borrower_indexes()
+
+    def get_absolute_url(self) -> str:
+        return reverse("borrowers:detail", args=[self.uuid])
+
+    @property
+    def borrower_uuid(self) -> str:
+        return self.uuid
+
+
+class KeyPerson(Named):
+    """A key person of a borrower."""
+
+    kind = Kind.KEY_PERSON
+    FROM_ANSWER = (*Named.FROM_ANSWER, "borrower_uuid", "title")
+
+    borrower_uuid = models.CharField(max_length=64, blank=True)
+    title = models.CharField(max_length=40, blank=True)
 
     class Meta:
         # With this operator class PostgreSQL also uses it to find IDs by their beginning.
@@ -441,20 +491,9 @@ class KeyPerson(OnFile):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name or self.uuid
-
     def get_absolute_url(self) -> str:
         """The tab of its borrower's page."""
         return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
-
-    @property
-    def label(self) -> str:
-        return self.name
-
-    @label.setter
-    def label(self, label: str) -> None:
-        self.name = label
 
 
 class NameWord(models.Model):
@@ -550,7 +589,7 @@ class Repayment(models.Model):
 
 
 # A row with an answer of its own.
-Answered = Record | KeyPerson
+Answered = Record | Borrower | KeyPerson
 # A row of any kind.
 Saved = Answered | Repayment
 

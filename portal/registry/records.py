@@ -11,7 +11,18 @@ from django.db.models import Q, QuerySet
 from django.db.models.base import ModelState
 from django.utils import timezone
 
-from portal.registry.models import RECORDED_KINDS, Answer, Answered, KeyPerson, Kind, Record, Repayment, Saved
+from portal.registry.models import (
+    LISTED,
+    RECORDED_KINDS,
+    Answer,
+    Answered,
+    Borrower,
+    KeyPerson,
+    Kind,
+    Record,
+    Repayment,
+    Saved,
+)
 from portal.runtime.database import fetch_rows, index_values
 
 
@@ -28,7 +39,11 @@ _DEFAULTS = {field.attname: field.get_default() for field in Record._meta.concre
 INSERT_BATCH_ROWS = 100
 LINK_COLUMNS = ("id", "kind", "uuid", "borrower_uuid", "label")
 """The columns that a record's name and address need."""
-MODELS: dict[str, type[KeyPerson | Repayment]] = {Kind.KEY_PERSON: KeyPerson, Kind.REPAYMENT: Repayment}
+MODELS: dict[str, type[Borrower | KeyPerson | Repayment]] = {
+    Kind.BORROWER: Borrower,
+    Kind.KEY_PERSON: KeyPerson,
+    Kind.REPAYMENT: Repayment,
+}
 """The models of the kinds that are not rows of ``Record``."""
 UPDATE_BATCH_ROWS = 50
 """Rows in one statement, because its size grows with each."""
@@ -71,6 +86,8 @@ def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
 
 def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:
     """An unsaved record of a kind."""
+    if kind == Kind.BORROWER:
+        return Borrower(uuid=uuid, created_by=created_by)
     if kind == Kind.KEY_PERSON:
         return KeyPerson(uuid=uuid, created_by=created_by)
     return unsaved_record(kind=kind, uuid=uuid, created_by=created_by)
@@ -200,9 +217,9 @@ def read_records(
     if fields is None:
         yield from found.select_related(related).iterator(batch_size)
         return
-    names = list(fields)
+    names = [one.attname for one in found.model._meta.concrete_fields if one.attname in fields]
     for values in found.values_list(*names).iterator(batch_size):
-        yield _record_with(names, values)
+        yield found.model.from_db(found.db, names, values)
 
 
 def _record_with(names: Sequence[str], values: Sequence[Any]) -> Record:
@@ -213,15 +230,22 @@ def _record_with(names: Sequence[str], values: Sequence[Any]) -> Record:
     return record
 
 
-def active_records(kind: str) -> QuerySet[Record]:
+def active_records(kind: str) -> QuerySet[Any]:
     """The records of a kind that are not archived."""
-    return Record.objects.filter(kind=kind, archived_at__isnull=True)
+    return records_of(kind).filter(LISTED)
 
 
 def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
     """The distinct values of a column among active records, in order."""
-    rows = f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL AND"
-    return index_values("registry_repayment WHERE" if kind == Kind.REPAYMENT else rows, column, limit)
+    return index_values(f"{_rows(kind)} AND", column, limit)
+
+
+def _rows(kind: str) -> str:
+    """The active rows of a kind, as the end of a statement. Nobody archives a repayment."""
+    if kind == Kind.REPAYMENT:
+        return "registry_repayment WHERE true"
+    table = MODELS[kind]._meta.db_table if kind in MODELS else f"registry_record WHERE kind = '{Kind(kind)}'"
+    return f"{table} {'WHERE' if kind in MODELS else 'AND'} archived_at IS NULL"
 
 
 def last_changes(*kinds: Kind) -> tuple[Any, ...]:
@@ -235,10 +259,7 @@ def last_changes_of(*kinds: Kind) -> str:
     For ``max()``, SQLite may choose another index of the kind and read all of it.
     """
     return ", ".join(
-        "(SELECT max(updated_at) FROM registry_repayment)"
-        if kind == Kind.REPAYMENT
-        else f"(SELECT updated_at FROM registry_record WHERE kind = '{kind.value}' AND archived_at IS NULL"  # noqa: S608
-        " ORDER BY updated_at DESC, id DESC LIMIT 1)"
+        f"(SELECT updated_at FROM {_rows(kind)} ORDER BY updated_at DESC LIMIT 1)"  # noqa: S608 - names of tables
         for kind in kinds
     )
 
@@ -262,31 +283,37 @@ def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Rec
     return {record.uuid: record for record in records}
 
 
-def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record | None, Record | None]]:
+def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record | None, Borrower | None]]:
     """What messages are about, by ID, with a repayment's account and the borrower, all as far as links need them."""
     wanted = {uuid for uuid in uuids if uuid}
     account = (f"account__{name}" for name in LINK_COLUMNS)
     repayments = Repayment.objects.filter(uuid__in=wanted).select_related("account")
     listed = {one.uuid: one for one in repayments.only("uuid", "borrower_uuid", *account)}
     accounts = {uuid: one.account for uuid, one in listed.items()}
-    owners = {uuid: one.borrower_uuid or _owner(one.account) for uuid, one in listed.items()}
-    others = records_by_uuid(RECORDED_KINDS, (wanted - listed.keys()) | {*owners.values()})
-    subjects: dict[str, Saved] = {uuid: one for uuid, one in others.items() if uuid in wanted}
-    if rest := wanted - listed.keys() - subjects.keys():
-        subjects |= {one.uuid: one for one in KeyPerson.objects.filter(uuid__in=rest)}
-    owners |= {uuid: one.borrower_uuid for uuid, one in subjects.items()}
-    subjects |= listed
-    borrowers = {uuid: one for uuid, one in others.items() if one.kind == Kind.BORROWER}
-    borrowers |= records_by_uuid([Kind.BORROWER], {*owners.values()} - borrowers.keys())
-    return {uuid: (one, accounts.get(uuid), borrowers.get(owners[uuid])) for uuid, one in subjects.items()}
+    found: dict[str, Saved] = {**listed, **records_by_uuid(RECORDED_KINDS, wanted - listed.keys())}
+    if rest := wanted - found.keys():
+        found |= {one.uuid: one for one in KeyPerson.objects.filter(uuid__in=rest)}
+    owners = {uuid: one.borrower_uuid or _owner(accounts.get(uuid)) for uuid, one in found.items()}
+    borrowers = borrowers_by_uuid({*owners.values()} | (wanted - found.keys()))
+    found |= {uuid: borrowers[uuid] for uuid in wanted - found.keys() if uuid in borrowers}
+    return {
+        uuid: (one, accounts.get(uuid), borrowers.get(owners.get(uuid, uuid))) for uuid, one in found.items()
+    }
 
 
 def _owner(account: Record | None) -> str:
     return account.borrower_uuid if account else ""
 
 
-def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:
+def borrowers_by_uuid(uuids: Iterable[str]) -> dict[str, Borrower]:
+    """Borrowers by ID, as far as a link needs them. Any other field costs a query for each."""
+    wanted = {uuid for uuid in uuids if uuid}
+    found = Borrower.objects.filter(uuid__in=wanted).only("uuid", "name") if wanted else ()
+    return {one.uuid: one for one in found}
+
+
+def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Borrower | None]]:
     """Each row with its borrower, if on file, as far as a link needs it; one more query."""
     rows = list(rows)
-    borrowers = records_by_uuid([Kind.BORROWER], (row.borrower_uuid for row in rows))
+    borrowers = borrowers_by_uuid(row.borrower_uuid for row in rows)
     return [(row, borrowers.get(row.borrower_uuid)) for row in rows]

@@ -34,8 +34,9 @@ from portal.registry.models import (
     NAMED_KINDS,
     Answer,
     Answered,
-    KeyPerson,
+    Borrower,
     Kind,
+    Named,
     OnFile,
     PastDueChange,
     Record,
@@ -60,7 +61,7 @@ from portal.registry.spelling import save_words
 from portal.registry.texts import search_text, with_name
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.folding import folded_key
-from servicing import Borrower, Loan, Page, Statement, codec
+from servicing import Loan, Page, Statement, codec
 from servicing.figures import FOREVER
 
 # Records by kind and ID.
@@ -94,9 +95,9 @@ def observe(answer: Decoded, *, uuid: str = "", borrower_uuid: str = "") -> list
     A statement has no ID of its own, so pass the line's.
     """
     uuid = getattr(answer, "uuid", "") or uuid
-    owner = uuid if isinstance(answer, Borrower) else borrower_uuid
+    owner = uuid if isinstance(answer, servicing.Borrower) else borrower_uuid
     item = Observation(kind=KIND_OF_MODEL[type(answer)], uuid=uuid, borrower_uuid=owner, answer=answer)
-    people = answer.key_people or () if isinstance(answer, Borrower) else ()
+    people = answer.key_people or () if isinstance(answer, servicing.Borrower) else ()
     return [item, *(observe(person, borrower_uuid=uuid)[0] for person in people)]
 
 
@@ -433,8 +434,7 @@ def _touch_answers(answers: Sequence[Answer], origin: _Origin) -> None:
 _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "label", "search_text"),
     *("said_id", "answer_at", "answer_day", "checked_at"),
-    "name_key",
-    *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
+    *("category", "status", "state", "amount", "past_due", "key_date"),
     *("rate", "flagged", "submitted_at"),
     *FIGURE_COLUMNS,
 ]
@@ -462,7 +462,7 @@ def _apply(record: Answered, item: Observation, origin: _Origin) -> list[Snapsho
     replaced = []
     if isinstance(record, Record) and item.names_other_owner and not record.owner_confirmed:
         record.borrower_uuid = ""
-    else:
+    elif not isinstance(record, Borrower):
         record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
     record.label = item.label or record.label
     if item.answer is not None and not isinstance(item.answer, list):
@@ -476,10 +476,8 @@ def set_search_columns(record: Answered) -> None:
     """Set what finds a record by its name, which may be from staff or a file."""
     text = record.search_text or search_text(None, non_uuid_identifier(record.uuid))
     record.search_text = with_name(text, record.label)
-    if isinstance(record, KeyPerson):
+    if isinstance(record, Named):
         record.folded_name = folded_key(record.name)[:300]
-    elif record.kind == Kind.BORROWER:
-        record.name_key = folded_key(record.label)[:300]
 
 
 def _apply_answer(record: Answered, decoded: Decoded, origin: _Origin) -> list[Snapshot]:

@@ -25,7 +25,7 @@ from django.urls import reverse
 
 from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
-from portal.registry.models import Answer, Kind, Record, Repayment
+from portal.registry.models import LISTED, Answer, Kind, Record, Repayment
 from portal.registry.records import active_records, distinct_values
 from portal.registry.repayments import RETURNED
 from portal.repayments.returns import Returned, is_dropped_from_list, returned_since
@@ -252,7 +252,7 @@ def loans_without_scheduled_payment() -> QuerySet[Record]:
         .values("sum")
     )
     return (
-        active_records(Kind.LOAN)
+        Record.objects.filter(LISTED, kind=Kind.LOAN)
         .filter(~Q(status__in=_closed_statuses()), Exists(lists), has_autopay=True, key_date__in=days)
         .annotate(
             pay_by=Cast(pay_by, DateField()),

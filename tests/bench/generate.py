@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import Any
 
@@ -69,10 +69,11 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 def add_borrowers(number: int) -> None:
     from django.db.models import OuterRef, Subquery
 
-    from portal.registry.models import Answer, KeyPerson, Kind, Record, Repayment
+    from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Repayment
     from portal.registry.spelling import save_words
     from tests.bench.households import (
         ANSWER_COLUMNS,
+        BORROWER_COLUMNS,
         COLUMNS,
         PERSON_COLUMNS,
         REPAYMENT_COLUMNS,
@@ -82,24 +83,26 @@ def add_borrowers(number: int) -> None:
     stored = Record.objects.count()
     households = Households(seed=stored)
     answer = Answer.objects.filter(kind=OuterRef("kind"), uuid=OuterRef("uuid"))
-    answer_of_person = Answer.objects.filter(kind=Kind.KEY_PERSON, uuid=OuterRef("uuid"))
-    is_worth_it = number > stored
-    with (
-        create_indexes_last("registry_record", is_worth_it=is_worth_it),
-        create_indexes_last("registry_keyperson", is_worth_it=is_worth_it),
-    ):
+    tables = {
+        Kind.BORROWER: ("registry_borrower", BORROWER_COLUMNS),
+        Kind.KEY_PERSON: ("registry_keyperson", PERSON_COLUMNS),
+    }
+    with ExitStack() as stack:
+        for table in ("registry_record", *(table for table, _ in tables.values())):
+            stack.enter_context(create_indexes_last(table, is_worth_it=number > stored))
         for part in parts(0, number):
             rows = list(chain.from_iterable(map(households.rows, part)))
-            people = [row for row, _ in rows if row["kind"] == Kind.KEY_PERSON]
-            others = [row for row, _ in rows if row["kind"] != Kind.KEY_PERSON]
+            others = [row for row, _ in rows if row["kind"] not in tables]
             write("registry_record", COLUMNS, [_values(others, COLUMNS)])
-            write("registry_keyperson", PERSON_COLUMNS, [_values(people, PERSON_COLUMNS)])
+            for kind, (table, columns) in tables.items():
+                of_kind = [row for row, _ in rows if row["kind"] == kind]
+                write(table, columns, [_values(of_kind, columns)])
             write("registry_answer", ANSWER_COLUMNS, [[told for _, told in rows]])
         Record.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
-        unanswered = KeyPerson.objects.filter(answer=None, answer_at__isnull=False)
-        unanswered.update(answer=Subquery(answer_of_person.values("pk")))
-        save_words(Record.objects.filter(kind=Kind.BORROWER).only("kind", "label").iterator(BATCH))
-        save_words(KeyPerson.objects.only("name").iterator(BATCH))
+        for model in (Borrower, KeyPerson):
+            own = Answer.objects.filter(kind=model.kind, uuid=OuterRef("uuid")).values("pk")
+            model.objects.filter(answer=None, answer_at__isnull=False).update(answer=Subquery(own))
+            save_words(model.objects.only("name").iterator(BATCH))
     loan = Record.objects.filter(kind="loan", borrower_uuid=OuterRef("borrower_uuid"))
     with create_indexes_last("registry_repayment", is_worth_it=number > stored):
         write("registry_repayment", REPAYMENT_COLUMNS, [households.repayments])

@@ -56,17 +56,23 @@ DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["kind", "uuid", "borrower_uuid", "label", "search_text"], ""),
     **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "created_by": "",
-    **dict.fromkeys(["category", "status", "subtype", "state", "city", "phone", "email"], ""),
-    **dict.fromkeys(["amount", "rate", "submitted_at", "name_key", *FIGURE_COLUMNS]),
+    **dict.fromkeys(["category", "status", "state"], ""),
+    **dict.fromkeys(["amount", "rate", "submitted_at", *FIGURE_COLUMNS]),
     "flagged": False,
     "needs_check": False,
 }
 """The columns that get a value; the others have database defaults."""
 COLUMNS: Final = list(DEFAULTS)
-PERSON_COLUMNS: Final = [
-    *("uuid", "borrower_uuid", "answer_at", "answer_day", "checked_at", "created_at", "updated_at"),
-    *("created_by", "name", "title", "state", "city", "phone", "email", "folded_name", "search_text"),
+NAMED_COLUMNS: Final = [
+    *("uuid", "answer_at", "answer_day", "checked_at", "created_at", "updated_at", "created_by"),
+    *("name", "state", "city", "phone", "email", "folded_name", "search_text"),
 ]
+BORROWER_COLUMNS: Final = [
+    *NAMED_COLUMNS,
+    *("type", "legal_form", "past_due", "past_due_rank", "is_past_due"),
+    *("oldest_unpaid_on", "days_past_due", "decision"),
+]
+PERSON_COLUMNS: Final = [*NAMED_COLUMNS, "borrower_uuid", "title"]
 ANSWER_COLUMNS: Final = (
     *("kind", "uuid", "operation", "source", "failure"),
     *("body", "first_at", "last_at", "last_on"),
@@ -100,8 +106,13 @@ class Households:
         is_late = number % 40 == 0
         people = [self._person(number), self._person(number)]
         accounts = [self._loan(loan, owner, is_late)]
+        loan_row = accounts[0]
         position: Row = {
-            name: accounts[0][name] for name in ("past_due_rank", "oldest_unpaid_due", "flagged")
+            "past_due_rank": loan_row["past_due_rank"],
+            "oldest_unpaid_on": loan_row["oldest_unpaid_due"],
+            "is_past_due": loan_row["flagged"],
+            "days_past_due": None,
+            "decision": "",
         }
         is_open = accounts[0]["status"] == "ACTIVE"
         position["past_due"] = accounts[0]["past_due"] if is_open else None
@@ -114,7 +125,7 @@ class Households:
             self.repayments.append(self._repayment(number, owner, moment))
         if number % 10 == 0:
             accounts.append(application := self._application(number, at))
-            position["status"] = application["status"] if application["status"] in DECIDED else OPEN
+            position["decision"] = application["status"] if application["status"] in DECIDED else OPEN
         borrower = self._borrower(number, owner, people) | position
         common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
         common |= {"borrower_uuid": owner, "answer_day": business_date_at(moment).isoformat()}
@@ -133,10 +144,10 @@ class Households:
         return contact | {
             "kind": "borrower",
             "uuid": owner,
-            "label": name,
-            "name_key": folded_key(name),
-            "category": "BUSINESS",
-            "subtype": entity,
+            "name": name,
+            "folded_name": folded_key(name),
+            "type": "BUSINESS",
+            "legal_form": entity,
             "search_text": _lines(name, *lines, *(person["name"] for person in people)),
             "answer": f'{{"address":{address},"email":"{contact["email"]}","entity":"{entity}","first_name":"{name}",'
             f'"key_people":[{people[0]["answer"]},{people[1]["answer"]}],"phone":"{contact["phone"]}",'

@@ -18,7 +18,7 @@ from portal.borrowers.page import TABS
 from portal.lists.models import SavedView
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import KeyPerson, Kind, Record
+from portal.registry.models import Borrower, KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -174,7 +174,7 @@ def records(portal_service: Sandbox) -> dict[str, Record]:
     )
     given.account(Kind.APPLICATION, owner, portal_service.world.line_application(owner.uuid)["uuid"])
     portal_service.world.repayment(loan.uuid, amount=Decimal("310.00"))
-    bare = Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Bare LLC")
+    bare = Borrower.objects.create(uuid="b-1", borrower_uuid="b-1", name="Bare LLC")
     gone = given.borrower(portal_service, first_name="Gone LLC")
     Record.objects.filter(pk=gone.pk).update(archived_at=timezone.now())
     WriteIntent.objects.create(

@@ -31,7 +31,7 @@ from portal.jobs.queue import start_job
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Borrower, Record, Source
 from portal.registry.recalculation import outdated_accounts, outdated_keys
 from portal.registry.tasks import recalculate_after_midnight, recalculate_figures
 from portal.runtime.business_date import business_date
@@ -70,7 +70,7 @@ def save_account(model: type[Loan | Statement], owner: str, uuid: str, answer: d
 
 
 def save_borrower(uuid: str, name: str) -> Record:
-    return Record.objects.create(kind=Kind.BORROWER, uuid=uuid, label=name, search_text=f"\n{name.lower()}\n")
+    return Borrower.objects.create(uuid=uuid, name=name, search_text=f"\n{name.lower()}\n")
 
 
 # --- Where figures are shown ---
@@ -403,6 +403,7 @@ def test_every_page_and_file_shows_the_same_figures(
     copied_on = TODAY - timedelta(days=age)
     with time_machine.travel(noon(copied_on), tick=True):
         Record.objects.all().delete()
+        Borrower.objects.all().delete()
         for number, (loans, lines) in enumerate(borrowers):
             save_borrower(f"b-{number}", f"Borrower {number}")
             for place, answer in enumerate(loans):

@@ -2,21 +2,18 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import time_machine
-from django.apps import apps
-from django.db import connection
 from django.utils import timezone
 
 import servicing
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner
-from portal.registry.models import NAMED_KINDS, PEOPLE, KeyPerson, Kind, NameWord, Record, Repayment
+from portal.registry.models import NAMED_KINDS, PEOPLE, Borrower, Kind, Record, Repayment
 from portal.registry.query import NAMES, parse_query
-from portal.registry.records import records_of
+from portal.registry.records import MODELS, records_of
 from portal.registry.repayments import matching_repayments, rank_repayments
 from portal.registry.search import (
     ACCOUNTS,
@@ -48,26 +45,20 @@ SCRIPTS = [
 ]
 
 
-def new_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Record:
+def new_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Any:
     """Return an unsaved record that these lines find; the first line is its name."""
-    label = lines[0] if lines else ""
-    record = Record(**{"kind": kind, "label": label, "search_text": search_text(*lines)} | fields)
+    label = fields.pop("label", lines[0] if lines else "")
+    record = MODELS[kind](**fields) if kind in MODELS else Record(kind=kind, **fields)
+    record.label, record.search_text = label, search_text(*lines)
     set_search_columns(record)
     return record
 
 
-def add_record(*lines: str, **fields: Any) -> Record:
+def add_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Any:
     """Add a record that these lines find; the first line is its name."""
-    record = new_record(*lines, **{"uuid": f"r-{Record.objects.count()}"} | fields)
+    record = new_record(*lines, kind=kind, **{"uuid": f"r-{records_of(kind).count()}"} | fields)
     record.save()
     return record
-
-
-def add_person(name: str, **fields: Any) -> None:
-    """Add a key person with this name."""
-    person = KeyPerson(uuid=f"p-{KeyPerson.objects.count()}", name=name, **fields)
-    set_search_columns(person)
-    person.save()
 
 
 def find(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[str]:
@@ -329,7 +320,7 @@ class TestOperators:
     def test_past_due_supports_comparisons(self, typed: str, names: str) -> None:
         add_record("a")
         add_record("b", past_due=Decimal(0))
-        add_record("c", past_due=Decimal("1000.50"), flagged=True)
+        add_record("c", past_due=Decimal("1000.50"), is_past_due=True)
         add_record("d", past_due=Decimal(900))  # closed
         assert sorted(find(f"past_due:{typed}")) == list(names)
 
@@ -370,7 +361,7 @@ class TestOperators:
     def test_added_understands_days_weeks_and_months(self, typed: str, days: str) -> None:
         for day in ("10-31", "11-01", "11-09", "11-15", "11-16", "11-17", "11-18"):
             created = add_record(day[-2:])
-            Record.objects.filter(pk=created.pk).update(
+            Borrower.objects.filter(pk=created.pk).update(
                 created_at=datetime.fromisoformat(f"2026-{day}T12:00+00:00")
             )
         assert sorted(find(f"added:{typed}")) == sorted(days.split())
@@ -379,7 +370,7 @@ class TestOperators:
     def test_a_city_is_matched_whole(self, typed: str) -> None:
         add_record("Foods", city="Austin")
         add_record("Port Foods", "Austin", city="Port Austin")
-        add_person("Ana", city="Austin")
+        add_record("Ana", kind=Kind.KEY_PERSON, city="Austin")
         assert find(f"{typed} foods") == find(typed) == ["Foods"]
         assert find(typed, Kind.KEY_PERSON) == []
 
@@ -502,7 +493,7 @@ class TestRanking:
     def test_the_best_match_is_first_however_old_it_is(self, limit: int) -> None:
         add_record("Austin")
         add_record("Austin Foods")
-        Record.objects.bulk_create(new_record(f"Reaustined {n}", uuid=f"m-{n}") for n in range(40))
+        Borrower.objects.bulk_create(new_record(f"Reaustined {n}", uuid=f"m-{n}") for n in range(40))
         expected = ["Austin", "Austin Foods", *(f"Reaustined {n}" for n in reversed(range(40)))]
         assert find("austin", limit=limit) == expected[:limit]
 
@@ -521,7 +512,7 @@ class TestRanking:
 
     def test_key_people_rank_by_their_name_too(self) -> None:
         for name in ("Ana Ortiz Lopez", "Ana Ortiz", "Mariana Ortiz"):
-            add_person(name)
+            add_record(name, kind=Kind.KEY_PERSON)
         found = ["Ana Ortiz", "Ana Ortiz Lopez", "Mariana Ortiz"]
         assert find("ana ortiz", Kind.KEY_PERSON) == found
 
@@ -546,8 +537,8 @@ class TestRanking:
 
     def test_filtered_figures_decide_the_order(self) -> None:
         for name, owed, day in (("Little", 1, 3), ("Much", 900, 1), ("Some", 20, 2)):
-            one = add_record(name, past_due=owed, past_due_rank=owed, flagged=True)
-            Record.objects.filter(pk=one.pk).update(created_at=datetime(2026, 3, day, 12, tzinfo=UTC))
+            one = add_record(name, past_due=owed, past_due_rank=owed, is_past_due=True)
+            Borrower.objects.filter(pk=one.pk).update(created_at=datetime(2026, 3, day, 12, tzinfo=UTC))
         assert find("past_due:>0") == ["Much", "Some", "Little"]
         assert find("created:>2026-01-01") == ["Little", "Some", "Much"]
 
@@ -694,8 +685,8 @@ class TestRanking:
     @pytest.mark.parametrize("name", SCRIPTS)
     @pytest.mark.parametrize("kind", PEOPLE)
     def test_a_name_in_any_script_is_found(self, kind: Kind, name: str) -> None:
-        for one in (name, "Birch"):
-            add_person(one) if kind == Kind.KEY_PERSON else add_record(one)
+        add_record(name, kind=kind)
+        add_record("Birch", kind=kind)
         start, end = name[: len(name) // 2], name[len(name) // 2 :]
         for typed in (name, name.upper(), start, end.strip(), name[:2]):
             assert find(typed, kind) == [name], typed
@@ -709,7 +700,7 @@ class TestRanking:
         assert find(LONG_NAME[:40]) == find("austin") == ["Long"]
 
     def test_a_very_common_word_is_found_with_a_filter(self) -> None:
-        Record.objects.bulk_create(
+        Borrower.objects.bulk_create(
             new_record(f"{number} LLC", uuid=f"m-{number}", state="CO") for number in range(1_000)
         )
         add_record("Acme LLC", state="TX")
@@ -724,29 +715,3 @@ class TestRanking:
         owner.delete()
         Record.objects.filter(kind=Kind.LOAN).update(borrower_uuid="acme-0")
         assert find("type:loan acme", Kind.LOAN) == ["Theirs"]
-
-
-class TestUpgrade:
-    """Version 1.0 had a mark around each line of a text, two before a name, and texts of all kinds."""
-
-    TEXTS: ClassVar[dict[str, tuple[str, str]]] = {
-        "borrower": ("ǂǂcedar foodsǂ\nǂaustinǂ\nǂtexasǂ\n", "\ncedar foods\naustin\ntexas\ntx\n"),
-        "key_person": ("ǂǂana ortizǂ\n", "\nana ortiz\ntx\n"),
-        "loan": ("ǂloanǂ\nǂactiveǂ\nǂext2207ǂ\n\nǂǂovenǂ\n", "\noven\next2207\n"),
-        "application": ("ǂloanǂ\n", ""),
-    }
-
-    def test_texts_of_version_1_are_found_after_the_upgrade(self) -> None:
-        upgrade = import_module("portal.registry.migrations.0032_fill_search_columns")
-        labels = {"borrower": "Cedar Foods", "key_person": "Ana Ortiz", "loan": "Oven"}
-        for kind, (text, _) in self.TEXTS.items():
-            state = "TX" if kind in PEOPLE else ""
-            values = {"search_text": text, "state": state, "category": "LOAN", "status": "ACTIVE"}
-            Record.objects.create(kind=kind, uuid=kind, label=labels.get(kind, ""), **values)
-        for _ in range(2):
-            upgrade.fill_records(apps, connection.schema_editor())
-        found = dict(Record.objects.values_list("kind", "search_text"))
-        assert found == {kind: text for kind, (_, text) in self.TEXTS.items()}
-        assert find("cedar foods") == ["Cedar Foods"]
-        assert {word.word for word in NameWord.objects.all()} == {"cedar", "foods", "ortiz"}
-        assert Record.objects.get(kind="key_person").name_key == "anaortiz"

@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.messaging.sync import Sync
-from portal.registry.models import KeyPerson, Kind, Record
+from portal.registry.models import Borrower, KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -187,7 +187,7 @@ class TestBorrower:
         assert wizard.send().status_code == 303
         uuid = portal_service.world.users()[0]["uuid"]
         supervisor.post(resolve_url(WriteIntent.objects.get()), FOUND | {"uuid": uuid})
-        known = Record.objects.get(kind=Kind.BORROWER)
+        known = Borrower.objects.get()
         assert (known.uuid, known.borrower_uuid, str(known)) == (uuid, uuid, "O'Neil & Daughters, LLC")
         assert servicer.get(f"/borrowers/{uuid}/").status_code == 200
         assert len(portal_service.world.users()) == 1

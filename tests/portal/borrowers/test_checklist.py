@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client as Browser
 
-from portal.registry.models import KeyPerson, Kind, Record
+from portal.registry.models import Borrower, KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the s
 def onboard_business(servicer: Browser) -> Record:
     """Onboard a business with two key people: the first with an SSN, the second with a date of birth."""
     Wizard(servicer).fill().send({"ssn_0": SSN, "ssn_0_again": SSN})
-    return Record.objects.filter(kind=Kind.BORROWER).latest("pk")
+    return Borrower.objects.latest("pk")
 
 
 def test_checklist_lists_open_items(servicer: Browser) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView, WriteIntent
 from portal.borrowers.page import MAX_LIVE_ACCOUNTS
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -67,7 +67,7 @@ def test_only_https_urls_become_links(
 
 
 def test_every_tab_opens_with_only_an_id_on_file(viewer: Browser) -> None:
-    record = Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Northwind LLC")
+    record = Borrower.objects.create(uuid="b-1", borrower_uuid="b-1", name="Northwind LLC")
     for tab in TABS:
         assert "Northwind LLC" in page(viewer, record, f"?tab={tab}")
 
@@ -163,7 +163,7 @@ def test_page_warns_of_an_unknown_outcome(viewer: Browser, borrower: Record) -> 
 
 
 def test_an_archived_borrower_is_marked(viewer: Browser, borrower: Record) -> None:
-    Record.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
+    Borrower.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
     assert "Archived" in page(viewer, borrower)
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from portal.lists.paging import MAX_COUNTED
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Borrower, Kind, Record, Source
 from servicing import Application, Decision, Statement
 from servicing.sandbox import Sandbox
 from tests import given
@@ -39,7 +39,7 @@ def test_a_row_shows_the_borrower_and_its_figures(viewer: Browser, portal_servic
 
 
 def test_a_borrower_with_only_an_id_is_listed_by_name(viewer: Browser) -> None:
-    Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Northwind <LLC>")
+    Borrower.objects.create(uuid="b-1", borrower_uuid="b-1", name="Northwind <LLC>")
     assert "Northwind &lt;LLC&gt;" in rows(viewer)
 
 
@@ -72,9 +72,7 @@ def test_names_sort_in_both_directions(viewer: Browser, portal_service: Sandbox)
 
 def test_pages_keep_the_filters(viewer: Browser) -> None:
     for number in range(30):
-        Record.objects.create(
-            kind=Kind.BORROWER, uuid=f"b-{number}", label=f"Borrower {number:02}", state="TX"
-        )
+        Borrower.objects.create(uuid=f"b-{number}", name=f"Borrower {number:02}", state="TX")
     first, second = rows(viewer, "?sort=name&state=TX"), rows(viewer, "?sort=name&state=TX&page=2")
     assert "Borrower 24" in first
     assert "Borrower 25" not in first
@@ -134,13 +132,13 @@ def test_a_decided_application_is_no_longer_open(
 def test_last_update_filters_the_list(viewer: Browser, query: str, names: str) -> None:
     now = timezone.now()
     for name, checked in (("New", now), ("Old", now - timedelta(days=40)), ("None", None)):
-        Record.objects.create(kind=Kind.BORROWER, uuid=name, label=name, checked_at=checked)
+        Borrower.objects.create(uuid=name, name=name, checked_at=checked)
     assert listed_names(viewer, query) == names
 
 
 def test_date_added_filters_the_list(viewer: Browser) -> None:
     for day in (1, 2, 3):
-        record = Record.objects.create(kind=Kind.BORROWER, uuid=f"b-{day}", label=f"Day{day}")
+        record = Borrower.objects.create(uuid=f"b-{day}", name=f"Day{day}")
         # This is evening in the business's time zone, but the next day in UTC.
         Record.objects.filter(pk=record.pk).update(created_at=datetime(2026, 11, day + 1, 3, tzinfo=UTC))
     assert listed_names(viewer, "?from=2026-11-02&to=2026-11-02") == "Day2"
@@ -197,8 +195,7 @@ def test_a_column_header_shows_and_reverses_the_order(viewer: Browser, portal_se
 
 def test_paging_lists_tied_rows_once(viewer: Browser) -> None:
     Record.objects.bulk_create(
-        Record(kind=Kind.BORROWER, uuid=f"b-{number}", label=f"N{number}", city="Austin")
-        for number in range(60)
+        Borrower(uuid=f"b-{number}", name=f"N{number}", city="Austin") for number in range(60)
     )
     pages = [listed_names(viewer, f"?sort=city&page={page}").split() for page in (1, 2, 3)]
     assert sorted(name for page in pages for name in page) == sorted(f"N{number}" for number in range(60))
@@ -206,9 +203,7 @@ def test_paging_lists_tied_rows_once(viewer: Browser) -> None:
 
 @pytest.mark.parametrize(("size", "count"), [("25", 25), ("50", 50), ("100", 60), ("7", 25)])
 def test_page_size_limits_the_rows(viewer: Browser, size: str, count: int) -> None:
-    Record.objects.bulk_create(
-        Record(kind=Kind.BORROWER, uuid=f"b-{number}", label="N") for number in range(60)
-    )
+    Record.objects.bulk_create(Borrower(uuid=f"b-{number}", name="N") for number in range(60))
     assert rows(viewer, f"?size={size}").count("data-row") == count
 
 
@@ -269,7 +264,7 @@ def test_the_row_menu_explains_a_disabled_action(
 
 def test_an_archived_borrower_is_not_listed(viewer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
-    Record.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
+    Borrower.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
     assert borrower.uuid not in rows(viewer)
 
 
