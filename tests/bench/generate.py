@@ -49,9 +49,9 @@ def holds_real_data() -> bool:
     from django.conf import settings
 
     from portal.messaging.models import Message
-    from portal.registry.models import Record
+    from portal.registry.models import Borrower, Record
 
-    return not settings.DEBUG and (Record.objects.exists() or Message.objects.exists())
+    return not settings.DEBUG and any(one.objects.exists() for one in (Borrower, Record, Message))
 
 
 def generate(borrowers: int = 0, messages: int = 0) -> None:
