@@ -129,7 +129,7 @@ def addresses(portal_service: Sandbox) -> list[str]:
     owner = store.save(store.observe(codec.decode(servicing.Borrower, dumps(answer))), source=Source.SERVICE)[
         0
     ]
-    Borrower.objects.create(uuid=BARE, borrower_uuid=BARE)
+    Borrower.objects.create(uuid=BARE)
     installments = [
         {"number": number, "due_date": "2026-03-08", "total": MONEY, "principal": MONEY, "interest": None}
         | {"fees": MONEY, "balance": MONEY, "status": [STATUS, None, "PAID"][number % 3], "paid_on": None}

@@ -174,7 +174,7 @@ def records(portal_service: Sandbox) -> dict[str, Record]:
     )
     given.account(Kind.APPLICATION, owner, portal_service.world.line_application(owner.uuid)["uuid"])
     portal_service.world.repayment(loan.uuid, amount=Decimal("310.00"))
-    bare = Borrower.objects.create(uuid="b-1", borrower_uuid="b-1", name="Bare LLC")
+    bare = Borrower.objects.create(uuid="b-1", name="Bare LLC")
     gone = given.borrower(portal_service, first_name="Gone LLC")
     Record.objects.filter(pk=gone.pk).update(archived_at=timezone.now())
     WriteIntent.objects.create(

@@ -105,7 +105,7 @@ def past_due_on_home(browser: Browser) -> list[str]:
     return [item.key.partition(":")[2] for item, _ in found]
 
 
-def summary_text(owner: Record, options: Options = Options()) -> str:  # noqa: B008 - frozen
+def summary_text(owner: Borrower, options: Options = Options()) -> str:  # noqa: B008 - frozen
     """Return the text of the printed summary's PDF, without spaces."""
     copies = borrower_summary.account_copies_of(owner)
     paper = borrower_summary.document(owner, copies, options, today=business_date())

@@ -46,12 +46,13 @@ def test_the_last_change_of_a_kind_is_found_with_an_index(db: None) -> None:
     kinds = [Kind.LINE] * 5 + [Kind.LOAN] * 50
     Repayment.objects.bulk_create(Repayment(uuid=f"r-{number}") for number in range(200))
     Record.objects.bulk_create(Record(kind=kind, uuid=f"r-{number}") for number, kind in enumerate(kinds))
+    Borrower.objects.bulk_create(Borrower(uuid=f"b-{number}") for number in range(200))
     analyze()
     with CaptureQueriesContext(connection) as queries, connection.cursor() as cursor:
-        assert all(last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
+        assert all(last_changes(Kind.BORROWER, Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
         cursor.execute(f"EXPLAIN QUERY PLAN {queries[0]['sql']}")
         indexes = set(re.findall(r"INDEX (\w+)", str(cursor.fetchall())))
-    assert indexes == {f"{kind}_by_updated_at" for kind in ("loans", "lines", "repayments")}
+    assert indexes == {f"{kind}_by_updated_at" for kind in ("borrower", "loans", "lines", "repayments")}
 
 
 class TestStore:

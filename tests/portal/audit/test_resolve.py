@@ -30,7 +30,7 @@ def html(answer: Any) -> str:
     return text
 
 
-def submit_application(browser: Browser, borrower: Record, amount: str = "25000") -> Any:
+def submit_application(browser: Browser, borrower: Borrower, amount: str = "25000") -> Any:
     typed = {"submit_id": str(uuid4()), "amount": amount, "confirmed": "yes"}
     return browser.post(f"/borrowers/{borrower.uuid}/applications/new/", typed)
 
@@ -55,17 +55,17 @@ def resolution_entry() -> Entry:
 
 class TestApplication:
     @pytest.fixture
-    def borrower(self, portal_service: Sandbox) -> Record:
+    def borrower(self, portal_service: Sandbox) -> Borrower:
         return given.borrower(portal_service)
 
     @pytest.fixture
-    def lost(self, servicer: Browser, borrower: Record, portal_service: Sandbox) -> WriteIntent:
+    def lost(self, servicer: Browser, borrower: Borrower, portal_service: Sandbox) -> WriteIntent:
         portal_service.fail_next(SUBMIT, cut_after_commit=True)
         assert submit_application(servicer, borrower).status_code == 303
         return WriteIntent.objects.get()
 
     def test_a_found_application_goes_on_file_and_lifts_the_block(
-        self, supervisor: Browser, servicer: Browser, borrower: Record, lost: WriteIntent
+        self, supervisor: Browser, servicer: Browser, borrower: Borrower, lost: WriteIntent
     ) -> None:
         assert submit_application(servicer, borrower).status_code == 409
         uuid = str(uuid4())
@@ -81,7 +81,7 @@ class TestApplication:
         assert submit_application(servicer, borrower).status_code == 303
 
     def test_an_application_not_found_lifts_the_block(
-        self, supervisor: Browser, servicer: Browser, borrower: Record, lost: WriteIntent
+        self, supervisor: Browser, servicer: Browser, borrower: Borrower, lost: WriteIntent
     ) -> None:
         page = html(supervisor.post(resolve_url(lost), NOT_FOUND, follow=True))
         assert "Resolved as not carried out by Supervisor" in page
@@ -115,7 +115,7 @@ class TestApplication:
         self,
         supervisor: Browser,
         servicer: Browser,
-        borrower: Record,
+        borrower: Borrower,
         portal_service: Sandbox,
         lost: WriteIntent,
     ) -> None:
@@ -125,7 +125,7 @@ class TestApplication:
         assert "Another request is about that record" in page
 
     def test_an_id_on_file_is_rejected_whatever_it_names(
-        self, supervisor: Browser, borrower: Record, portal_service: Sandbox, lost: WriteIntent
+        self, supervisor: Browser, borrower: Borrower, portal_service: Sandbox, lost: WriteIntent
     ) -> None:
         other = given.borrower(portal_service)
         loan = given.loan(portal_service, borrower)

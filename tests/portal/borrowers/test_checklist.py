@@ -74,7 +74,7 @@ def test_missing_consent_is_listed_and_viewing_changes_no_date(
         assert re.search(r"First application sent (9 Oct|Oct 9)", shown)
 
 
-def test_a_borrower_not_onboarded_here_has_no_checklist(viewer: Browser, borrower: Record) -> None:
+def test_a_borrower_not_onboarded_here_has_no_checklist(viewer: Browser, borrower: Borrower) -> None:
     assert "No application yet" not in page(viewer, borrower.get_absolute_url())
 
 
@@ -85,7 +85,9 @@ def test_list_filters_by_incomplete_onboarding(servicer: Browser, portal_service
     assert [record.label for record in listing.page] == ["O'Neil & Daughters, LLC"]
 
 
-def test_a_viewer_sees_the_required_role(viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
+def test_a_viewer_sees_the_required_role(
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
     for tab in ("overview", "people", "notes"):
         shown = page(viewer, f"{borrower.get_absolute_url()}?tab={tab}")
         main = shown[shown.index('id="borrower-tab"') :]
@@ -94,7 +96,7 @@ def test_a_viewer_sees_the_required_role(viewer: Browser, portal_service: Sandbo
 
 
 def test_refresh_reads_all_accounts_and_shows_failures(
-    servicer: Browser, portal_service: Sandbox, borrower: Record
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     given.loan(portal_service, borrower, amount="7000.00")
     given.line(portal_service, borrower)
@@ -109,7 +111,7 @@ def test_refresh_reads_all_accounts_and_shows_failures(
 
 
 def test_contradictory_line_figures_show_a_data_check(
-    servicer: Browser, portal_service: Sandbox, borrower: Record
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     line = given.line(portal_service, borrower, past_due_balance="5.00", days_past_due=0)
     load_panels(servicer, borrower.get_absolute_url())

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import KeyPerson, Record
+from portal.registry.models import Borrower, KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -29,12 +29,12 @@ UPDATE = "borrowers.update_key_person"
 
 
 @pytest.fixture
-def owner(portal_service: Sandbox) -> Record:
+def owner(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, key_people=[{"middle_name": "June"}, {"first_name": "Priya"}])
 
 
 @pytest.fixture
-def maya(owner: Record) -> KeyPerson:
+def maya(owner: Borrower) -> KeyPerson:
     return KeyPerson.objects.get(borrower_uuid=owner.uuid, name__startswith="Maya")
 
 
@@ -87,7 +87,7 @@ def test_a_field_missing_from_the_answer_shows_as_not_returned(
 
 
 def test_an_unknown_title_on_file_does_not_block_other_changes(
-    servicer: Browser, owner: Record, portal_service: Sandbox
+    servicer: Browser, owner: Borrower, portal_service: Sandbox
 ) -> None:
     user = json.loads(owner.said.body)
     user["key_people"][0]["title"] = "TREASURER"
@@ -130,7 +130,7 @@ def test_a_key_person_has_no_reports(maya_editor: Editor, portal_service: Sandbo
     assert "No changes to send." in html(maya_editor.check(with_asset_report="on"))
 
 
-def test_a_stale_form_shows_all_three_values(maya_editor: Editor, owner: Record) -> None:
+def test_a_stale_form_shows_all_three_values(maya_editor: Editor, owner: Borrower) -> None:
     form = maya_editor.open()
     user = json.loads(owner.said.body)
     user["key_people"][0]["title"] = "BENEFICIARY"
@@ -140,7 +140,7 @@ def test_a_stale_form_shows_all_three_values(maya_editor: Editor, owner: Record)
         assert title in read
 
 
-def test_audit_trail_names_the_key_person_and_borrower(maya_editor: Editor, owner: Record) -> None:
+def test_audit_trail_names_the_key_person_and_borrower(maya_editor: Editor, owner: Borrower) -> None:
     maya_editor.send(TWICE, title="DIRECTOR", **WITH_SSN)
     assert phases() == ["attempt", "outcome confirmed"]
     attempt = Entry.objects.get(action=UPDATE, phase="attempt")
@@ -157,7 +157,7 @@ def test_two_clicks_send_once(maya_editor: Editor, portal_service: Sandbox) -> N
 
 
 def test_a_person_of_another_borrower_is_not_found(
-    servicer: Browser, maya_editor: Editor, borrower: Record
+    servicer: Browser, maya_editor: Editor, borrower: Borrower
 ) -> None:
     url = maya_editor.url.replace(maya_editor.url.split("/")[2], borrower.uuid)
     assert servicer.get(url).status_code == 404

@@ -678,7 +678,7 @@ class TestPromises:
         assert "Broken promises 1" in pages.visible_text(pages.page(servicer, "/"))
         assert export_rows(servicer, "?promise=new") == []
         assert [row["Account"] for row in export_rows(servicer, "?promise=unanswered")] == [loan.uuid]
-        subject = loan if about == "account" else Record.objects.get(uuid=loan.borrower_uuid)
+        subject = loan if about == "account" else Borrower.objects.get(uuid=loan.borrower_uuid)
         log_contact(servicer, subject)
         assert "Broken promises" not in pages.visible_text(pages.page(servicer, "/"))
         assert export_rows(servicer, "?promise=unanswered") == []

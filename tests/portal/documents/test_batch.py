@@ -86,7 +86,7 @@ def download_pdf(browser: Browser, batch: Batch) -> tuple[bytes, PdfReader]:
     return answer.content, PdfReader(io.BytesIO(answer.content), strict=True)
 
 
-def add_loans(owner: Record, number: int, *, installments: int) -> None:
+def add_loans(owner: Borrower, number: int, *, installments: int) -> None:
     """Save loans of a borrower, each with a schedule."""
     first = date(2026, 1, 1)
     rows = [
