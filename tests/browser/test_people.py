@@ -176,7 +176,7 @@ def records(portal_service: Sandbox) -> dict[str, Record]:
     portal_service.world.repayment(loan.uuid, amount=Decimal("310.00"))
     bare = Borrower.objects.create(uuid="b-1", name="Bare LLC")
     gone = given.borrower(portal_service, first_name="Gone LLC")
-    Record.objects.filter(pk=gone.pk).update(archived_at=timezone.now())
+    Borrower.objects.filter(pk=gone.pk).update(archived_at=timezone.now())
     WriteIntent.objects.create(
         submit_id=uuid4().hex, label="Email", state="unknown", borrower_uuid=owner.uuid, actor_name="Ana"
     )

@@ -195,7 +195,7 @@ def test_records_of_an_earlier_version_are_recalculated(cached_portal: Sandbox, 
         "remaining": None,
     }
     Record.objects.filter(uuid="loan-1").update(figures_good_through=None, **bare)
-    Record.objects.filter(uuid="b-1").update(past_due=None, past_due_rank=None, flagged=False)
+    Borrower.objects.filter(uuid="b-1").update(past_due=None, past_due_rank=None, is_past_due=False)
     assert read_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]["Past due"] == "75.10"
     assert read_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "75.10"
 
@@ -516,7 +516,7 @@ def check_borrowers(viewer: Browser, accounts: dict[str, Any]) -> None:
         total = wording.money(amount) if amount else "Not known" if unknown else ""
         assert not total or f"Past due {total}" in page
         if number == 0:
-            printed = summary_text(Record.objects.get(uuid="b-0"))
+            printed = summary_text(Borrower.objects.get(uuid="b-0"))
             assert not total or f"Pastdue:{total.replace(' ', '')}" in printed
             for uuid, one in of_borrower.items():
                 assert printed_row(uuid, one) in printed

@@ -274,7 +274,7 @@ class TestBorrower:
         assert "Resolved as confirmed by Supervisor (supervisor)" in shown
         lost.refresh_from_db()
         assert (lost.state, lost.subject_uuid, lost.borrower_uuid) == ("confirmed", right, right)
-        archived = dict(Record.objects.values_list("uuid", "archived_at"))
+        archived = dict(Borrower.objects.values_list("uuid", "archived_at"))
         assert archived[wrong] is not None
         assert archived[right] is None
         about = Entry.objects.filter(intent_id=lost.pk).order_by("id")
@@ -302,7 +302,7 @@ class TestBorrower:
         supervisor.post(resolve_url(lost), NOT_FOUND | {"corrects": str(resolution_entry().pk)})
         lost.refresh_from_db()
         assert (lost.state, lost.subject_uuid, lost.borrower_uuid) == ("released", "", "")
-        assert not Record.objects.filter(archived_at=None).exists()
+        assert not Borrower.objects.filter(archived_at=None).exists()
         again = Wizard(servicer).fill()
         assert again.send().status_code == 303
 

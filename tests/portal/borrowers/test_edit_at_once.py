@@ -14,7 +14,7 @@ from django.utils import timezone
 from portal import gateway
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import Write, close_stale_writes, open_intent
-from portal.registry.models import Borrower, KeyPerson, Record
+from portal.registry.models import Borrower, KeyPerson
 from portal.registry.store import saved_text
 from servicing import Call
 from servicing.sandbox import Sandbox
@@ -66,7 +66,7 @@ def test_a_concurrent_edit_is_rejected_and_keeps_its_input(
     assert second.post(fields(page) | {"reason": "Two"}, "send").status_code == 409
     assert second.send(email="second@bakery.example").status_code == 303
     assert portal_service.world.user(record.uuid)["email"] == "second@bakery.example"
-    assert "second@bakery.example" in Record.objects.get(uuid=record.uuid).said.body
+    assert "second@bakery.example" in Borrower.objects.get(uuid=record.uuid).answer.body
 
 
 @pytest.mark.django_db(transaction=True)
@@ -150,7 +150,7 @@ def test_a_late_answer_does_not_replace_a_newer_one(servicer: Browser, portal_se
     update("first@bakery.example", sleep)
     first, second = WriteIntent.objects.order_by("created_at")
     assert (first.state, second.state) == ("confirmed", "confirmed")
-    assert "second@bakery.example" in Record.objects.get(uuid=record.uuid).said.body
+    assert "second@bakery.example" in Borrower.objects.get(uuid=record.uuid).answer.body
 
 
 class DelayedWatcher:

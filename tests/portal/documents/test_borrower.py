@@ -333,7 +333,7 @@ class TestUnusualAnswers:
         self, db: None, loan: Any, rows: Any, line: Any, paid: Any, offers: Any, decision: Any, mode: Mode
     ) -> None:
         profile = json.dumps({"uuid": "b", "user_type": "BUSINESS", "EIN": "918273645", "first_name": "B"})
-        record, _ = Borrower.objects.get_or_create(uuid="b", borrower_uuid="b", name="B")
+        record, _ = Borrower.objects.get_or_create(uuid="b", name="B")
         given.put_on_file(record, profile)
         save_answer(record, Kind.LOAN, loan | {"uuid": "loan", "installments": rows})
         save_answer(record, Kind.LINE, line | {"statements": [{}, {"billing_date": None, "url": None}]})

@@ -247,7 +247,7 @@ class TestResults:
             assert "Searched without asterisks: “oyster*”. Words match anywhere." in html
 
     def test_archived_records_are_not_found(self, viewer: Browser, portal_service: Sandbox) -> None:
-        Record.objects.filter(pk=given.borrower(portal_service, first_name="Acme LLC").pk).update(
+        Borrower.objects.filter(pk=given.borrower(portal_service, first_name="Acme LLC").pk).update(
             archived_at=timezone.now()
         )
         assert "Acme LLC" not in results(viewer, "acme")
