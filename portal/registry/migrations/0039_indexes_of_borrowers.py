@@ -18,7 +18,8 @@ TEXTS = models.Index(
 def change_falling_index(apps: Any, schema_editor: Any) -> None:
     """Replace PostgreSQL's falling order of the worst, with the empty last, which Django has no words for."""
     if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute("DROP INDEX IF EXISTS borrowers_by_past_due_rank_falling")
+        for name in ("borrowers_by_past_due_rank_falling", "borrower_by_past_due_rank_falling"):
+            schema_editor.execute(f"DROP INDEX IF EXISTS {name}")
         schema_editor.execute(
             "CREATE INDEX borrower_by_past_due_rank_falling ON registry_borrower"
             " (past_due_rank DESC NULLS LAST, id DESC) WHERE archived_at IS NULL"
