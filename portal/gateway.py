@@ -41,7 +41,6 @@ class StaffRequest(HttpRequest):
     request_id: str
     can: Callable[[str], bool]
     health: tuple[str, str] | None
-    account_state: tuple[Any, ...]
 
 
 @functools.cache

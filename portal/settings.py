@@ -261,7 +261,7 @@ CLOSED_STATUSES = frozenset(
     status.upper()
     for status in comma_separated("CLOSED_STATUSES", "CLOSED,PAID_OFF,CHARGED_OFF,CANCELED,CANCELLED")
 )
-#: Business days after its due date on which a payment still keeps a promise.
+#: Business days after its due date in which a payment keeps a promise; then run `manage.py decide_promises`.
 PROMISE_GRACE_DAYS = at_least("PROMISE_GRACE_DAYS", 0, 1)
 #: What the portal is called on screens and at sign-in.
 PRODUCT_NAME = pattern_text("PRODUCT_NAME", "Servicing Desk", ".+", EMPTY)
@@ -313,7 +313,9 @@ INSTALLED_APPS = [
     "portal.lookup",
     "portal.borrowers",
     "portal.applications",
+    "portal.loans",
     "portal.credit_lines",
+    "portal.repayments",
     "portal.messaging",
     "portal.collections",
     "portal.operations",

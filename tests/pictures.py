@@ -10,8 +10,8 @@ from io import BytesIO
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from portal.runtime.areas import help_pages
 from portal.settings import BASE_DIR
-from portal.ui.help import PICTURES
 
 WIDTH, HEIGHT = 700, 420
 MENU_WIDTH = 216
@@ -39,7 +39,7 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox"]
         )
-        for address in PICTURES:
+        for address in [one.address for one in help_pages().values() if one.picture]:
             take_picture(browser, address)
         browser.close()
 

@@ -158,7 +158,9 @@ def compare_account(
     )
     page = text_of(browser.get(f"/borrowers/{one['owner']}/{AREAS[one['kind']]}/{one['uuid']}/"))
     if one["kind"] == "loan":
-        labels = {name: name for name in ("Past due", "Remaining payments", "Principal")}
+        labels = {name: name for name in ("Past due", "Principal")} | {
+            "Left to pay, with interest": "Remaining payments"
+        }
     else:
         balance = "Past due" if late else "Past due balance"
         labels = {balance: "Past due", "Principal": "Principal", "Available credit": "Available"}

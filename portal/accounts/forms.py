@@ -29,6 +29,17 @@ from portal.ui.guard import GuardedForm
 MAIL_SWITCHES = ["mail_approvals", "mail_follow_ups", "mail_promises", "mail_digest"]
 
 
+US_ZONES = {
+    "America/New_York": "Eastern",
+    "America/Chicago": "Central",
+    "America/Denver": "Mountain",
+    "America/Phoenix": "Arizona",
+    "America/Los_Angeles": "Pacific",
+    "America/Anchorage": "Alaska",
+    "Pacific/Honolulu": "Hawaii",
+}
+
+
 class PreferencesForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
     """The person's name, mail and display preferences."""
 
@@ -43,8 +54,18 @@ class PreferencesForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
         if not (settings.HAS_MAIL and self.instance.email):
             for name in MAIL_SWITCHES:
                 del self.fields[name]
-        zones = sorted(name for name in zoneinfo.available_timezones() if "/" in name)
-        self.fields["time_zone"].choices = [("", "Business time zone"), *((zone, zone) for zone in zones)]  # type: ignore[attr-defined]
+        self.fields["preferred_name"].help_text = "Your full name is used in the audit trail."
+        others = sorted(
+            name for name in zoneinfo.available_timezones() if "/" in name and name not in US_ZONES
+        )
+        self.fields["time_zone"].choices = [  # type: ignore[attr-defined]
+            (
+                "",
+                f"Company time zone ({US_ZONES.get(settings.BUSINESS_TIME_ZONE, settings.BUSINESS_TIME_ZONE)})",
+            ),
+            ("United States", list(US_ZONES.items())),
+            ("Other", [(zone, zone) for zone in others]),
+        ]
 
     @property
     def mail_fields(self) -> list[forms.BoundField]:

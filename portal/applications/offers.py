@@ -383,7 +383,7 @@ def _row(
     numbers = [value for value in values if isinstance(value, Decimal)]
     best, words, remark = None, "", ""
     if len(values) > 1 and len(numbers) < len(values):
-        remark = "Not marked: value missing" if any(value is not None for value in values) else ""
+        remark = ""
     elif len(values) > 1 and len(set(numbers)) == 1:
         remark = "Same for all"
     elif len(values) > 1:

@@ -178,7 +178,7 @@ def facts(application: Application) -> list[tuple[str, str | None]]:
     return [
         *([] if application.product else [("Product", None)]),  # Any other product is in the title line.
         ("Requested", wording.money(requested) or as_text(reported_value(application, "amount"))),
-        ("Term requested", as_text(reported_value(application, "term"))),
+        ("Term", as_text(reported_value(application, "term"))),
         (
             "Credit-score consent",
             CONSENT.get(consent) or as_text(reported_value(application, "credit_score_consent")),
@@ -195,7 +195,7 @@ def other_values(application: Application) -> list[tuple[str, Details | None]]:
     """
     sent = [
         ("Application details", details(application.details)),
-        ("Decision details", decision_details(application) if application.offers else None),
+        ("Reasons", decision_details(application) if application.offers else None),
         *((name, details(value)) for name, value in application.extra.items()),
     ]
     return [("Purpose", details(application.purpose)), *((name, value) for name, value in sent if value)]

@@ -1,45 +1,24 @@
 """Approvals that need attention."""
 
-from typing import NamedTuple
-
 from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.accounts.roles import can
 from portal.approvals.lifecycle import open_approvals
 from portal.approvals.models import Approval
-from portal.registry.attention import Item, Items, Snoozed
-
-
-class OpenApproval(NamedTuple):
-    """What decides whose item an approval is."""
-
-    state: str
-    maker_id: int
-
-    def concerns(self, user: User) -> bool:
-        """Whether this person can decide it, or it is their own."""
-        is_pending = self.state == Approval.State.WAITING
-        return self.maker_id == user.pk or (is_pending and can(user, "approvals.decide"))
+from portal.ui.attention import Item, Items, Snoozed
 
 
 def pending_approvals(snoozed: Snoozed, user: User) -> Items:
     """Changes that this person can decide, and their own that are pending or approved."""
-    items = [_item(one, user) for one in _visible(snoozed) if _open(one).concerns(user)]
+    may_decide = can(user, "approvals.decide")
+    items = [
+        _item(one, user)
+        for one in open_approvals()
+        if one.is_open and _key(one) not in snoozed
+        if one.maker_id == user.pk or (may_decide and one.state == Approval.State.WAITING)
+    ]
     return Items(items, group="approvals", name="approvals", url=reverse("approvals:index"))
-
-
-def all_open_approvals(snoozed: Snoozed) -> list[OpenApproval]:
-    """Those of all staff, to be counted for each person."""
-    return [_open(one) for one in _visible(snoozed)]
-
-
-def _visible(snoozed: Snoozed) -> list[Approval]:
-    return [one for one in open_approvals() if one.is_open and _key(one) not in snoozed]
-
-
-def _open(approval: Approval) -> OpenApproval:
-    return OpenApproval(approval.state, approval.maker_id)
 
 
 def _key(approval: Approval) -> str:

@@ -10,12 +10,12 @@ from portal.accounts.roles import can
 from portal.audit.integrity import find_failed_check, last_check
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry.attention import Item, Items, Snoozed
+from portal.ui.attention import Item, Items, Snoozed
 
 MAX_SINCE_CHECK = timedelta(days=2)
 
 
-def trail_problem(snoozed: Snoozed) -> Items:
+def trail_problem(snoozed: Snoozed, _user: User) -> Items:
     """An item if the audit trail failed its last check, or the check can't finish or no longer runs."""
     checked = last_check()
     last = checked or Entry.objects.order_by("pk").first()
@@ -46,7 +46,7 @@ def unknown_writes(snoozed: Snoozed, user: User) -> Items:
     def item(intent: WriteIntent) -> Item:
         is_change = intent.method == "PUT"
         # The sender of a change can send it again.
-        blocked = "Duplicates from others are blocked" if is_change else "Duplicates are blocked"
+        blocked = "Don’t resend" if is_change else "Duplicates are blocked"
         return Item(
             key=f"write:{intent.pk}",
             icon="help-circle",

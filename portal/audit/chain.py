@@ -6,12 +6,13 @@ from datetime import UTC
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from portal.audit.guard import GENESIS_HASH
 from portal.audit.models import Actor, Entry
 from portal.registry.models import Kind, Saved
+from portal.runtime.database import lock_on_postgresql
 from servicing.masking import HIDDEN, is_sensitive, masked, masked_text
 
 _POSTGRES_LOCK = 7_231_904
@@ -68,7 +69,7 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
         **safe,
     )
     with transaction.atomic():
-        lock_chain()
+        lock_on_postgresql(_POSTGRES_LOCK)  # Writers wait in line.
         if is_saved(actor):
             raise AlreadySaved
         last = Entry.objects.order_by("-id").values_list("id", "hash").first() or (0, GENESIS_HASH)
@@ -108,10 +109,3 @@ def entry_hash(entry: Entry) -> str:
     covered = {name: getattr(entry, name) for name in HASHED_FIELDS[entry.hash_format]}
     text = _encode({**covered, "at": entry.at.astimezone(UTC).isoformat()})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def lock_chain() -> None:
-    """Make writers wait in line: by an advisory lock on PostgreSQL; on SQLite every transaction is IMMEDIATE."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_POSTGRES_LOCK])

@@ -48,14 +48,14 @@ class ResolveForm(StaffForm):
         self.kind = CREATED_KIND.get(intent.operation)
         choice: Any = self.fields["found"]
         if self.kind:
-            choice.choices = [("yes", "It was created"), ("no", "It was not created")]
+            choice.choices = [("yes", "Created"), ("no", "Not created")]
             choice.widget.meanings = {
                 "yes": "The new record is added here.",
                 "no": "Duplicates are unblocked; the request can be sent again.",
             }
         else:
             del self.fields["uuid"]
-            choice.choices = [("yes", "It was changed"), ("no", "It was not changed")]
+            choice.choices = [("yes", "Applied"), ("no", "Not applied")]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

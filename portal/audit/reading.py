@@ -6,7 +6,7 @@ Hides that a write's changes are stored with its attempt, while people read its 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from portal.audit.models import Entry, PageView
 from portal.registry.changes import FieldChange
 from portal.registry.models import Borrower
 from portal.registry.records import borrowers_by_uuid
+from portal.runtime.areas import areas
 
 MAX_COUNTED = 10_000
 """Nobody pages further, and counting more would be the slowest part."""
@@ -120,113 +121,21 @@ def _text(value: Any) -> str:
 
 # --- Sentences ---
 
-_VERBS = {
-    "borrowers.create_commercial": "created borrower",
-    "borrowers.update": "changed the profile of",
-    "borrowers.update_key_person": "changed key person",
-    "borrowers.no_change": "saved without changes:",
-    "applications.submit": "sent",
-    "applications.open": "opened by ID",
-    "applications.prefer": "changed the preferred offer of",
-    "applications.follow": "checked the funding of",
-    "applications.export": "exported applications:",
-    "applications.export_offers": "exported the offers of",
-    "lookup.record": "opened the record of",
-    "lookup.add": "added",
-    "lookup.correct": "corrected the record of",
-    "lookup.archive": "archived",
-    "lookup.restore": "restored",
-    "lookup.upload": "uploaded",
-    "lookup.import_records": "imported",
-    "operations.forget_old": "deleted expired records",
-    "operations.backup": "backed up the database to",
-    "operations.restore": "restored the database from",
-    "lookup.refresh_portfolio": "refreshed all accounts",
-    "operations.cancel": "canceled the job:",
-    "operations.support_bundle": "downloaded",
-    "operations.first_day": "ran",
-    "notes.add": "added a note to",
-    "notes.unpin": "unpinned a note:",
-    "notes.add_follow_up": "added a follow-up on",
-    "notes.finish": "finished a follow-up:",
-    "collections.log": "logged a contact about",
-    "collections.promise": "logged a promise to pay on",
-    "collections.withdraw": "withdrew a promise to pay on",
-    "collections.assign": "changed the owner of",
-    "collections.export": "exported the worklist:",
-    "collections.export_returns": "exported returned payments:",
-    "collections.print": "printed the worklist:",
-    "saved_views.save": "saved the view",
-    "saved_views.delete": "deleted the view",
-    "accounts.sign_in": "signed in",
-    "accounts.sign_in_failed": "failed to sign in as",
-    "accounts.sign_out": "signed out",
-    "accounts.refused": "was not allowed to",
-    "accounts.keep_number": "confirmed that nine digits aren’t an SSN or EIN",
-    "accounts.profile": "changed their preferences",
-    "accounts.staff_created": "created the account",
-    "accounts.staff_deleted": "deleted the account",
-    "accounts.staff_changed": "changed the account",
-    "accounts.session_ended": "ended sessions of",
-    "accounts.password_changed": "changed the password of",
-    "accounts.password_link_requested": "asked for a password link for",
-    "accounts.password_link_sent": "sent a password link to",
-    "accounts.single_sign_on_connected": "connected single sign-on to",
-    "accounts.single_sign_on_changed": "changed the single sign-on of",
-    "accounts.single_sign_on_removed": "disconnected single sign-on from",
-    "accounts.second_factor_added": "added a second factor to",
-    "accounts.second_factor_changed": "changed a second factor of",
-    "accounts.second_factor_removed": "removed a second factor of",
-    "approvals.detail": "opened the change to",
-    "approvals.ask": "requested approval of the change to",
-    "approvals.approve": "approved the change to",
-    "approvals.refuse": "rejected the change to",
-    "approvals.withdraw": "withdrew the change to",
-    "approvals.expire": "closed the expired change to",
-    "approvals.send": "sent the approved change to",
-    "borrowers.detail": "opened borrower",
-    "borrowers.edit": "opened the form to change",
-    "borrowers.export": "exported borrowers:",
-    "loans.schedule": "exported the schedule of",
-    "loans.export": "exported loans:",
-    "lookup.export": "exported the rejected lines of",
-    "credit_lines.pdf": "opened",
-    "credit_lines.download": "downloaded",
-    "credit_lines.export": "exported lines of credit:",
-    "messaging.download": "downloaded message",
-    "messaging.export": "exported messages:",
-    "messaging.sync": "synced messages",
-    "messaging.link": "linked the bank account of",
-    "summaries.borrower": "opened the summary of",
-    "summaries.print": "printed",
-    "summaries.verify": "compared a file with document",
-    "summaries.batch": "started printing",
-    "summaries.download": "fetched",
-    "home.snooze": "snoozed",
-    "home.wake": "restored:",
-    "repayments.export": "exported repayments:",
-    "audit.resolve": "resolved the unknown outcome of",
-    "audit.correct": "corrected the resolved outcome of",
-    "audit.save_answer": "saved the answer of",
-    "audit.discard_answer": "discarded the saved response to a request that isn’t in the database:",
-    "audit.export": "exported the audit trail as",
-    "audit.verify": "checked the whole audit trail",
-    "audit.checkpoint": "signed the audit trail",
-    "audit.accept": "accepted an audit trail that differs from its checkpoints",
-    "audit.guard": "restored the database protection of the audit trail",
-}
 _VERBS_BY_ENDING = {
     **dict.fromkeys(["view", "detail", "preview"], "opened"),
     "index": "viewed",
     "suggest": "saw",
     "refresh": "refreshed",
 }
-_ATTEMPT_VERBS = {
-    "borrowers.create_commercial": "started creating borrower",
-    "borrowers.update": "started changing the profile of",
-    "borrowers.update_key_person": "started changing key person",
-    "applications.submit": "started sending",
-}
+
+
+@cache
+def _verbs() -> tuple[dict[str, str], dict[str, str]]:
+    """What was done, by act, and what was started."""
+    verbs = {act: words for area in areas() for act, words in area.verbs.items()}
+    return verbs, {act: words for area in areas() for act, words in area.attempts.items()}
+
+
 # Actions whose sentence names the changed fields.
 _OF_FIELDS = {"borrowers.update", "borrowers.update_key_person", "accounts.staff_changed", "lookup.correct"}
 _FIELDS = {
@@ -255,10 +164,11 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
     """What happened, without the actor's name: "changed phone and email of Northwind LLC"."""
     is_done = entry.phase == Entry.Phase.EVENT or entry.result == "confirmed"
     if fields and entry.action in _OF_FIELDS:
-        verb = f"{'changed' if is_done else 'started changing'} {_join_fields(fields)} of"
+        verb = f"changed {_join_fields(fields)} of"
     else:
         usual = _VERBS_BY_ENDING.get(entry.action.rpartition(".")[2], entry.action)
-        verb = (_VERBS if is_done else _ATTEMPT_VERBS).get(entry.action, usual)
+        done, started = _verbs()
+        verb = (done if is_done else started).get(entry.action, usual)
     subject = entry.subject_label
     if entry.action == "accounts.refused":
         subject = ACTS[subject].words if subject in ACTS else subject

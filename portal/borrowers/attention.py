@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from portal.accounts.models import User
@@ -11,12 +10,12 @@ from portal.audit.models import WriteIntent
 from portal.borrowers.checklist import Task, open_tasks
 from portal.borrowers.duplicates import CREATION
 from portal.borrowers.models import Draft
-from portal.registry.attention import MAX_SHOWN, Item, Items, Snoozed
+from portal.ui.attention import MAX_SHOWN, Item, Items, Snoozed
 
 ONBOARDED_DAYS = 30
 
 
-def incomplete_onboardings(snoozed: Snoozed) -> Items:
+def incomplete_onboardings(snoozed: Snoozed, _user: User) -> Items:
     """Recently onboarded borrowers with open tasks."""
     since = timezone.now() - timedelta(days=ONBOARDED_DAYS)
     created = WriteIntent.objects.filter(
@@ -48,17 +47,8 @@ def _task_item(open_onboarding: tuple[WriteIntent, Sequence[Task]]) -> Item:
 
 def old_drafts(snoozed: Snoozed, user: User) -> Items:
     """This person's drafts from before today."""
-    return Items(_old_drafts(snoozed).filter(owner=user), _draft_item, group="drafts")
-
-
-def owners_of_old_drafts(snoozed: Snoozed) -> list[int]:
-    """The owner's ID for each old draft of all staff."""
-    return list(_old_drafts(snoozed).values_list("owner_id", flat=True))
-
-
-def _old_drafts(snoozed: Snoozed) -> QuerySet[Draft]:
-    old = Draft.objects.filter(updated_at__lt=timezone.now() - timedelta(days=1))
-    return old.exclude(pk__in=snoozed.ids("draft:"))
+    old = Draft.objects.filter(owner=user, updated_at__lt=timezone.now() - timedelta(days=1))
+    return Items(old.exclude(pk__in=snoozed.ids("draft:")), _draft_item, group="drafts")
 
 
 def _draft_item(draft: Draft) -> Item:

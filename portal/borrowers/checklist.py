@@ -141,16 +141,14 @@ def applied_at(record: Record) -> datetime:
 def _report_task(record: Borrower, writes: Writes) -> Task:
     if write := _latest_with(writes, record, "asset_report_json_gzip"):
         return Task("Asset report sent", write.finished_at, write.actor_name)
-    return Task(
-        "No asset report sent from here", url=reverse("borrowers:edit", args=[record.uuid]), verb="Send"
-    )
+    return Task("No asset report", url=reverse("borrowers:edit", args=[record.uuid]), verb="Send")
 
 
 def _secret_task(record: Borrower, person: Borrower | KeyPerson, writes: Writes) -> Task:
     """The task to send a person's secrets, done once all of them were sent."""
     found = latest_secrets(writes, person)
     if missing := [words for field, words in PERSON_SECRETS.items() if not found[field]]:
-        title = f"No {' or '.join(missing)} of {person} sent from here"
+        title = f"No {' or '.join(missing)} of {person} on file"
         if person.kind == Kind.BORROWER:
             return Task(title, url=reverse("borrowers:edit", args=[person.uuid]), verb="Send")
         return Task(title, url=reverse("borrowers:edit_person", args=[record.uuid, person.uuid]), verb="Send")

@@ -6,18 +6,18 @@ from decimal import Decimal
 from django.db.models import QuerySet
 from django.urls import reverse
 
+from portal.accounts.models import User
 from portal.collections.models import Promise
-from portal.collections.promises import DecidedPromise, broken_and_unanswered, decide_promises, due_today
-from portal.registry.attention import Amount, Item, Items, Snoozed
+from portal.collections.promises import broken_and_unanswered, due_today
 from portal.ui import wording
+from portal.ui.attention import Amount, Item, Items, Snoozed
 
 
-def promises_due_today(snoozed: Snoozed) -> Items:
-    """The promises due today: counted in the database, and decided when they are shown."""
+def promises_due_today(snoozed: Snoozed, _user: User) -> Items:
+    """The promises due today that aren't kept yet."""
     return Items(
-        due_today().exclude(pk__in=snoozed.ids("promise:")).order_by("-pk"),
+        _shown(due_today(), snoozed).order_by("-pk"),
         _item,
-        prepare=_decided,
         group="promised",
         name="promises due today",
         url=f"{reverse('collections:index')}?promise=due",
@@ -25,23 +25,20 @@ def promises_due_today(snoozed: Snoozed) -> Items:
     )
 
 
-def _decided(due: list[Promise]) -> list[DecidedPromise]:
-    decided = decide_promises((one.account_uuid for one in due), with_contacts=True)
-    by_promise = {one.promise: one for of_account in decided.values() for one in of_account}
-    return [by_promise[one] for one in due]
-
-
-def broken_promises(snoozed: Snoozed) -> Items:
+def broken_promises(snoozed: Snoozed, _user: User) -> Items:
     """The broken promises on which nobody acted."""
-    hidden = snoozed.ids("promise:")
     return Items(
-        [one for one in broken_and_unanswered() if str(one.promise.pk) not in hidden],
+        _shown(broken_and_unanswered(), snoozed).order_by("-day", "-pk"),
         _item,
         group="broken",
         name="broken promises",
         url=f"{reverse('collections:index')}?promise=unanswered",
-        add_up=lambda rows: _add_up(one.promise for one in rows),
+        add_up=_add_up,
     )
+
+
+def _shown(promises: QuerySet[Promise], snoozed: Snoozed) -> QuerySet[Promise]:
+    return promises.exclude(pk__in=snoozed.ids("promise:")).select_related("contact")
 
 
 def _add_up(promises: QuerySet[Promise] | Iterable[Promise]) -> Amount:
@@ -51,17 +48,16 @@ def _add_up(promises: QuerySet[Promise] | Iterable[Promise]) -> Amount:
     return Amount(sum((one.amount for one in promises), Decimal(0)))
 
 
-def _item(decided: DecidedPromise) -> Item:
-    promise, amount = decided.promise, wording.money(decided.promise.amount) or ""
-    kind = promise.contact.account_kind
+def _item(promise: Promise) -> Item:
+    amount, kind = wording.money(promise.amount) or "", promise.contact.account_kind
     return Item(
         key=f"promise:{promise.pk}",
-        state=decided.look,
+        state=promise.look,
         icon="calendar-event",
         amount=amount,
-        badge=(decided.look, str(decided.state)),
-        fact=f"Promise of {amount}",
-        rest=decided.words,
+        badge=(promise.look, promise.get_state_display()),
+        fact=f"Promise to pay {amount}",
+        rest=promise.words,
         meta=f"{kind} {promise.account_uuid[:8]}, promised for {wording.day(promise.day)}",
         borrower_uuid=promise.contact.borrower_uuid,
         when=promise.day,

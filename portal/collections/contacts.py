@@ -3,32 +3,57 @@
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.urls import reverse
 from django.utils import timezone
 
+from portal.accounts.models import User
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.collections.forms import ContactForm, Person
 from portal.collections.models import AccountOwner, Contact, Promise
-from portal.collections.promises import decide_promises
+from portal.collections.promises import decide_promises, decisions_of, ensure_decided, lock_accounts
 from portal.notes.views import plan_follow_up
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from servicing.promises import Decision
 
 MAX_SHOWN = 30
 SUBJECTS = (Kind.BORROWER, *ACCOUNTS)
 
 
-def contact_log(record: Record | Borrower) -> dict[str, Any]:
-    """The newest contacts about a borrower or an account, each with its decided promise, and their total number."""
+def contact_log(record: Record | Borrower, user: User) -> dict[str, Any]:
+    """The newest contacts about a borrower or an account, and their total number.
+
+    Each comes with links to the payments for its promise, and whether this person may undo it.
+    """
+    ensure_decided()
     found = _contacts(record)
-    newest = list(found[:MAX_SHOWN])
-    decided = decide_promises(one.account_uuid for one in newest if one.account_uuid)
-    promises = {one.promise.contact_id: one for of_account in decided.values() for one in of_account}
+    newest = list(found.select_related("promise")[:MAX_SHOWN])
+    decided = decisions_of({one.account_uuid for one in newest if hasattr(one, "promise")})
+    payments = {promise.contact_id: payment_links(decision) for promise, decision in decided.items()}
     owner = AccountOwner.objects.filter(account_uuid=record.uuid).select_related("owner").first()
-    entries = [(one, promises.get(one.pk)) for one in newest]
+    entries = [(one, payments.get(one.pk, []), may_undo(one, user)) for one in newest]
     return {"owner": owner, "entries": entries, "total": found.count()}
+
+
+def payment_links(decision: Decision) -> list[tuple[str, str]]:
+    """Words and address of the repayments that decide a promise or leave it open, and of those returned."""
+    found = (
+        (decision.counted, "paid"),
+        (decision.scheduled, "scheduled"),
+        (decision.returned, "returned"),
+        (decision.unclear, "with an unknown status"),
+    )
+    return [
+        (
+            f"{wording.money(one.amount) or 'An unknown amount'} {words} {wording.day(one.effective_date)}",
+            reverse("repayments:detail", args=[one.uuid]),
+        )
+        for repayments, words in found
+        for one in repayments
+    ]
 
 
 def contact_form(record: Record | Borrower, data: Any = None) -> ContactForm:
@@ -88,11 +113,27 @@ def save_contact(actor: Actor, record: Record | Borrower, form: ContactForm) -> 
             logged_at=timezone.now(),
         )
         detail = {"amount": f"{amount:.2f}", "day": day.isoformat()}
+        decide_promises([account.uuid])
         append(actor, "collections.promise", detail=detail, **entry_subject(account, label_of(account)))
     if contact.next_action and contact.next_on and form.borrower:
         plan_follow_up(
             actor, form.borrower, title=contact.next_action, due=contact.next_on, owner=found["colleague"]
         )
+
+
+def may_undo(contact: Contact, user: User) -> bool:
+    """Whether this person logged the contact today, and so may still undo it."""
+    return contact.author_id == user.pk and contact.day == business_date()
+
+
+def undo_contact(actor: Actor, contact: Contact, subject: Record | Borrower) -> None:
+    """Delete a contact that was logged by mistake, with its promise. A follow-up planned with it stays."""
+    accounts = lock_accounts([contact.account_uuid])
+    found, _ = Contact.objects.filter(pk=contact.pk).delete()
+    if found:
+        decide_promises(accounts)
+        detail = {"outcome": contact.outcome, "channel": contact.channel}
+        append(actor, "collections.undo", detail=detail, **entry_subject(subject, label_of(subject)))
 
 
 def label_of(record: Record | Borrower) -> str:

@@ -40,7 +40,7 @@ class ContactForm(StaffForm):
     channel = ChoiceField(label="Channel", choices=Channel.choices)
     outcome = ChoiceField(label="Outcome", choices=[("", "Choose one"), *Outcome.choices])
     amount = MoneyField(label="Promised amount", required=False)
-    day = NearDayField(label="Promised for", required=False)
+    day = NearDayField(label="Promised date", required=False)
     note = TextField(label="Note", max_length=2000, required=False, widget=forms.Textarea({"rows": 2}))
     next_action = TextField(label="Next action", max_length=200, required=False)
     next_on = NearDayField(label="Due", required=False)

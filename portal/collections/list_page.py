@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from portal.accounts.models import User
 from portal.collections.forms import NOUNS
 from portal.collections.models import AccountOwner, Contact, Outcome
-from portal.collections.promises import accounts_with
+from portal.collections.promises import promises_with
 from portal.collections.rows import Payment, WorklistRow, changed_since, load_rows
 from portal.lists import cells
 from portal.lists.columns import CHECKED, past_due_columns
@@ -91,7 +91,14 @@ def _owner_words(value: str) -> str:
 
 
 def _with_promise(name: str) -> Q:
-    return Q(uuid__in=accounts_with(name))
+    return Q(uuid__in=promises_with(name).order_by().values("account_uuid"))
+
+
+def promise_operator(value: str) -> tuple[Sequence[Kind], Q]:
+    """The accounts that ``promise:`` finds in a search."""
+    if (name := value.lower()) not in PROMISES:
+        raise NotUnderstood("Use promise:due, open, new, unanswered, broken or kept.")
+    return ACCOUNTS, _with_promise(name)
 
 
 def _contacted(days: int) -> Q:
@@ -164,7 +171,7 @@ def _account(row: WorklistRow) -> SafeString:
         new = SafeString('New<span class="visually-hidden">ly past due</span>')
         mark = ui.badge("ok", "Cured") if row.is_cured else ui.badge("warn", new)
     if row.promise:  # A phone has no room for the promises column.
-        badge = ui.badge(row.promise.look, f"Promise {str(row.promise.state).lower()}")
+        badge = ui.badge(row.promise.look, f"Promise {row.promise.get_state_display().lower()}")
         promise = format_html('<span class="sd-narrow">{}</span>', badge)
     return format_html(
         '<a href="{0}" title="{1}"><b>{1}</b></a><small>{2} {3} {4}{7}</small>'
@@ -204,9 +211,9 @@ def _contact(row: WorklistRow) -> str:
 def _promise(row: WorklistRow) -> str:
     if not row.promise:
         return ""
-    promise = row.promise.promise
+    promise = row.promise
     words = cells.no_wrap(f"{wording.money(promise.amount)} by {cells.short_day(promise.day)}")
-    return cells.with_note(ui.badge(row.promise.look, row.promise.state), words)
+    return cells.with_note(ui.badge(promise.look, promise.get_state_display()), words)
 
 
 def _owner(row: WorklistRow) -> str:
@@ -286,20 +293,20 @@ WORKLIST = ListPage(
         Column(
             name="promise",
             head="Promise",
-            value=lambda row: row.promise and str(row.promise.state),
+            value=lambda row: row.promise and row.promise.get_state_display(),
             cell=_promise,
             css="sd-wide",
         ),
         Column(
             name="promise_amount",
             head="Promised amount",
-            value=lambda row: row.promise and amount(row.promise.promise.amount),
+            value=lambda row: row.promise and amount(row.promise.amount),
             beside="promise",
         ),
         Column(
             name="promise_day",
             head="Promised for",
-            value=lambda row: row.promise and row.promise.promise.day,
+            value=lambda row: row.promise and row.promise.day,
             beside="promise",
         ),
         Column(

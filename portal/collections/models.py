@@ -1,14 +1,24 @@
-"""The work on past due accounts: their owners, contacts and promises.
+"""The work on past due accounts: their owners, contacts and promises."""
 
-Whether a promise is kept isn't stored: the repayments on file decide it on every read.
-"""
-
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
 from django.db import models
 
 from portal.runtime.folding import fold
+from portal.ui import wording
+from servicing.promises import PromiseState
+
+LOOKS = {
+    PromiseState.OPEN: "waiting",
+    PromiseState.PENDING: "waiting",
+    PromiseState.KEPT: "ok",
+    PromiseState.WAITING: "neutral",
+    PromiseState.BROKEN: "bad",
+    PromiseState.NOT_KNOWN: "warn",
+    PromiseState.WITHDRAWN: "neutral",
+}
 
 
 class AccountOwner(models.Model):
@@ -72,7 +82,7 @@ class Contact(models.Model):
 
 
 class Promise(models.Model):
-    """An amount promised in a contact, with the day it is due."""
+    """An amount promised in a contact, with the day it is due, and what the repayments say about it."""
 
     contact = models.OneToOneField(Contact, on_delete=models.CASCADE, related_name="promise")
     account_uuid = models.CharField(max_length=64, db_index=True)
@@ -80,6 +90,17 @@ class Promise(models.Model):
     day = models.DateField(db_index=True)
     logged_on = models.DateField(help_text="The business date.")
     logged_at = models.DateTimeField()
+    state = models.CharField(
+        max_length=16,
+        choices=[(one.name, one.value) for one in PromiseState],
+        db_default="",
+        help_text="Empty until it is decided for the first time.",
+    )
+    deadline = models.DateField(null=True, help_text="Its day with the days of grace, when it was decided.")
+    paid = models.DecimalField(
+        max_digits=20, decimal_places=4, default=Decimal(0), help_text="By the repayments that count for it."
+    )
+    decided_on = models.DateField(null=True, help_text="The business date on which it was decided.")
     broken_on = models.DateField(null=True, help_text="The business date on which it was first seen broken.")
     withdrawn_at = models.DateTimeField(null=True)
     withdrawn_by = models.CharField(max_length=300, blank=True)
@@ -87,6 +108,22 @@ class Promise(models.Model):
 
     class Meta:
         ordering = ["logged_at", "id"]
+        indexes = [models.Index(fields=["state", "deadline"], name="promise_state")]
 
     def __str__(self) -> str:
         return f"${self.amount:,.2f} by {self.day}"
+
+    @property
+    def look(self) -> str:
+        """The look of its badge."""
+        return LOOKS[PromiseState[self.state]]
+
+    @property
+    def words(self) -> str:
+        """What was paid, if that says more than the state, or why the promise was withdrawn."""
+        if self.state == PromiseState.WITHDRAWN.name:
+            return f"by {self.withdrawn_by}: {self.reason}"
+        paid, amount = (wording.money(one) for one in (self.paid, self.amount))
+        if self.state == PromiseState.WAITING.name:
+            return f"{paid} of {amount} by the last update"
+        return f"paid {paid} of {amount}" if self.paid or self.state == PromiseState.BROKEN.name else ""

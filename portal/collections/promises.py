@@ -1,129 +1,111 @@
-"""Promises, decided by the repayments on file of their accounts whenever they are read."""
+"""The states of promises, decided by the repayments on file of their accounts.
+
+All promises of an account are decided together whenever its list of repayments is received and when one of them is
+logged or withdrawn. A deadline that passes decides them once more: right after business midnight, or before they are
+read.
+"""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
-from django.urls import reverse
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 import servicing
 from portal.collections.models import Contact, Promise
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Answer, Record, Repayment
 from portal.registry.sources import REPAYMENTS_OF
-from portal.repayments.returns import accounts_with_returns, is_dropped_from_list
+from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
-from portal.ui import wording
 from servicing import promises
-from servicing.business_days import business_day_after, is_business_day
+from servicing.business_days import is_business_day
 from servicing.promises import Decision, PromiseState, SeenRepayment
 
 RECENT_DAYS = 30
-LOOKS = {
-    PromiseState.OPEN: "waiting",
-    PromiseState.PENDING: "waiting",
-    PromiseState.KEPT: "ok",
-    PromiseState.WAITING: "neutral",
-    PromiseState.BROKEN: "bad",
-    PromiseState.NOT_KNOWN: "warn",
-    PromiseState.WITHDRAWN: "neutral",
-}
-UNDECIDED = (PromiseState.OPEN, PromiseState.PENDING, PromiseState.WAITING, PromiseState.NOT_KNOWN)
+BATCH_SIZE = 500
+DAY_SECONDS = 24 * 60 * 60
+KEPT, BROKEN = PromiseState.KEPT.name, PromiseState.BROKEN.name
+MAY_PASS_DEADLINE = [PromiseState.OPEN.name, PromiseState.PENDING.name, PromiseState.NOT_KNOWN.name]
+UNDECIDED = [*MAY_PASS_DEADLINE, PromiseState.WAITING.name]
 
 
-@dataclass(frozen=True)
-class DecidedPromise:
-    """A promise as decided by the repayments on file."""
-
-    promise: Promise
-    decision: Decision
-
-    @property
-    def state(self) -> PromiseState:
-        return self.decision.state
-
-    @property
-    def look(self) -> str:
-        """The look of its badge."""
-        return LOOKS[self.state]
-
-    @property
-    def words(self) -> str:
-        """What was paid, if that says more than the state, or why the promise was withdrawn."""
-        if self.state == PromiseState.WITHDRAWN:
-            return f"by {self.promise.withdrawn_by}: {self.promise.reason}"
-        paid, amount = (wording.money(one) for one in (self.decision.paid, self.promise.amount))
-        if self.state == PromiseState.WAITING:
-            return f"{paid} of {amount} by the last update"
-        return f"paid {paid} of {amount}" if self.decision.paid or self.state == PromiseState.BROKEN else ""
-
-    @property
-    def links(self) -> list[tuple[str, str]]:
-        """Words and address of the repayments that decide it or leave it open, and of those returned."""
-        found = (
-            (self.decision.counted, "paid"),
-            (self.decision.scheduled, "scheduled"),
-            (self.decision.returned, "returned"),
-            (self.decision.unclear, "with an unknown status"),
-        )
-        return [
-            (
-                f"{wording.money(one.amount) or 'An unknown amount'} {words} {wording.day(one.effective_date)}",
-                reverse("repayments:detail", args=[one.uuid]),
-            )
-            for repayments, words in found
-            for one in repayments
-        ]
+# --- Deciding ---
 
 
-def decide_promises(
-    account_uuids: Iterable[str], *, with_contacts: bool = False
-) -> dict[str, list[DecidedPromise]]:
-    """Decide the promises of each of these accounts, newest first."""
-    lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("account_uuid"))
-    made = Promise.objects.select_related("contact") if with_contacts else Promise.objects
+def decide_promises(account_uuids: Iterable[str]) -> None:
+    """Decide the promises of these accounts anew and save their states."""
+    wanted = sorted(set(account_uuids))
+    for start in range(0, len(wanted), BATCH_SIZE):
+        with transaction.atomic():
+            _save_states(decisions_of(lock_accounts(wanted[start : start + BATCH_SIZE])))
+
+
+def lock_accounts(account_uuids: Collection[str]) -> Collection[str]:
+    """Wait until nobody else decides the promises of these accounts or saves their repayments."""
+    lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid__in=account_uuids)
+    list(lists.order_by("pk").select_for_update().values_list("pk"))
+    return account_uuids
+
+
+def decide_outdated() -> None:
+    """Decide the promises whose deadline has passed since they were decided, and those never decided."""
+    outdated = Promise.objects.filter(
+        Q(state="")
+        | Q(state__in=MAY_PASS_DEADLINE, deadline__lt=business_date(), decided_on__lte=F("deadline"))
+    )
+    if accounts := list(outdated.order_by().values_list("account_uuid", flat=True)):
+        decide_promises(accounts)
+
+
+def ensure_decided() -> None:
+    """Decide outdated promises before the first of them is read on a business date."""
+    key = f"collections.decided:{business_date()}"
+    if not cache.get(key):
+        decide_outdated()
+        cache.set(key, True, DAY_SECONDS)
+
+
+def decisions_of(account_uuids: Collection[str]) -> dict[Promise, Decision]:
+    """What the repayments on file say about the promises of these accounts."""
     saved: dict[str, list[Promise]] = defaultdict(list)
     read_on: dict[str, date | None] = {}
-    found = made.filter(account_uuid__in=set(account_uuids))
-    for promise in found.annotate(list_read_on=Subquery(lists.values("last_on")[:1])):
+    lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("account_uuid"))
+    made_on = Promise.objects.filter(account_uuid__in=account_uuids)
+    for promise in made_on.annotate(list_read_on=Subquery(lists.values("last_on")[:1])):
         saved[promise.account_uuid].append(promise)
         read_on[promise.account_uuid] = promise.list_read_on
     if not saved:
         return {}
-    repayments, today, decided = _repayments(saved), business_date(), {}
-    for uuid, of_account in saved.items():
+    repayments, decided = _repayments_since_promised(saved), dict[Promise, Decision]()
+    for uuid, made in saved.items():
         decisions = promises.decide(
-            [_plain(one) for one in of_account],
+            [_plain(one) for one in made],
             repayments.get(uuid, ()),
-            today=today,
+            today=business_date(),
             read_on=read_on.get(uuid),
             grace_days=settings.PROMISE_GRACE_DAYS,
         )
-        decided[uuid] = [DecidedPromise(*pair) for pair in zip(of_account, decisions, strict=True)][::-1]
-    _note_broken(one for of_account in decided.values() for one in of_account)
+        decided |= dict(zip(made, decisions, strict=True))
     return decided
 
 
-def _note_broken(decided: Iterable[DecidedPromise]) -> None:
-    """Save the day on which a promise is first seen broken, because its update may come long after its deadline.
-
-    A state that says nothing about it leaves that day as it is.
-    """
-    news = [
-        one.promise
-        for one in decided
-        if one.state not in (PromiseState.WAITING, PromiseState.NOT_KNOWN)
-        if (one.state == PromiseState.BROKEN) != (one.promise.broken_on is not None)
-    ]
-    for promise in news:
-        promise.broken_on = None if promise.broken_on else business_date()
-    if news:
-        Promise.objects.bulk_update(news, ["broken_on"])
+def _save_states(decided: Mapping[Promise, Decision]) -> None:
+    today = business_date()
+    for promise, decision in decided.items():
+        promise.state, promise.deadline = decision.state.name, decision.deadline
+        promise.paid, promise.decided_on = decision.paid, today
+        # The first of these days stays, also while an update is missing.
+        if decision.state == PromiseState.BROKEN:
+            promise.broken_on = promise.broken_on or today
+        elif decision.state not in (PromiseState.WAITING, PromiseState.NOT_KNOWN):
+            promise.broken_on = None
+    columns = ["state", "deadline", "paid", "decided_on", "broken_on"]
+    Promise.objects.bulk_update(decided, columns, batch_size=BATCH_SIZE)
 
 
 def _plain(promise: Promise) -> promises.Promise:
@@ -136,9 +118,9 @@ def _plain(promise: Promise) -> promises.Promise:
     )
 
 
-def _repayments(saved: Mapping[str, list[Promise]]) -> dict[str, list[SeenRepayment]]:
-    """The repayments of accounts since their first promise."""
-    first = min(one.logged_on for of_account in saved.values() for one in of_account)
+def _repayments_since_promised(saved: Mapping[str, Sequence[Promise]]) -> dict[str, list[SeenRepayment]]:
+    """The repayments of accounts since the first of their promises."""
+    first = min(one.logged_on for made in saved.values() for one in made)
     columns = ("account__uuid", "uuid", "payment_type", "effective_on", "amount", "status", "first_seen_at")
     rows = (
         Repayment.objects.filter(
@@ -162,22 +144,12 @@ def _repayments(saved: Mapping[str, list[Promise]]) -> dict[str, list[SeenRepaym
     return found
 
 
-def find_promises(condition: Q, states: Collection[PromiseState]) -> list[DecidedPromise]:
-    """The promises of active accounts that meet a condition and have one of these states, latest day first."""
-    accounts = dict(_of_active_accounts().filter(condition).values_list("pk", "account_uuid"))
-    if not accounts:
-        return []
-    found = [
-        one
-        for of_account in decide_promises(accounts.values(), with_contacts=True).values()
-        for one in of_account
-        if one.promise.pk in accounts and one.state in states
-    ]
-    return sorted(found, key=lambda one: (one.promise.day, one.promise.pk), reverse=True)
+# --- Reading ---
 
 
-def _of_active_accounts() -> QuerySet[Promise]:
-    """The promises of active accounts that weren't withdrawn."""
+def current_promises() -> QuerySet[Promise]:
+    """The promises of active accounts that weren't withdrawn, as decided today."""
+    ensure_decided()
     account = Record.objects.filter(
         kind__in=ACCOUNTS, uuid=OuterRef("account_uuid"), archived_at__isnull=True
     )
@@ -185,22 +157,11 @@ def _of_active_accounts() -> QuerySet[Promise]:
 
 
 def due_today() -> QuerySet[Promise]:
-    """The promises due today that aren't kept yet.
-
-    Thousands may be due, so only those are decided whose account has a payment that could have kept them.
-    """
-    today = business_date()
-    payment = Repayment.objects.filter(
-        account__uuid=OuterRef("account_uuid"),
-        account__kind__in=ACCOUNTS,
-        effective_on__gte=OuterRef("logged_on"),
-        effective_on__lte=business_day_after(today, settings.PROMISE_GRACE_DAYS),
-    )
-    kept = find_promises(Q(Exists(payment), day=today), [PromiseState.KEPT])
-    return _of_active_accounts().filter(day=today).exclude(pk__in=[one.promise.pk for one in kept])
+    """The promises due today that aren't kept yet."""
+    return current_promises().filter(day=business_date()).exclude(state=KEPT)
 
 
-def broken_since_yesterday() -> list[DecidedPromise]:
+def broken_since_yesterday() -> QuerySet[Promise]:
     """The promises broken since yesterday, on Mondays since Friday."""
     first = business_date() - timedelta(days=1)
     while not is_business_day(first):
@@ -208,52 +169,43 @@ def broken_since_yesterday() -> list[DecidedPromise]:
     return broken_since(first)
 
 
-def broken_and_unanswered() -> list[DecidedPromise]:
-    """The broken promises on which nobody acted: there was no contact about the account since they broke."""
-    recent = business_date() - timedelta(days=RECENT_DAYS)
-    about = Q(account_uuid=OuterRef("account_uuid")) | Q(
-        account_uuid="", borrower_uuid=OuterRef("contact__borrower_uuid")
-    )
-    contacts = Contact.objects.filter(about, day__gte=OuterRef("broken_on"))
-    found = _find_broken(Q(~Exists(contacts), broken_on__isnull=False), since=recent)
-    answered = Promise.objects.filter(Exists(contacts), pk__in=[one.promise.pk for one in found])
-    keys = set(answered.values_list("pk", flat=True))
-    return [one for one in found if one.promise.pk not in keys]
-
-
-def broken_since(first: date) -> list[DecidedPromise]:
+def broken_since(first: date) -> QuerySet[Promise]:
     """The promises broken on this day or later, by a missing or a returned payment.
 
     What broke a promise may be read long after it happened, so the day on which it was seen counts.
     """
-    today, found = business_date(), _find_broken(Q(broken_on__gte=first), since=first)
-    return [one for one in found if (one.promise.broken_on or today) >= first]
+    return current_promises().filter(state=BROKEN, broken_on__gte=first)
 
 
-def _find_broken(known: Q, *, since: date) -> list[DecidedPromise]:
-    """The broken promises among those known as broken, recent ones, and those with payments returned since then."""
-    today = business_date()
-    recent = today - timedelta(days=RECENT_DAYS)
-    candidates = known | Q(day__gte=recent, day__lt=today)
-    if Promise.objects.filter(day__lt=recent).exists():  # Only a late return can break one of these.
-        candidates |= Q(account_uuid__in=accounts_with_returns(since))
-    return find_promises(candidates, [PromiseState.BROKEN])
+def broken_and_unanswered() -> QuerySet[Promise]:
+    """The broken promises on which nobody acted: there was no contact about the account since they broke."""
+    about = Q(account_uuid=OuterRef("account_uuid")) | Q(
+        account_uuid="", borrower_uuid=OuterRef("contact__borrower_uuid")
+    )
+    contacts = Contact.objects.filter(about, day__gte=OuterRef("broken_on"))
+    return current_promises().filter(~Exists(contacts), state=BROKEN)
 
 
-def accounts_with(name: str) -> QuerySet[Promise, Any] | list[str]:
-    """The accounts with promises due today, or with recent ones that are undecided, kept or broken."""
+def promises_with(name: str) -> QuerySet[Promise]:
+    """The promises that a filter names: due today, or recent ones that are undecided, kept or broken."""
     recent = business_date() - timedelta(days=RECENT_DAYS)
     match name:
         case "due":
-            return due_today().order_by().values("account_uuid")
+            return due_today()
         case "new":
-            found = broken_since_yesterday()
+            return broken_since_yesterday()
         case "unanswered":
-            found = broken_and_unanswered()
+            return broken_and_unanswered()
         case "broken":
-            found = broken_since(recent)
+            return broken_since(recent)
         case "kept":
-            found = find_promises(Q(day__gte=recent), [PromiseState.KEPT])
+            return current_promises().filter(day__gte=recent, state=KEPT)
         case _:
-            found = find_promises(Q(day__gte=recent), UNDECIDED)
-    return list({one.promise.account_uuid for one in found})
+            return current_promises().filter(day__gte=recent, state__in=UNDECIDED)
+
+
+def newest_promises(account_uuids: Iterable[str]) -> dict[str, Promise]:
+    """The newest promise of each account that wasn't withdrawn."""
+    ensure_decided()
+    found = Promise.objects.filter(account_uuid__in=account_uuids, withdrawn_at=None)
+    return {one.account_uuid: one for one in found}

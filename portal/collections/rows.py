@@ -10,8 +10,8 @@ from django.db.models import Max, Q, TextField
 from django.db.models.functions import Cast
 
 from portal.accounts.models import User
-from portal.collections.models import AccountOwner, Contact
-from portal.collections.promises import DecidedPromise, decide_promises
+from portal.collections.models import AccountOwner, Contact, Promise
+from portal.collections.promises import newest_promises
 from portal.lists.pages import Row
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import PastDueChange, Record, Repayment
@@ -19,7 +19,6 @@ from portal.registry.records import with_borrowers
 from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
-from servicing.promises import PromiseState
 
 MARK_DAYS = 7
 """How long an account is marked as newly past due or cured."""
@@ -48,7 +47,7 @@ class WorklistRow(Row):
     last_paid: Payment | None = None
     autopay: bool | None = None
     contact: LastContact | None = None
-    promise: DecidedPromise | None = None
+    promise: Promise | None = None
     owner: User | None = None
     is_cured: bool | None = None
     """Whether it was cured lately or is newly past due; None without a change."""
@@ -63,7 +62,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
     uuids = [record.uuid for record in records]
     payments = _payments(uuids)
     contacts = _last_contacts(records)
-    promises = decide_promises(uuids)
+    promises = newest_promises(uuids)
     owned = AccountOwner.objects.filter(account_uuid__in=uuids).select_related("owner")
     owned = owned.only("account_uuid", *(f"owner__{name}" for name in SHOWN_OF_OWNER))
     owners = {one.account_uuid: one.owner for one in owned}
@@ -78,9 +77,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
             last_paid=last_paid,
             autopay=record.has_autopay,
             contact=contacts.get(record.pk),
-            promise=next(
-                (one for one in promises.get(record.uuid, ()) if one.state != PromiseState.WITHDRAWN), None
-            ),
+            promise=promises.get(record.uuid),
             owner=owners.get(record.uuid),
             is_cured=changes.get(record.pk),
         )

@@ -16,6 +16,7 @@ urlpatterns = [
     path("assign/", views.assign, name="assign"),
     path("contacts/<str:kind>/<str:uuid>/", views.contacts, name="contacts"),
     path("contacts/<str:kind>/<str:uuid>/log/", views.log, name="log"),
+    path("contact/<int:contact_id>/undo/", views.undo, name="undo"),
     path("promises/<int:promise_id>/withdraw/", views.withdraw, name="withdraw"),
     path("returns/", views.returns, name="returns"),
     path("returns/export.csv", views.export_returns, name="export_returns"),

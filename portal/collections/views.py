@@ -21,11 +21,14 @@ from portal.collections.contacts import (
     contact_form,
     contact_log,
     label_of,
+    may_undo,
     save_contact,
+    undo_contact,
 )
 from portal.collections.forms import NOUNS, AssignForm, ContactForm, WithdrawForm
 from portal.collections.list_page import WORKLIST, account_url, next_account, printed_columns
-from portal.collections.models import AccountOwner, Promise
+from portal.collections.models import AccountOwner, Contact, Promise
+from portal.collections.promises import decide_promises, lock_accounts
 from portal.collections.returns import (
     PERIODS,
     ReturnedPayment,
@@ -194,7 +197,7 @@ def _contacts_page(
     context: dict[str, Any] = {
         "record": record,
         "name": f"{NOUNS[Kind(record.kind)]} {record.uuid[:8]}" if is_account else str(record),
-        "log": contact_log(record),
+        "log": contact_log(record, request.user),
         "form": form,
         "is_account": is_account,
         "is_beside_list": "beside" in request.GET,
@@ -220,9 +223,11 @@ def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
     if form.is_valid():
         actor, reason = Actor.of(request), form.cleaned_data["reason"]
         with transaction.atomic():
+            lock_accounts([promise.account_uuid])
             is_open = Promise.objects.filter(pk=promise.pk, withdrawn_at=None)
             is_first = is_open.update(withdrawn_at=timezone.now(), withdrawn_by=actor.name, reason=reason)
             if is_first:
+                decide_promises([promise.account_uuid])
                 subject = entry_subject(account, label_of(account))
                 append(actor, "collections.withdraw", reason=reason, **subject)
         toast(request, "Promise withdrawn." if is_first else "This promise was already withdrawn.")
@@ -230,6 +235,35 @@ def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
     _log_view(request, account)
     context = {"form": form, "promise": promise, "record": account, "back": contacts_url(account)}
     return render_page(request, "collections/withdraw.html", context, status=422 if form.is_bound else 200)
+
+
+@requires("collections.log")
+def undo(request: StaffRequest, contact_id: int) -> HttpResponse:
+    """Ask whether to undo one's own contact of today; a POST undoes it."""
+    contact = get_object_or_404(Contact, pk=contact_id)
+    kind, uuid = contact.account_kind or Kind.BORROWER, contact.account_uuid or contact.borrower_uuid
+    record = get_object_or_404(records_of(kind), uuid=uuid)
+    back = contacts_url(record)
+    if not may_undo(contact, request.user):
+        toast(request, "Only the person who logged a contact can undo it, until the end of the day.")
+        return finish_action(request, back)
+    if request.method == "POST":
+        with transaction.atomic():
+            undo_contact(Actor.of(request), contact, record)
+        toast(request, "Contact undone.")
+        return finish_action(request, back)
+    _log_view(request, record)
+    context = {
+        "crumbs": [("Collections", WORKLIST.url), ("Contacts", back)],
+        "crumb": "Undo",
+        "title": "Undo this contact?",
+        "text": f"{contact}. Its promise goes with it. A follow-up stays. The audit trail keeps both.",
+        "action": request.path,
+        "act": "Undo contact",
+        "safe": "Cancel",
+        "back": back,
+    }
+    return render_page(request, "ui/question.html", context, partial="dialog")
 
 
 # --- Owners ---

@@ -17,13 +17,11 @@ class FrameMiddleware(MiddlewareMixin):
     def process_request(self, request: Any) -> None:
         if request.user.is_authenticated:
             request.health = SimpleLazyObject(header_status)
-            request.waiting = SimpleLazyObject(
-                lambda: attention.count_waiting_items(request.user, request.account_state)
-            )
+            request.waiting = SimpleLazyObject(lambda: attention.waiting_numbers(request.user))
 
     def process_response(self, request: Any, response: HttpResponse) -> HttpResponse:
         # People see the effect of their own action at once, and an error page must not depend on the cache.
         is_done = request.method == "POST" and response.status_code < HTTPStatus.BAD_REQUEST
         if is_done and request.user.is_authenticated:
-            attention.forget_items(request.user)
+            attention.forget_numbers(request.user)
         return response

@@ -26,7 +26,6 @@ from portal.home.attention import attention
 from portal.jobs.models import Worker
 from portal.messaging.models import Run
 from portal.notes.models import FollowUp
-from portal.registry.recalculation import account_state
 from portal.registry.records import with_borrowers
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -141,7 +140,7 @@ def promises_due(person: User) -> Iterator[Notice]:
 
 def digest(person: User) -> Iterator[Notice]:
     """The number of items of each kind that need attention, and the first of them if mail may name borrowers."""
-    today, found = business_date(), attention(person, account_state())
+    today, found = business_date(), attention(person)
     if found.total:
         rows: list[str] = []
         for group in found.groups:

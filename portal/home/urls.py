@@ -12,6 +12,7 @@ help_patterns = [
 urlpatterns = [
     path("", views.index, name="index"),
     path("help/", include((help_patterns, "help"))),
+    path("attention/waiting/", views.waiting, name="waiting"),
     path("attention/snooze/", views.snooze, name="snooze"),
     path("attention/wake/", views.wake, name="wake"),
 ]

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.http import Http404, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -19,18 +20,20 @@ from portal.audit.service_health import cached_health, summarize
 from portal.audit.view_log import log_list, log_page
 from portal.borrowers.models import Draft
 from portal.gateway import StaffRequest
-from portal.home.attention import GROUPS, attention
+from portal.home.attention import attention, count_waiting, item_kinds
 from portal.home.forms import SnoozeForm
 from portal.home.models import Snooze
 from portal.home.numbers import numbers
 from portal.home.pinned import choices, pin, pinned
 from portal.notes.models import FollowUp
-from portal.registry.attention import MAX_SHOWN
 from portal.registry.models import Borrower, Kind, Saved
 from portal.registry.records import active_records, borrowers_by_uuid, with_borrowers
+from portal.runtime.areas import help_pages
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from portal.ui.help import HELP_PAGES, NEWS_COOKIE, NEWS_COOKIE_SECONDS, PICTURES, VERSION, read_news
+from portal.ui.attention import MAX_SHOWN
+from portal.ui.frame import Frame
+from portal.ui.help import NEWS_COOKIE, NEWS_COOKIE_SECONDS, VERSION, read_news
 from portal.ui.htmx import finish_action, render_page, toast
 
 MAX_RECENT = 8
@@ -69,9 +72,9 @@ def health_section(request: StaffRequest) -> dict[str, Any]:
 
 def attention_section(request: StaffRequest) -> dict[str, Any]:
     """The items of the chosen group that need attention."""
-    found = attention(request.user, request.account_state)
+    found = attention(request.user)
     chosen = request.GET.get("show", "")
-    chosen = chosen if chosen in ("mine", "snoozed", *GROUPS) else ""
+    chosen = chosen if chosen in ("mine", "snoozed", *item_kinds()) else ""
     limit = MAX_SHOWN if chosen or "all" in request.GET else FIRST_ITEMS
     shown = [
         (
@@ -104,6 +107,15 @@ def work_section(request: StaffRequest) -> dict[str, Any]:
         "pinned": pinned(views),
         "choices": views,
     }
+
+
+@require_safe
+@requires("home.index")
+def waiting(request: StaffRequest) -> HttpResponse:
+    """The numbers of waiting items, which each page asks for after it has loaded."""
+    found = count_waiting(request.user)
+    numbers = [(one.key, found[one.url_name]) for one in Frame(request).entries if one.has_number]
+    return render(request, "ui/frame.html#waiting-numbers", {"numbers": numbers})
 
 
 def numbers_section(request: StaffRequest) -> dict[str, Any]:
@@ -141,7 +153,7 @@ def recent_borrowers(user_id: int) -> list[tuple[Borrower, Any]]:
 def snooze(request: StaffRequest) -> HttpResponse:
     """Snooze an item until a day, with a reason that colleagues see."""
     key = request.GET.get("item", "")
-    item = next((one for one in attention(request.user, request.account_state).items if one.key == key), None)
+    item = next((one for one in attention(request.user).items if one.key == key), None)
     actor = Actor.of(request)
     if item is None and is_saved(actor):  # This form snoozed it a moment ago.
         toast(request, str(AlreadySaved()))
@@ -202,12 +214,13 @@ def wake(request: StaffRequest) -> HttpResponse:
 def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
     """Show Help's first page with the terms, or another page."""
     if not address:
-        return render_page(request, "home/help.html", {"pages": HELP_PAGES}, partial="search-tips")
-    if address not in HELP_PAGES:
+        return render_page(request, "home/help.html", {"pages": help_pages().values()}, partial="search-tips")
+    page = help_pages().get(address)
+    if page is None:
         raise Http404("Help has no such page.")
-    context: dict[str, Any] = {"title": HELP_PAGES[address], "part": f"home/help_pages.html#{address}"}
-    if address in PICTURES:
-        context["picture"] = {"file": f"help/{address}.webp", "words": PICTURES[address]}
+    context: dict[str, Any] = {"title": page.title, "part": f"home/help_pages.html#{address}"}
+    if page.picture:
+        context["picture"] = {"file": f"help/{address}.webp", "words": page.picture}
     context["grace_days"] = settings.PROMISE_GRACE_DAYS
     words = {"ssn": "SSN", "dob": "date of birth"}
     context["approval_acts"] = [words.get(act, act.replace("_", " ")) for act in settings.APPROVAL_ACTS]
@@ -255,5 +268,5 @@ def first_day_tasks(may: Callable[[str], bool]) -> list[tuple[str, str, str]]:
         ),
         ("Edit a phone number", "review the change; Cancel sends nothing.", edit or url(borrower)),
         ("Print a summary", "choose who it is for, then print.", summary),
-        ("See the trail", "find your own visit in the history.", trail),
+        ("Audit trail", "find your own page views.", trail),
     ]

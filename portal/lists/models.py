@@ -4,14 +4,12 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from portal.ui.frame import AREAS
+from portal.runtime.areas import navigation
 
-LIST_NAMES = {
-    area.url_name: area.label
-    for areas in AREAS.values()
-    for area in areas
-    if area.url_name.endswith(":index")
-}
+
+def list_names() -> dict[str, str]:
+    """The names of the lists in the navigation, by the names of their addresses."""
+    return {one.url_name: one.label for one in navigation() if one.url_name.endswith(":index")}
 
 
 class SavedView(models.Model):
@@ -39,4 +37,4 @@ class SavedView(models.Model):
 
     @property
     def list_name(self) -> str:
-        return LIST_NAMES.get(self.list, "")
+        return list_names().get(self.list, "")

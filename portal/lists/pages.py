@@ -443,9 +443,10 @@ class Listing:
         return self.list_page.find(state)
 
     def add_up(self, name: str, compute: Callable[[], T]) -> T:
-        """Compute the sums of all matches, cached by name and filters."""
-        words = f"{self.list_page.area} {name} {self.link(sort=None, size=None)}"
-        return cached_sums(words, self.list_page.kinds, compute, is_long=self.total >= MAX_COUNTED)
+        """Compute the sums of all matches; those of a long list are cached by name and filters."""
+        if self.total < MAX_COUNTED:
+            return compute()
+        return cached_sums(f"{self.list_page.area} {name} {self.link(sort=None, size=None)}", compute)
 
     @cached_property
     def query_string(self) -> str:

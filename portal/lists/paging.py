@@ -4,7 +4,7 @@ Hides how a page is read along an index, and how matches are counted without rea
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -14,9 +14,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from portal.registry.attention import LAST_ACT
-from portal.registry.models import Kind, Record
-from portal.registry.records import last_changes
+from portal.registry.models import Record
 from portal.runtime.business_date import business_date
 from portal.runtime.database import fetch_rows
 
@@ -27,7 +25,6 @@ T = TypeVar("T")
 # A filtered list is counted only up to here: nobody pages further, and counting would be the slowest part.
 MAX_COUNTED = 10_000
 COUNT_CACHE_SECONDS = 60
-SUMS_CACHE_SECONDS = 10
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
@@ -119,21 +116,12 @@ def cached_count(records: QuerySet[Any], digest: str = "") -> int:
     return cache.get_or_set(key, records.count, COUNT_CACHE_SECONDS) or 0
 
 
-def cached_sums(words: str, kinds: Sequence[Kind], compute: Callable[[], T], *, is_long: bool) -> T:
-    """Cache the sums of a whole list until a record changes or staff act, for at most ten seconds.
-
-    The sums of a long list stay for a minute. ``words`` identify the list and its filters.
-    """
+def cached_sums(words: str, compute: Callable[[], T]) -> T:
+    """Cache the sums of a long list for a minute; ``words`` identify the list and its filters."""
     # Days of a filter begin at the person's midnight.
-    words = f"{words} {timezone.get_current_timezone_name()}"
+    words = f"{business_date()} {words} {timezone.get_current_timezone_name()}"
     key = f"registry.sums.{hashlib.sha256(words.encode()).hexdigest()}"
-    saved = cache.get_many([key, LAST_ACT])
-    state = business_date(), *(() if is_long else (saved.get(LAST_ACT), *last_changes(*kinds)))
-    saved_state, sums = saved.get(key, (None, None))
-    if saved_state != state:
-        sums = compute()
-        cache.set(key, (state, sums), COUNT_CACHE_SECONDS if is_long else SUMS_CACHE_SECONDS)
-    return cast(T, sums)
+    return cast(T, cache.get_or_set(key, compute, COUNT_CACHE_SECONDS))
 
 
 def _statement(records: QuerySet[Any]) -> tuple[str, tuple[Any, ...]] | None:

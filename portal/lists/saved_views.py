@@ -8,7 +8,7 @@ from django import forms
 from django.db.models import Q
 
 from portal.accounts.models import User
-from portal.lists.models import LIST_NAMES, SavedView
+from portal.lists.models import SavedView, list_names
 from portal.ui.forms import ChoiceField, StaffForm, TextField
 from portal.ui.query_strings import canonical_query
 
@@ -25,7 +25,7 @@ class SaveForm(StaffForm):
 
     name = TextField(label="Name of the view", max_length=80)
     is_shared = forms.BooleanField(label="Share with everyone", required=False)
-    list = ChoiceField(choices=list(LIST_NAMES.items()), widget=forms.HiddenInput)
+    list = ChoiceField(choices=lambda: list_names().items(), widget=forms.HiddenInput)
     query = QueryField(max_length=2000, required=False, widget=forms.HiddenInput)
 
     def clean_query(self) -> str:

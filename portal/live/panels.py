@@ -18,7 +18,6 @@ from portal.audit.service_health import forget_health
 from portal.gateway import StaffRequest
 from portal.live.reading import LiveCopy, read_and_wait, read_if_old, saved_again
 from portal.registry.models import Source
-from portal.registry.recalculation import account_state
 
 # Half of the threads that may wait for the service (portal/gunicorn.py), so that the others serve everything else.
 _places = BoundedSemaphore(8)
@@ -54,7 +53,6 @@ def read_copies(request: StaffRequest, copies: Sequence[LiveCopy], *, force: boo
     # What was read may have changed what the frame of the page shows.
     if force or any(one.failing_since for one in copies):
         forget_health()
-    request.account_state = account_state()
     return copies
 
 

@@ -54,7 +54,7 @@ def _past_due(
     figures: Figures, schedule: Schedule, repayments: Sequence[Repayment], today: date, copied_on: date
 ) -> FigureCard:
     if figures.why_not_known == NotKnown.NO_SCHEDULE_YET:
-        return FigureCard("Past due", "The service lists no installments", NotKnown.NO_SCHEDULE_YET)
+        return FigureCard("Past due", "Nothing can be past due", NotKnown.NO_SCHEDULE_YET)
     if figures.past_due is None:
         return FigureCard("Past due", figures.why_not_known or "", NOT_KNOWN, is_bad=figures.is_late)
     if not figures.past_due:
@@ -64,7 +64,7 @@ def _past_due(
     if copied_on < today:
         words += f", as of {wording.day(copied_on)}"
     if is_partly_paid(figures.oldest_unpaid_due, schedule, repayments):
-        words += ", before partial payments"
+        words += ", partial payments not deducted"
     if figures.is_closed:
         words += ", closed and not in totals"
     return FigureCard("Past due", words, money(figures.past_due), is_bad=figures.is_late)
@@ -81,7 +81,7 @@ def _due_since(figures: Figures, copied_on: date | None) -> list[FigureCard]:
 def _due_next(figures: Figures, schedule: Schedule) -> FigureCard:
     if figures.due_next is None:
         if schedule.is_known:
-            return FigureCard("Due next", "Nothing left to come", "None")
+            return FigureCard("Due next", "Nothing left to pay", "Nothing due")
         return FigureCard("Due next", _why_no_figure(schedule))
     day, amount = figures.due_next
     words = f"{wording.day(day, weekday=True)}, {wording.ago(day)}"
@@ -90,14 +90,14 @@ def _due_next(figures: Figures, schedule: Schedule) -> FigureCard:
 
 def _remaining(figures: Figures, schedule: Schedule) -> FigureCard:
     if figures.remaining is None:
-        return FigureCard("Remaining payments", _why_no_figure(schedule), NOT_KNOWN)
-    paid = sum(row.is_paid for row in schedule.rows)
-    words = f"{paid} of {installment_count(len(schedule.rows))} paid, per the schedule; interest included"
-    return FigureCard("Remaining payments", words, money(figures.remaining))
+        return FigureCard("Left to pay, with interest", _why_no_figure(schedule), NOT_KNOWN)
+    left = sum(not row.is_paid for row in schedule.rows)
+    words = f"{left} of {installment_count(len(schedule.rows))} left"
+    return FigureCard("Left to pay, with interest", words, money(figures.remaining))
 
 
 def _principal(figures: Figures) -> FigureCard:
-    words = "Not the payoff, which isn’t provided"
+    words = "Not a payoff quote"
     return FigureCard(
         "Principal", words, NOT_KNOWN if figures.principal is None else money(figures.principal)
     )

@@ -180,7 +180,7 @@ def _columns_without_news(schedule: Schedule, columns: Sequence[Column]) -> list
 
 
 def _hidden_words(schedule: Schedule, columns: Sequence[Column]) -> str:
-    """Such as "Same in every row: Fees $0.00"."""
+    """Such as "No fees"."""
     if not columns:
         return ""
     first = schedule.rows[0]

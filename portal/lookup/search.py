@@ -27,10 +27,9 @@ from portal.registry.repayments import rank_repayments
 from portal.registry.search import OWNED, Rank, forms_of, matching_owners, rank_matches
 from portal.registry.spelling import similar_names
 from portal.registry.texts import lines_of
+from portal.runtime.areas import areas, help_pages, navigation
 from portal.runtime.folding import fold
 from portal.ui import wording
-from portal.ui.frame import AREAS
-from portal.ui.help import HELP_PAGES
 from servicing.rules import US_STATES
 
 # The least number of characters for a search.
@@ -72,23 +71,6 @@ class Destination:
 
 # A line of search text that is the name of a person or a place.
 _NAME = re.compile(r"[^\W\d_]+(?:[ '.,-]+[^\W\d_]+)*\.?")
-ACTIONS = (
-    ("New borrower", "plus", "borrowers:create", "borrowers.create"),
-    ("Help", "help-circle", "home:help:index", "home.help"),
-    ("Add by ID", "plus", "lookup:add", "lookup.add"),
-    ("Import records", "upload", "lookup:import_records", "lookup.import_records"),
-    ("Your settings", "settings", "accounts:profile", "accounts.profile"),
-)
-# Actions of the page on which somebody searches. They have the same arguments in their addresses.
-PAGE_ACTIONS = {
-    "borrowers:detail": (
-        ("Print summary", "printer", "documents:borrower", "summaries.borrower"),
-        ("Edit", "pencil", "borrowers:edit", "borrowers.edit"),
-        ("New application", "plus", "applications:submit", "applications.submit"),
-    ),
-    "loans:detail": (("Print schedule", "printer", "documents:loan_schedule", "summaries.document"),),
-    "credit_lines:detail": (("Print summary", "printer", "documents:line", "summaries.document"),),
-}
 
 
 @dataclass(frozen=True)
@@ -278,21 +260,18 @@ def find_destinations(
 ) -> list[Destination]:
     """Find pages and actions, first those of this page, whose names have words that begin with the typed ones."""
     words = fold(query.text).split()
-    areas = ((area.label, area.icon, area.url_name, area.act) for group in AREAS.values() for area in group)
-    pages = [
-        Destination(label, icon, reverse(url_name))
-        for label, icon, url_name, act in (*areas, *ACTIONS)
-        if may(act)
-    ]
+    actions = [action for area in areas() for action in area.actions if may(action.act)]
+    pages = [Destination(one.label, one.icon, reverse(one.url_name)) for one in navigation() if may(one.act)]
+    pages += [Destination(one.label, one.icon, reverse(one.url_name)) for one in actions if not one.on_page]
     if page:
         pages[:0] = [
-            Destination(label, icon, reverse(url_name, kwargs=page.kwargs))
-            for label, icon, url_name, act in PAGE_ACTIONS.get(page.view_name, ())
-            if may(act)
+            Destination(one.label, one.icon, reverse(one.url_name, kwargs=page.kwargs))
+            for one in actions
+            if one.on_page == page.view_name
         ]
     pages += [
-        Destination(f"Help: {title}", "help-circle", reverse("home:help:page", args=[address]))
-        for address, title in HELP_PAGES.items()
+        Destination(f"Help: {one.title}", "help-circle", reverse("home:help:page", args=[one.address]))
+        for one in help_pages().values()
     ]
     return [
         page

@@ -6,17 +6,18 @@ from urllib.parse import urlencode
 from django.db.models import Q
 from django.urls import reverse
 
+from portal.accounts.models import User
 from portal.lists.paging import MAX_COUNTED
 from portal.messaging.models import DELIVERED, Message
-from portal.registry.attention import Item, Items, Snoozed
 from portal.registry.query import midnight
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.attention import Item, Items, Snoozed
 
 RECENT_DAYS = 7
 
 
-def undelivered_messages(snoozed: Snoozed) -> Items:
+def undelivered_messages(snoozed: Snoozed, _user: User) -> Items:
     """Undelivered messages of the last days as one item, which a new message replaces with a new one."""
     since = business_date() - timedelta(days=RECENT_DAYS)
     # Most messages were delivered. The status index skips them, while "not equal" would read each.

@@ -17,7 +17,6 @@ from django.utils import timezone
 from portal.messaging.models import Message
 from portal.messaging.news import queue_reads
 from portal.messaging.text import comparable_payload, search_text
-from portal.registry.attention import forget_shared_items
 from portal.registry.figures import stored_amount
 from portal.registry.store import IDENTIFIER
 from servicing import Message as RemoteMessage
@@ -70,8 +69,6 @@ def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None)
         Message.objects.bulk_create(rows, ignore_conflicts=True)
         Message.objects.bulk_update(changed, _CHANGING, batch_size=BATCH_SIZE)
         queue_reads(rows)
-    if rows or changed:
-        forget_shared_items()
     return {row.uuid for row in rows}
 
 

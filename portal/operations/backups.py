@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from django.db import connection
 
+from portal.runtime.database import sqlite_file
 from portal.runtime.environment import text
 
 _DATED = re.compile(r"\d{8}T\d{6}Z\.copy")
@@ -32,8 +33,8 @@ def back_up(file: Path) -> None:
     unfinished = file.with_name(f"{file.name}.part")
     try:
         unfinished.touch(mode=0o600)
-        if connection.vendor == "sqlite":
-            _copy_sqlite(_database_name(), unfinished)
+        if database := sqlite_file():
+            _copy_sqlite(database, unfinished)
         else:
             _dump(unfinished)
         # Unlike a rename, a link does not replace an existing file.
@@ -63,9 +64,9 @@ def restore(file: Path) -> None:
     if not file.is_file():
         raise BackupError(f"{file} doesn’t exist.")
     connection.close()
-    if connection.vendor == "sqlite":
+    if database := sqlite_file():
         _require_valid(file)
-        _copy_sqlite(file, _database_name())
+        _copy_sqlite(file, database)
     else:
         _restore_dump(file)
 
@@ -73,11 +74,11 @@ def restore(file: Path) -> None:
 @contextmanager
 def scratch_database() -> Iterator[dict[str, str]]:
     """Create a temporary, empty database beside this one; yield the environment for a command that uses it."""
-    beside = Path(_database_name()).parent if connection.vendor == "sqlite" else None
-    with TemporaryDirectory(dir=beside) as folder:
+    database = sqlite_file()
+    with TemporaryDirectory(dir=database and database.parent) as folder:
         url = Path(folder) / "url"
         environment = {"DATABASE_URL_FILE": str(url), "AUDIT_CHECKPOINT_DIR": ""}
-        if connection.vendor == "sqlite":
+        if database:
             url.write_text(f"sqlite:///{folder}/portal.sqlite3")
             yield environment
             return
@@ -90,11 +91,6 @@ def scratch_database() -> Iterator[dict[str, str]]:
                 yield environment
             finally:
                 cursor.execute(f"DROP DATABASE {name}")
-
-
-def _database_name() -> str:
-    """The database's name; on SQLite, its path."""
-    return str(connection.settings_dict["NAME"])
 
 
 def _copy_sqlite(source: Path | str, target: Path | str) -> None:
@@ -118,7 +114,7 @@ def _require_valid(file: Path) -> None:
 
 def _dump(file: Path) -> None:
     flags = ["--format=custom", "--no-owner", "--no-privileges", f"--file={file}"]
-    command = [_program("pg_dump"), *flags, _database_name()]
+    command = [_program("pg_dump"), *flags, connection.settings_dict["NAME"]]
     done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise BackupError(f"pg_dump failed: {done.stderr.strip()}")
@@ -143,7 +139,7 @@ def _restore_dump(file: Path) -> None:
         *quiet,
         *(f"--command={step}" for step in steps),
         "--file=-",
-        _database_name(),
+        connection.settings_dict["NAME"],
     ]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     with subprocess.Popen(psql_command, env=_environment(), stdin=pipe, stdout=nothing, stderr=pipe) as psql:  # noqa: S603

@@ -6,7 +6,6 @@ and anything that still looks like a tax number is hidden.
 
 import json
 import platform
-import sqlite3
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -44,7 +43,7 @@ def lines() -> Iterator[str]:
 
 
 def _versions() -> Iterator[str]:
-    database = "PostgreSQL" if connection.vendor == "postgresql" else f"SQLite {sqlite3.sqlite_version}"
+    database = f"{connection.display_name} {'.'.join(map(str, connection.get_database_version()))}"
     yield f"Portal {__version__}"
     yield f"Environment {settings.SERVICING_ENVIRONMENT}, signing {settings.SERVICING_AUTH}"
     yield f"Python {platform.python_version()} on {sys.platform}, Django {django.get_version()}, {database}"

@@ -40,7 +40,7 @@ from portal.jobs.status import jobs_status
 from portal.operations.readiness import pending_migrations
 from portal.registry.models import Kind, Record
 from portal.runtime import environment
-from portal.runtime.database import find_connection_problem, find_folder_problem
+from portal.runtime.database import find_connection_problem, find_folder_problem, sqlite_file
 from servicing.masking import masked_text
 
 Grade = Literal["ok", "warn", "bad"]
@@ -130,9 +130,8 @@ def setting_names() -> Findings:
 
 def files() -> Findings:
     """Check who on this machine may read the database and the secrets."""
-    database = Path(settings.DATABASES["default"]["NAME"]) if connection.vendor == "sqlite" else None
     named = [Path(given) for name in SECRETS if (given := os.environ.get(f"{name}_FILE"))]
-    private = [path for path in (database, settings.ENV_FILE, *named) if path and path.is_file()]
+    private = [path for path in (sqlite_file(), settings.ENV_FILE, *named) if path and path.is_file()]
     # In a container nobody else sees mounted secrets, and the platform sets their mode.
     others = [path for path in private if MOUNTED_SECRETS not in path.parents and path.stat().st_mode & 0o077]
     for path in others:
@@ -336,7 +335,7 @@ def shared_cache() -> Findings:
 
 def has_several_processes() -> bool:
     """Whether this deployment has more than one web process."""
-    return connection.vendor == "postgresql" or os.environ.get("WEB_CONCURRENCY", "1") not in ("", "1")
+    return not sqlite_file() or os.environ.get("WEB_CONCURRENCY", "1") not in ("", "1")
 
 
 def metrics() -> Findings:

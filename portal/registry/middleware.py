@@ -8,8 +8,8 @@ from portal.registry.recalculation import ensure_current_figures
 
 
 class FiguresMiddleware(MiddlewareMixin):
-    """Recalculates outdated figures before a request reads them, and sets ``request.account_state``."""
+    """Recalculates outdated figures before a request reads them."""
 
     def process_request(self, request: Any) -> None:
         if request.user.is_authenticated:
-            request.account_state = ensure_current_figures()
+            ensure_current_figures()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache
 from itertools import chain
 from typing import Final
 
@@ -18,6 +19,7 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.registry.models import SEARCHED_KINDS, Kind
 from portal.registry.records import distinct_values
+from portal.runtime.areas import areas
 from portal.runtime.business_date import business_date
 from portal.runtime.folding import fold, folded_key, join_initials
 from portal.ui import wording
@@ -318,7 +320,7 @@ class _Operators:
         if name == "type":
             self.types.add(_kind(value))
             return
-        kinds, condition = OPERATORS[name](value)
+        kinds, condition = operators()[name](value)
         self.possible &= set(kinds)
         self.conditions &= condition
         self.order = ORDERS.get(name, self.order)
@@ -331,10 +333,10 @@ def _take_operators(text: str) -> tuple[str, _Operators]:
 
     def take(found: re.Match[str]) -> str:
         name, value = found[1].lower(), found[2].strip('"').strip()
-        if name not in ("type", *OPERATORS):
+        if name not in ("type", *operators()):
             if value and not pasted:
                 asked.problems.append(
-                    f"“{name}:” isn’t an operator. The operators are {_joined(NAMES)}. "
+                    f"“{name}:” isn’t an operator. The operators are {_joined(operator_names())}. "
                     f"“{found[0]}” was searched as a word."
                 )
             return found[0] if value else found[1]
@@ -514,7 +516,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     for name in names.split()
 }
 STATUSES: Final = ("active", "approved", "rejected", "open", "scheduled", "succeeded", "failed", "delinquent")
-OPERATORS: Final[Mapping[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
+OPERATORS: Final[dict[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
     "status": _status,
     "state": _state,
     "city": _city,
@@ -530,4 +532,14 @@ ORDERS: Final[Mapping[str, str]] = {
     "added": "-created_at",
     "created": "-created_at",
 }
-NAMES: Final = ("type", *(name for name in OPERATORS if name != "created"))
+
+
+@cache
+def operators() -> Mapping[str, Callable[[str], tuple[Iterable[Kind], Q]]]:
+    """The operators by name, also those of other apps."""
+    return OPERATORS | {name: one for area in areas() for name, one in area.operators.items()}
+
+
+def operator_names() -> list[str]:
+    """The operators that people can type."""
+    return ["type", *(name for name in operators() if name != "created")]

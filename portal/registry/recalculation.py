@@ -4,8 +4,6 @@ A job does it right after business midnight; until then, requests do it before t
 rule empties ``figures_good_through``, so that the same job recalculates every account.
 """
 
-from typing import Any
-
 from django.db import transaction
 
 from portal.registry import store
@@ -18,7 +16,7 @@ from portal.registry.figures import (
     save_changes,
 )
 from portal.registry.models import Answer, Kind, Record
-from portal.registry.records import answers_by_key, last_changes_of, update_records
+from portal.registry.records import answers_by_key, update_records
 from portal.registry.rollup import roll_up
 from portal.runtime.business_date import business_date
 from portal.runtime.database import fetch_rows
@@ -26,7 +24,6 @@ from servicing.figures import FOREVER
 
 BATCH_SIZE = 500
 MAX_PER_REQUEST = 1_000
-AccountState = tuple[Any, ...]
 
 # Each uses its own index; an OR of two would read every account.
 _OUTDATED = ("figures_good_through < %s", "figures_good_through IS NULL")
@@ -77,26 +74,9 @@ def recalculate(record: Record, repayments: Answer | None) -> None:
     store.set_repayment_columns(record, repayments, answer)
 
 
-def account_state() -> AccountState:
-    """A value that changes with any account or payment and the business date; counts are cached with it."""
-    return _read_state()[0]
-
-
-def ensure_current_figures() -> AccountState:
-    """Recalculate for a moment before a request reads, and return the account state; the job does the rest."""
-    state, is_outdated = _read_state()
-    if not is_outdated:
-        return state
+def ensure_current_figures() -> None:
+    """Recalculate for a moment before a request reads; the job does the rest."""
     for _ in range(MAX_PER_REQUEST // BATCH_SIZE):
+        if not outdated_keys(1):
+            return
         recalculate_batch()
-    return account_state()
-
-
-def _read_state() -> tuple[AccountState, bool]:
-    """The state, and whether figures are outdated. Every page calls this, so it is one statement."""
-    today, outdated = business_date(), " UNION ALL ".join(outdated_accounts())
-    ((*changes, is_outdated),) = fetch_rows(
-        f"SELECT {last_changes_of(Kind.LOAN, Kind.LINE, Kind.REPAYMENT)}, EXISTS ({outdated})",
-        [str(today)] * len(ACCOUNTS),
-    )
-    return (today, *changes), bool(is_outdated)

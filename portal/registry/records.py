@@ -237,31 +237,13 @@ def active_records(kind: str) -> QuerySet[Any]:
 
 def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
     """The distinct values of a column among active records, in order."""
-    return index_values(f"{_rows(kind)} AND", column, limit)
-
-
-def _rows(kind: str) -> str:
-    """The active rows of a kind, as the end of a statement. Nobody archives a repayment."""
-    if kind == Kind.REPAYMENT:
-        return "registry_repayment WHERE true"
-    table = MODELS[kind]._meta.db_table if kind in MODELS else f"registry_record WHERE kind = '{Kind(kind)}'"
-    return f"{table} {'WHERE' if kind in MODELS else 'AND'} archived_at IS NULL"
-
-
-def last_changes(*kinds: Kind) -> tuple[Any, ...]:
-    """When a record of each kind last changed, as written by the database."""
-    return tuple(fetch_rows(f"SELECT {last_changes_of(*kinds)}")[0])
-
-
-def last_changes_of(*kinds: Kind) -> str:
-    """The columns of a statement: when a record of each kind last changed; one index step each.
-
-    For ``max()``, SQLite may choose another index of the kind and read all of it.
-    """
-    return ", ".join(
-        f"(SELECT updated_at FROM {_rows(kind)} ORDER BY updated_at DESC LIMIT 1)"  # noqa: S608 - names of tables
-        for kind in kinds
-    )
+    if kind in RECORDED_KINDS:
+        rows = f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL AND"
+    elif kind == Kind.REPAYMENT:  # Nobody archives one.
+        rows = "registry_repayment WHERE"
+    else:
+        rows = f"{MODELS[kind]._meta.db_table} WHERE archived_at IS NULL AND"
+    return index_values(rows, column, limit)
 
 
 def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Record]:

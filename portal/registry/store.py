@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
+from django.dispatch import Signal
 from django.utils import timezone
 
 import servicing
@@ -74,6 +75,8 @@ ANSWERS_AT_ONCE = 50
 MAX_DECODED = 100
 """Decoded answers cached per process, because a page, its panels and the next click read the same ones."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+repayments_received = Signal()
+"""Sent with ``account_uuids`` in the transaction that saves their lists, also if the lists are unchanged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +275,7 @@ def _save_batch(
         Snapshot.objects.bulk_create(snapshots)
         if lists:
             save_repayments([_repayments_in(item) for item in lists], origin.at)
+            repayments_received.send(sender=Answer, account_uuids=[item.uuid for item in lists])
         released = [one for one in changed if is_account(one) and owners[one] and not one.borrower_uuid]
         _release_repayments(released)
         summed = {record.borrower_uuid for record in new + changed if _affects_totals(record)}

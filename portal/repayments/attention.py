@@ -1,5 +1,6 @@
 """Accounts that need attention: payments that were returned, are past due, or are due soon."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -23,19 +24,21 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
-from portal.registry.attention import Amount, Item, Items, Snoozed
+from portal.accounts.models import User
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
 from portal.registry.models import LISTED, Answer, Kind, Record, Repayment
-from portal.registry.records import active_records, distinct_values
+from portal.registry.records import active_records
 from portal.registry.repayments import RETURNED
 from portal.repayments.returns import Returned, is_dropped_from_list, returned_since
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.attention import Amount, Item, Items, Snoozed
 from portal.ui.templatetags.ui import NOT_KNOWN
 from servicing.business_days import first_business_day
-from servicing.figures import Aging, aging, is_closed_status
+from servicing.figures import Aging, aging
 from servicing.schedules import HALF_CENT
+from servicing.words import normal_word
 
 RETURNED_DAYS = 7
 DUE_DAYS = 5
@@ -48,7 +51,7 @@ AGING_STATES = {Aging.DAYS_1_29: "warn", Aging.UNKNOWN: "neutral"}
 """The look of aging buckets other than "bad"."""
 
 
-def returned_payments(snoozed: Snoozed) -> Items:
+def returned_payments(snoozed: Snoozed, _user: User) -> Items:
     """Payments reported as returned in the last days."""
     news = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
     hidden = snoozed.ids("repayment:")
@@ -92,7 +95,17 @@ def _returned_item(repayment: Repayment, day: date) -> Item:
     )
 
 
-def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
+def past_due_loans(snoozed: Snoozed, _user: User) -> Items:
+    """Past due loans."""
+    return _past_due_accounts(Kind.LOAN, snoozed)
+
+
+def past_due_lines(snoozed: Snoozed, _user: User) -> Items:
+    """Past due lines of credit."""
+    return _past_due_accounts(Kind.LINE, snoozed)
+
+
+def _past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     """Past due accounts of a kind, worst first: unknown amounts, then the largest ones."""
     noun = NOUNS[kind]
     late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
@@ -125,7 +138,7 @@ def _past_due_item(record: Record) -> Item:
     copied_on = old_copy_day(record)
     notes = [
         f"{noun} {record.uuid[:8]}",
-        "before partial payments" if record.is_partly_paid else "",
+        "partial payments not deducted" if record.is_partly_paid else "",
         f"as of {wording.day(copied_on)}" if copied_on else "",
     ]
     return Item(
@@ -143,7 +156,7 @@ def _past_due_item(record: Record) -> Item:
     )
 
 
-def due_since_copy(snoozed: Snoozed) -> Items:
+def due_since_copy(snoozed: Snoozed, _user: User) -> Items:
     """Accounts with payments that fell due since their copy, so that only an update says whether they were paid."""
     accounts = Record.objects.filter(due_since_on__isnull=False, archived_at__isnull=True)
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("since:")):
@@ -183,10 +196,10 @@ def not_known_accounts() -> QuerySet[Record]:
     """
     answered = Record.objects.filter(kind__in=ACCOUNTS, archived_at__isnull=True, answer_at__isnull=False)
     not_known = answered.filter(past_due__isnull=True, flagged=False).exclude(has_no_schedule_yet=True)
-    return not_known.exclude(kind=Kind.LOAN, status__in=_closed_statuses())
+    return not_known.exclude(_is_closed(), kind=Kind.LOAN)
 
 
-def accounts_not_known(snoozed: Snoozed) -> Items:
+def accounts_not_known(snoozed: Snoozed, _user: User) -> Items:
     """Accounts that may be past due: their last answer doesn't say."""
     hidden = snoozed.ids("not-known:")
     return Items(
@@ -214,7 +227,7 @@ def _not_known_item(record: Record) -> Item:
     )
 
 
-def unscheduled_payments(snoozed: Snoozed) -> Items:
+def unscheduled_payments(snoozed: Snoozed, _user: User) -> Items:
     """Loans with autopay and a payment due soon for which less is scheduled than is due."""
     accounts = loans_without_scheduled_payment()
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("unscheduled:")):
@@ -253,7 +266,7 @@ def loans_without_scheduled_payment() -> QuerySet[Record]:
     )
     return (
         Record.objects.filter(LISTED, kind=Kind.LOAN)
-        .filter(~Q(status__in=_closed_statuses()), Exists(lists), has_autopay=True, key_date__in=days)
+        .filter(~_is_closed(), Exists(lists), has_autopay=True, key_date__in=days)
         .annotate(
             pay_by=Cast(pay_by, DateField()),
             scheduled=Coalesce(Subquery(scheduled), Decimal(0), output_field=DecimalField()),
@@ -280,18 +293,27 @@ def _unscheduled_item(record: Record) -> Item:
     )
 
 
-def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
+def loans_due(snoozed: Snoozed, _user: User) -> Items:
+    """The next payments of loans."""
+    return _due_payments(Kind.LOAN, snoozed)
+
+
+def lines_due(snoozed: Snoozed, _user: User) -> Items:
+    """The next payments of lines of credit."""
+    return _due_payments(Kind.LINE, snoozed)
+
+
+def _due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     """The next payments of open accounts of a kind that are not past due, soonest first."""
     today = business_date()
-    closed = _closed_statuses() if kind == Kind.LOAN else []  # Lines have none.
     accounts = active_records(kind).filter(
-        ~Q(status__in=closed),
         flagged=False,
         key_date__gte=today,
         key_date__lte=today + timedelta(days=DUE_DAYS),
     )
-    if kind == Kind.LOAN:  # Those are items of their own.
-        accounts = accounts.exclude(pk__in=loans_without_scheduled_payment().values("pk"))
+    if kind == Kind.LOAN:  # Lines have no status. What isn't scheduled is an item of its own.
+        unscheduled = loans_without_scheduled_payment().values("pk")
+        accounts = accounts.exclude(_is_closed()).exclude(pk__in=unscheduled)
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("due:")):
         accounts = accounts.exclude(uuid=uuid, key_date=day)
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
@@ -300,10 +322,13 @@ def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     return Items(rows, _due_item, group="due", name=name, url=url)
 
 
-def _closed_statuses() -> list[str]:
-    """The statuses of loans on file that mean closed."""
-    statuses = distinct_values(Kind.LOAN, "status")
-    return [one for one in statuses if is_closed_status(one, settings.CLOSED_STATUSES)]
+def _is_closed() -> Q:
+    """The condition that a loan's status means closed, in any spelling."""
+    gap = r"[\s_\u2010-\u2015\u2212-]"
+    closed = (f"{gap}+".join(map(re.escape, normal_word(one).split("_"))) for one in settings.CLOSED_STATUSES)
+    return (
+        Q(status__iregex=f"^{gap}*({'|'.join(closed)}){gap}*$") if settings.CLOSED_STATUSES else Q(pk__in=[])
+    )
 
 
 def _due_item(record: Record) -> Item:

@@ -36,11 +36,6 @@ def returned_since(day: date) -> list[tuple[Returned, date]]:
     return sorted(news, key=lambda pair: pair[1], reverse=True)
 
 
-def accounts_with_returns(day: date) -> set[str]:
-    """The accounts of these payments, and perhaps of a few returned earlier: dating each one is the slow part."""
-    return {uuid for (uuid,) in _maybe_returned_since(day, "account__uuid") if uuid}
-
-
 def _maybe_returned_since(day: date, *columns: str) -> Any:
     """Columns of returned payments that may have been reported since then."""
     start = timezone.now() - (business_date() - day) - timedelta(days=1)  # Covers the day in every time zone.

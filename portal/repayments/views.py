@@ -23,7 +23,6 @@ from portal.lists.pages import Listing
 from portal.lists.paging import MAX_COUNTED, CappedPaginator
 from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import repayment_copies
-from portal.registry.attention import Amount
 from portal.registry.models import Kind, Repayment
 from portal.registry.records import distinct_values
 from portal.registry.store import IDENTIFIER
@@ -41,6 +40,7 @@ from portal.repayments.table import (
 )
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.attention import Amount
 from portal.ui.htmx import render_page
 from portal.ui.query_strings import query_before
 

@@ -20,12 +20,14 @@ from django.db import (
     OperationalError,
     connection,
 )
+from django.db.backends.utils import CursorWrapper
 
 from servicing.masking import masked_text
 
 T = TypeVar("T")
 
 MAX_THREADS = 24
+_UPGRADE_LOCK = 7_231_905
 
 # SQLite: busy, locked, out of memory, read-only, I/O error, full, cannot be opened, locking protocol.
 _SQLITE_CODES = {5, 6, 7, 8, 10, 13, 14, 15}
@@ -50,12 +52,12 @@ def is_unavailable(error: BaseException | None) -> bool:
         return code & 0xFF in _SQLITE_CODES
     if state := getattr(cause, "sqlstate", None):
         return str(state).startswith(_POSTGRES_STATES)
-    return isinstance(error, OperationalError) and connection.vendor == "postgresql"
+    return isinstance(error, OperationalError)
 
 
 def release_connection() -> None:
     """Return the connection to the pool before a long wait, so that others can use it."""
-    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+    if not connection.in_atomic_block:
         connection.close()
 
 
@@ -102,10 +104,22 @@ def fetch_rows(statement: str, parameters: Sequence[Any] | None = None) -> list[
         return list(cursor.fetchall())
 
 
+def sqlite_file() -> Path | None:
+    """The file of an SQLite database; None on PostgreSQL."""
+    return Path(connection.settings_dict["NAME"]) if connection.vendor == "sqlite" else None
+
+
+def lock_on_postgresql(key: int) -> None:
+    """Wait for an advisory lock that ends with the transaction. On SQLite every transaction is the only writer."""
+    if not sqlite_file():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+
+
 def find_folder_problem() -> str:
     """Why the SQLite database's folder can't be used, with the command that fixes it; empty if it can."""
-    folder = Path(connection.settings_dict["NAME"]).parent
-    if connection.vendor != "sqlite" or os.access(folder, os.W_OK):
+    file = sqlite_file()
+    if not file or os.access(folder := file.parent, os.W_OK):
         return ""
     fix = f"Type: sudo install --directory --mode 700 --owner $(id --user) {folder}"
     return f"{settings.DATABASE_PLACED_BY} points to the folder {folder}, where this user can’t write. {fix}"
@@ -139,7 +153,7 @@ def find_connection_problem() -> str:
 
 def mark_in_use() -> None:
     """Block restores while this process lives, and wait for a running one. PostgreSQL lists its sessions instead."""
-    if connection.vendor == "sqlite":
+    if sqlite_file():
         _lock_files.append(_open_lock_file())
         fcntl.flock(_lock_files[-1], fcntl.LOCK_SH)
 
@@ -147,7 +161,7 @@ def mark_in_use() -> None:
 @contextmanager
 def exclusive_use() -> Iterator[bool]:
     """Yield whether nobody else uses the database. On SQLite others wait until the block ends."""
-    if connection.vendor == "sqlite":
+    if sqlite_file():
         with os.fdopen(_open_lock_file()) as lock_file:
             try:
                 fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -172,3 +186,31 @@ def _is_only_session() -> bool:
 
 def _open_lock_file() -> int:
     return os.open(f"{connection.settings_dict['NAME']}.in-use", os.O_CREAT | os.O_RDWR, 0o600)
+
+
+def _try_lock(cursor: CursorWrapper) -> bool:
+    """Take the lock if it is free. Waiting inside the query would block indexes that are created concurrently."""
+    cursor.execute("SELECT pg_try_advisory_lock(%s)", [_UPGRADE_LOCK])
+    return bool(cursor.fetchone()[0])
+
+
+@contextmanager
+def upgrade_lock() -> Iterator[None]:
+    """Run upgrades one after the other, by a PostgreSQL lock or a lock file beside SQLite's."""
+    database = sqlite_file()
+    if not database:
+        with connection.cursor() as cursor:  # The lock belongs to this connection and ends with it.
+            cursor.execute("SET lock_timeout = 0")
+            while not _try_lock(cursor):
+                time.sleep(0.2)
+        try:
+            yield
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_UPGRADE_LOCK])
+                cursor.execute("RESET lock_timeout")
+    else:
+        beside = database.with_name(f"{database.name}.upgrade")
+        with os.fdopen(os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield

@@ -8,14 +8,12 @@ import io
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from datetime import date, datetime
 from decimal import Context, Decimal
 from itertools import chain, islice
 from typing import Any
 
 import msgspec
-from django.db import connection, transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
@@ -176,18 +174,9 @@ def _csv_text(rows: Iterable[Sequence[str]]) -> str:
     return file.getvalue()
 
 
-def _in_one_transaction(lines: Iterable[str | bytes]) -> Iterator[str | bytes]:
-    """Read the rows in one transaction on PostgreSQL, so that its cursor streams them.
-
-    SQLite streams without a transaction, which would block all writers there.
-    """
-    with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
-        yield from lines
-
-
 def _download(name: str, content_type: str, lines: Iterable[str | bytes]) -> StreamingHttpResponse:
     headers = file_headers(name)
-    return StreamingHttpResponse(_in_one_transaction(lines), content_type=content_type, headers=headers)
+    return StreamingHttpResponse(lines, content_type=content_type, headers=headers)
 
 
 def file_headers(name: str, disposition: str = "attachment") -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -19,40 +19,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
+from portal.runtime.areas import NavigationEntry, navigation
 from portal.runtime.business_date import business_date
 from portal.ui.help import NEWS_COOKIE, VERSION
-
-
-class Area(NamedTuple):
-    """One area of the product, as a navigation entry."""
-
-    label: str
-    icon: str
-    url_name: str
-    act: str
-    key: str
-    """The key that opens it, pressed after ``g``."""
-
-
-AREAS = {
-    "": (Area("Home", "home", "home:index", "home.index", "h"),),
-    "Borrowers": (
-        Area("Borrowers", "building-store", "borrowers:index", "borrowers.index", "b"),
-        Area("Applications", "file-text", "applications:index", "applications.index", "a"),
-    ),
-    "Accounts": (
-        Area("Loans", "cash", "loans:index", "loans.index", "l"),
-        Area("Lines of credit", "wallet", "credit_lines:index", "credit_lines.index", "c"),
-        Area("Collections", "list-check", "collections:index", "collections.index", "o"),
-        Area("Repayments", "arrows-exchange", "repayments:index", "repayments.index", "r"),
-    ),
-    "Records": (
-        Area("Messages", "webhook", "messaging:index", "messaging.index", "m"),
-        Area("Approvals", "users", "approvals:index", "approvals.index", "v"),
-        Area("Audit", "shield-check", "audit:index", "audit.index", "t"),
-        Area("Integration status", "activity", "operations:status", "operations.status", "s"),
-    ),
-}
 
 ZONE_NAMES = {"UTC": "Coordinated Universal Time"} | {
     f"{letters}{season[0]}T": f"{region} {season} Time"
@@ -85,8 +54,9 @@ class Link:
     url: str
     key: str
     is_current: bool
-    waiting: int = 0
-    """The number of waiting items there."""
+    has_number: bool = False
+    waiting: int | None = None
+    """The number of waiting items there; None if it isn't counted yet."""
 
 
 class Frame:
@@ -111,19 +81,19 @@ class Frame:
         return zone_name(timezone.get_current_timezone())
 
     @cached_property
-    def areas(self) -> tuple[Area, ...]:
-        """The areas that this person may open."""
-        return tuple(area for areas in AREAS.values() for area in areas if self.can(area.act))
+    def entries(self) -> tuple[NavigationEntry, ...]:
+        """The entries of the navigation that this person may open."""
+        return tuple(entry for entry in navigation() if self.can(entry.act))
 
     @property
     def nav(self) -> SafeString:
         """The navigation groups with their links, without empty groups."""
-        match, waiting = self._request.resolver_match, getattr(self._request, "waiting", {})
-        numbers = tuple(waiting.get(area.url_name, 0) for area in self.areas)
+        match, waiting = self._request.resolver_match, getattr(self._request, "waiting", None)
+        numbers = tuple((waiting or {}).get(entry.url_name) for entry in self.entries)
         # Lists of the audit trail are in the administration.
         is_audit = bool(match and match.view_name.startswith("admin:audit_"))
         area = "audit" if is_audit else match.namespace if match else ""
-        return _render_nav(self.areas, area, numbers)
+        return _render_nav(self.entries, area, numbers)
 
     @cached_property
     def can(self) -> Callable[[str], bool]:
@@ -173,21 +143,21 @@ class Frame:
 
 
 @lru_cache(maxsize=500)
-def _render_nav(allowed: tuple[Area, ...], namespace: str, numbers: tuple[int, ...]) -> SafeString:
-    """The navigation of everyone who may open these areas, has these numbers waiting and is in this area."""
-    waiting = dict(zip(allowed, numbers, strict=True))
-    groups = [
-        (group, [_link(area, namespace, waiting[area]) for area in areas if area in waiting])
-        for group, areas in AREAS.items()
-    ]
-    return render_to_string(
-        "ui/frame.html#nav", {"groups": [(group, links) for group, links in groups if links]}
-    )
+def _render_nav(
+    entries: tuple[NavigationEntry, ...], namespace: str, numbers: tuple[int | None, ...]
+) -> SafeString:
+    """The navigation of everyone who may open these, has these numbers waiting and is in this area."""
+    groups: dict[str, list[Link]] = {}
+    for entry, number in zip(entries, numbers, strict=True):
+        groups.setdefault(entry.group, []).append(_link(entry, namespace, number))
+    asks = any(entry.has_number and number is None for entry, number in zip(entries, numbers, strict=True))
+    return render_to_string("ui/frame.html#nav", {"groups": groups.items(), "asks": asks})
 
 
-def _link(area: Area, namespace: str, waiting: int) -> Link:
-    is_current = area.url_name.partition(":")[0] == namespace
-    return Link(area.label, area.icon, reverse(area.url_name), area.key, is_current, waiting)
+def _link(entry: NavigationEntry, namespace: str, number: int | None) -> Link:
+    is_current = entry.url_name.partition(":")[0] == namespace
+    url = reverse(entry.url_name)
+    return Link(entry.label, entry.icon, url, entry.key, is_current, entry.has_number, number)
 
 
 def frame(request: HttpRequest) -> dict[str, Frame]:

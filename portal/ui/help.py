@@ -1,4 +1,4 @@
-"""The Help pages by address, and the news of this version from the changelog."""
+"""The news of this version, from the changelog."""
 
 import re
 from functools import cache
@@ -10,39 +10,6 @@ from django.utils.safestring import SafeString, mark_safe
 from portal.ui import wording
 from servicing.version import __version__
 
-# An area's page has the area's name. templates/home/help_pages.html has each page under its address.
-HELP_PAGES = {
-    "first-day": "First day",
-    "home": "Home",
-    "borrowers": "Borrowers",
-    "onboarding": "Onboarding and editing",
-    "applications": "Applications and offers",
-    "loans": "Loans",
-    "credit_lines": "Lines of credit and statements",
-    "collections": "Collections",
-    "repayments": "Repayments",
-    "messaging": "Messages",
-    "approvals": "Approvals",
-    "audit": "Audit",
-    "operations": "Integration status",
-    "keyboard": "Keyboard shortcuts",
-    "news": "What’s new",
-}
-# What each picture shows: “static/help/<address>.webp”, taken by tests/pictures.py.
-PICTURES = {
-    "home": "Home: items that need attention by kind, with their sums",
-    "borrowers": "A borrower’s page: contact details, a data check and what is past due",
-    "onboarding": "New borrower: its five steps, open at the business",
-    "applications": "Offers of an application side by side",
-    "loans": "A loan: past due, due next, remaining payments and principal",
-    "credit_lines": "A line of credit: payoff, available credit and what is due next",
-    "collections": "Collections: accounts past due by aging, with their promises",
-    "repayments": "Repayments: totals by status above the list",
-    "messaging": "Messages: events by day with status, amount and borrower",
-    "approvals": "Review of a new legal name, which needs an approval",
-    "audit": "Audit trail: who did what and when, with references",
-    "operations": "Integration status: each group of calls with its response times",
-}
 NEWS_COOKIE = "news"
 """The cookie with the version whose news this browser opened last."""
 NEWS_COOKIE_SECONDS = 365 * 24 * 60 * 60

@@ -42,7 +42,7 @@ WORDS = {
     "BENEFICIARY": "Beneficiary",
     "LOAN": "Loan",
     "LOC": "Line of credit",
-    "BUILD_CREDIT": "Build credit",
+    "BUILD_CREDIT": "Credit builder",
     "BNPL": "Buy now, pay later",
     "MONTHLY": "monthly",
     "SINGLE_PAYMENT": "Single payment",
@@ -207,11 +207,12 @@ def whole_percent(share: Decimal | None) -> int | None:
 
 
 def past_due(total: PastDue) -> str | None:
-    """A past due total over several accounts with its unknown parts: "$310.00, plus one loan not known"."""
-    unknown = _counted(total.unknown_loans, total.unknown_lines)
+    """A past due total over several accounts with its unknown parts: "$310.00, plus 1 account without a figure"."""
+    number = total.unknown_loans + total.unknown_lines
+    unknown = f"{count(number, 'account')} without a figure" if number else ""
     if total.amount is not None:
-        return f"{money(total.amount)}, plus {unknown} not known" if unknown else money(total.amount)
-    return f"Not known for {unknown}" if unknown else None
+        return f"{money(total.amount)}, plus {unknown}" if unknown else money(total.amount)
+    return unknown or None
 
 
 def due_since(found: DueSince, copied_on: date | None) -> str:
@@ -232,20 +233,13 @@ def due_since_total(total: PastDue) -> str:
     known = sum((one.amount for one in total.due_since if one.amount is not None), Decimal(0))
     unknown = sum(one.amount is None for one in total.due_since)
     amount = money(known) if known else ""
-    missing = f"{unknown} account{'' if unknown == 1 else 's'} without a figure" if unknown else ""
+    missing = f"{count(unknown, 'account')} without a figure" if unknown else ""
     return f"{', plus '.join(filter(None, (amount, missing)))} due since the copy"
 
 
 def count(number: int, noun: str) -> str:
     """A number with its noun: "1 day", "12 days"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _counted(loans: int, lines: int) -> str:
-    """One loan and 2 lines."""
-    parts = [(loans, "loan"), (lines, "line")]
-    words = [f"one {noun}" if number == 1 else f"{number} {noun}s" for number, noun in parts if number]
-    return " and ".join(words)
 
 
 def with_full_stop(text: object) -> str:

@@ -370,7 +370,6 @@ def compare_cold(browser: Any, name: str, page: Page, size: Size) -> Row:
     """Compare a page with empty caches with the same page again. The worker's count of open items stays cached."""
     from django.core.cache import cache
 
-    from portal.home.attention import renew_shared_count
     from portal.registry import store
 
     mark_refreshed(page)
@@ -379,7 +378,6 @@ def compare_cold(browser: Any, name: str, page: Page, size: Size) -> Row:
         cache.clear()
         for decoded in (store.decode_answer, store.decode_list_answer):
             decoded.cache_clear()
-        renew_shared_count()
 
     work = partial(get, browser, page)
     first, again = timed(work, work, rounds=max(ROUNDS // 3, 3), clock=cpu_clock(), before=clear)

@@ -115,7 +115,7 @@ def test_live_tail_announces_new_messages_without_adding_rows(
     page: Page, uuids: list[str], portal_service: Sandbox
 ) -> None:
     page.goto("/messages/")
-    page.get_by_label("Live tail").check()
+    page.get_by_label("Live").check()
     portal_service.world.message("payment.failed", {"amount": 5})
     portal_service.world.advance(2)
     news = page.get_by_role("link", name="new, show")

@@ -117,6 +117,7 @@ def addresses_with_content(
         "collections:print_list": "/collections/print/",
         "collections:refresh": f"/collections/refresh/?uuid={loan.uuid}&since=2026-01-01T00:00:00%2B00:00",
         "collections:returns": "/collections/returns/",
+        "collections:undo": f"/collections/contact/{promise.contact_id}/undo/",
         "collections:withdraw": f"/collections/promises/{promise.pk}/withdraw/",
         "credit_lines:detail": line.get_absolute_url(),
         "credit_lines:export": "/lines/export.csv",

@@ -248,11 +248,11 @@ def test_possible_partial_payments_are_shown_everywhere(cached_portal: Sandbox, 
     owner = save_borrower("b-1", "Partly Paid LLC")
     save_account(Loan, "b-1", "loan-1", one_overdue_loan())
     save_repayments("b-1", "loan-1", date(2020, 6, 30))
-    assert "$75.10 before partial payments" in visible_text(viewer.get("/loans/").content.decode())
+    assert "$75.10 partial payments not deducted" in visible_text(viewer.get("/loans/").content.decode())
     assert read_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]["Before partial payments"] == "Yes"
     for address in (owner.get_absolute_url(), f"{owner.get_absolute_url()}?tab=loans"):
-        assert "$75.10 before partial payments" in visible_text(viewer.get(address).content.decode())
-    assert "before partial payments" in visible_text(viewer.get("/?show=past_due").content.decode())
+        assert "$75.10 partial payments not deducted" in visible_text(viewer.get(address).content.decode())
+    assert "partial payments not deducted" in visible_text(viewer.get("/?show=past_due").content.decode())
     assert "beforepartialpayments" in summary_text(owner)
 
 
@@ -456,9 +456,13 @@ def check_lists(viewer: Browser, accounts: dict[str, Any]) -> None:
                 assert plain[uuid][name] == csv_text(value), name
                 assert lines[uuid][name] == (str(value) if isinstance(value, date) else value), name
                 assert sheet[uuid][name] == value, name
-            on_screen = {"Remaining payments", "Principal", "Available", "Past due", "Amount due next"} & set(
-                one
-            )
+            on_screen = {
+                "Remaining payments",
+                "Principal",
+                "Available",
+                "Past due",
+                "Amount due next",
+            } & set(one)
             silent = {"Past due"} if one["Past due"] == 0 else set()
             silent |= set() if one["Due next"] else {"Amount due next"}
             for name in on_screen - silent:
@@ -488,7 +492,7 @@ def check_pages(viewer: Browser, accounts: dict[str, Any]) -> None:
         page = visible_text(viewer.get(Record.objects.get(uuid=uuid).get_absolute_url()).content.decode())
         if uuid.startswith("loan"):
             labels = {"Past due": one["Past due"], "Principal": one["Principal"]}
-            labels |= {"Remaining payments": one["Remaining payments"]}
+            labels |= {"Left to pay, with interest": one["Remaining payments"]}
             labels |= {"Due next": one["Amount due next"]} if one["Due next"] else {}
             unknown = "Not known"
         else:

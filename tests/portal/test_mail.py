@@ -476,7 +476,9 @@ def test_daily_mail_is_sent_once_per_business_day_and_names_only_if_allowed(
         assert f"- {owner.label}, Nov 23, 2026: Write" in lines
         assert not any("Visit" in line for line in lines)
         assert [
-            line for line in lines if line.startswith(f"- {owner.label}, Nov 23, 2026: Promise of $310.00")
+            line
+            for line in lines
+            if line.startswith(f"- {owner.label}, Nov 23, 2026: Promise to pay $310.00")
         ]
     else:
         assert lines == []

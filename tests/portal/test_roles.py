@@ -11,7 +11,7 @@ from django.utils.html import strip_tags
 
 from portal.accounts.roles import ACTS, Role
 from portal.registry.models import Kind, Record
-from portal.ui.frame import AREAS
+from portal.runtime.areas import navigation
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, browser_of_superuser
@@ -22,7 +22,7 @@ DISABLED = re.compile(
     r"<(span|button|a)\b[^>]*\b(?:aria-disabled=\"true\"|disabled)[^>]*>(.*?)</\1>", re.DOTALL
 )
 # The navigation hides these acts from other roles instead of showing them disabled.
-NAVIGATION_ACTS = {area.act for areas in AREAS.values() for area in areas} | {
+NAVIGATION_ACTS = {entry.act for entry in navigation()} | {
     "audit.detail",
     "accounts.staff",
 }
@@ -110,7 +110,7 @@ def test_viewers_see_supervisor_acts_disabled(places: list[str]) -> None:
 def test_the_navigation_lists_only_allowed_areas(portal_service: Sandbox, role: Role) -> None:
     shown = page(browser_of(role), "/")
     areas = set(re.findall(r'data-go="(.)"', shown))
-    assert areas == {area.key for group in AREAS.values() for area in group if role in ACTS[area.act].roles}
+    assert areas == {entry.key for entry in navigation() if role in ACTS[entry.act].roles}
 
 
 def test_the_home_page_links_supervisors_to_approvals(supervisor: Browser) -> None:

@@ -12,7 +12,7 @@ import servicing
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner
 from portal.registry.models import NAMED_KINDS, PEOPLE, Borrower, Kind, Record, Repayment
-from portal.registry.query import NAMES, parse_query
+from portal.registry.query import operator_names, parse_query
 from portal.registry.records import MODELS, records_of
 from portal.registry.repayments import matching_repayments, rank_repayments
 from portal.registry.search import (
@@ -460,8 +460,8 @@ class TestOperators:
     def test_an_unknown_operator_is_searched_and_reported(self) -> None:
         query = parse_query("colour:blue")
         assert query.problems[0].startswith(
-            "“colour:” isn’t an operator. The operators are type, status, state, city, past_due, autopay, owner and "
-            "added."
+            "“colour:” isn’t an operator. The operators are type, status, state, city, past_due, autopay, owner, "
+            "added and promise."
         )
         assert query.alternatives == (("colour:blue",),)
 
@@ -671,7 +671,7 @@ class TestRanking:
         [
             *("%", "_", "\\", "'; --", '" OR "', "NEAR(a b)", "a AND", "*", "-", "^a", "(", "{}", "%s"),
             *("%c%", "a%e", "a_me", "ac\\me", "\0%", "’", "::", "city:", "owner:%", 'city:"', "x" * 9_000),
-            *(f"{operator}:%'\"\\ܐ" for operator in NAMES),
+            *(f"{operator}:%'\"\\ܐ" for operator in operator_names()),
             " ".join(f"w{number}" for number in range(40)),
         ],
     )

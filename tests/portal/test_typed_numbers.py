@@ -198,7 +198,7 @@ def create_records(portal_service: Sandbox, person: Visitor) -> dict[str, Any]:
         "person_uuid": of[Kind.KEY_PERSON].uuid, "repayment_uuid": "sample", "message_uuid": message,
         "draft_id": Draft.objects.get().pk, "step": Step.BUSINESS, "approval_id": Approval.objects.get().pk,
         "intent_id": WriteIntent.objects.get().pk, "view_id": SavedView.objects.get().pk, "pk": key.pk,
-        "promise_id": Promise.objects.get().pk, "address": "first-day",
+        "promise_id": Promise.objects.get().pk, "contact_id": Promise.objects.get().contact_id, "address": "first-day",
         "note_id": Note.objects.get().pk, "follow_up_id": FollowUp.objects.get().pk, "upload_id": 1, "entry_id": 1,
         "job_id": Job.objects.latest("created_at").pk, "batch_id": uuid4(),
         "document_id": uuid4(), "code": "SD-SAMPLE", "object_id": user.pk,

@@ -163,7 +163,7 @@ class TestBest:
     def test_a_row_with_a_missing_value_is_not_marked(self) -> None:
         table = compare_offers(offer(0), offer(1, installment=None), offer(2, installment=1))
         row = next(row for row in table.reported if row.line.key == "installment")
-        assert ([cell.best for cell in row.cells], row.remark) == (["", "", ""], "Not marked: value missing")
+        assert ([cell.best for cell in row.cells], row.remark) == (["", "", ""], "")
 
     def test_a_row_with_an_unreadable_number_is_not_marked(self) -> None:
         assert marks(compare_offers(offer(0), offer(1, apr="low")), "APR") == ["", ""]

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.core.cache import cache
 from django.test import Client as Browser
 from django.utils import timezone
 
@@ -434,14 +433,14 @@ def read_home() -> Callable[[Browser], str]:
 
 
 def test_the_navigation_counts_pending_approvals(editor: Editor, supervisor: Browser) -> None:
-    badge = r'href="/approvals/"[^>]*>\s*<svg.*?</svg>Approvals\s*<span class="sd-nav-count">1<'
-    assert not re.search(badge, html(supervisor.get("/loans/")), re.DOTALL)
+    def number(browser: Browser) -> str | None:
+        found = re.search(r'id="waiting-v"[^>]*>\s*(\d*)', html(browser.get("/attention/waiting/")))
+        return found and found[1]
+
+    assert number(supervisor) == ""
     request_approval(editor)
-    cache.clear()
-    assert re.search(badge, html(supervisor.get("/loans/")), re.DOTALL)
-    cache.clear()
-    other = browser_of(Role.VIEWER)
-    assert not re.search(badge, html(other.get("/loans/")), re.DOTALL)
+    assert number(supervisor) == "1"
+    assert number(browser_of(Role.VIEWER)) is None
 
 
 def test_viewers_cannot_list_and_auditors_cannot_decide(

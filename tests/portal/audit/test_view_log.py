@@ -45,6 +45,7 @@ PAGES: dict[str, str] = {
     "borrowers:edit": "borrowers.edit",
     "borrowers:edit_person": "borrowers.edit",
     "collections:contacts": "collections.view",
+    "collections:undo": "collections.view",
     "collections:withdraw": "collections.view",
     "credit_lines:detail": "credit_lines.detail",
     "credit_lines:pdf": "credit_lines.pdf",
@@ -180,7 +181,8 @@ UNRECORDED: dict[str, frozenset[str]] = {
     "leads to the list in the administration": frozenset({"audit:index"}),
     "checks of the platform, figures without records, samples": frozenset(
         {
-            "home:help:index", "home:help:page", "operations:favicon", "operations:healthz", "operations:logo",
+            "home:help:index", "home:help:page", "home:waiting",
+            "operations:favicon", "operations:healthz", "operations:logo",
             "operations:metrics",
             "operations:readyz", "ui:components",
         }

@@ -26,9 +26,9 @@ def test_checklist_lists_open_items(servicer: Browser) -> None:
     shown = visible_text(page(servicer, record.get_absolute_url()))
     assert "0 of 4 done" in shown
     for line in (
-        "No asset report sent from here Send",
-        "No SSN of Priya Raman sent from here Send",
-        "No date of birth of Elena O'Neil sent from here Send",
+        "No asset report Send",
+        "No SSN of Priya Raman on file Send",
+        "No date of birth of Elena O'Neil on file Send",
         "No application yet Start",
     ):
         assert line in shown
@@ -43,7 +43,7 @@ def test_sending_a_date_of_birth_later_completes_its_item(servicer: Browser) -> 
     # One note covers everyone; each person then has a check mark or a link.
     assert shown.count("The service never returns SSN or date of birth, and neither is stored here.") == 1
     assert shown.count("SSN and date of birth Sent ") == 1
-    assert shown.count("SSN and date of birth No SSN sent from here Send") == 1
+    assert shown.count("SSN and date of birth No SSN on file Send") == 1
     overview = visible_text(page(servicer, record.get_absolute_url()))
     assert "1 of 4 done" in overview
     assert re.search(r"SSN and date of birth of Elena O'Neil sent [^,]+, Servicer \(servicer\)", overview)
@@ -51,7 +51,7 @@ def test_sending_a_date_of_birth_later_completes_its_item(servicer: Browser) -> 
 
 def test_an_individuals_profile_shows_that_an_ssn_was_sent(servicer: Browser, person_editor: Editor) -> None:
     address = person_editor.record.get_absolute_url()
-    assert "No SSN or date of birth sent from here Send" in visible_text(page(servicer, address))
+    assert "No SSN or date of birth on file Send" in visible_text(page(servicer, address))
     person_editor.send(TWICE, **WITH_SSN)
     assert re.search(
         r"No date of birth sent from here Send.{0,30} SSN sent .+? by Servicer \(servicer\)",

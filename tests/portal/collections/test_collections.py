@@ -25,7 +25,7 @@ from portal.audit.models import Entry, PageView
 from portal.collections.contacts import contact_form
 from portal.collections.list_page import cursor_of, next_account
 from portal.collections.models import AccountOwner, Contact, Promise
-from portal.collections.promises import decide_promises
+from portal.collections.promises import newest_promises
 from portal.lists.cells import short_day
 from portal.live import reading
 from portal.notes.models import FollowUp
@@ -74,7 +74,7 @@ def post_at_once(senders: Sequence[tuple[Browser, str]], typed: dict[str, str]) 
 
 
 def promise_state(account: Record) -> str:
-    return str(decide_promises([account.uuid])[account.uuid][0].state)
+    return newest_promises([account.uuid])[account.uuid].get_state_display()
 
 
 def export_rows(browser: Browser, query: str = "") -> list[dict[str, str]]:
@@ -100,12 +100,12 @@ class TestWorklist:
         assert (found[3]["Past due"], found[3]["Days past due"]) == ("55.50", "12")
         assert [row["Aging"] for row in found] == ["Not known", "60–89 days", "60–89 days", "1–29 days"]
         shown = pages.visible_text(pages.page(servicer, "/collections/"))
-        assert "All 4 $955.50, plus 1 not known" in shown
+        assert "All 4 $955.50, plus 1 without a figure" in shown
         assert "60–89 days 2 $900.00" in shown
         assert fine.uuid[:8] not in shown
         log_contact(servicer, unknown)
         printed = pages.visible_text(pages.page(servicer, "/collections/print/"))
-        assert "All: 4, $955.50, plus 1 not known" in printed
+        assert "All: 4, $955.50, plus 1 without a figure" in printed
         assert f"Loan {unknown.uuid[:8]} Not known Not known" in printed
         assert f"Line {line.uuid[:8]} $55.50 12" in printed
         assert printed.count("1–29 days") == 1
@@ -760,8 +760,7 @@ class TestPromises:
         advance(sandbox, 7)
         sandbox.world.account(loan.uuid)
         refresh(loan)
-        second, first = decide_promises([loan.uuid])[loan.uuid]
-        assert (str(first.state), str(second.state)) == ("Kept", "Broken")
+        assert [one.get_state_display() for one in Promise.objects.all()] == ["Kept", "Broken"]
 
     def test_a_promise_is_withdrawn_once_with_a_reason(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
@@ -774,6 +773,63 @@ class TestPromises:
         assert Entry.objects.filter(action="collections.withdraw").count() == 1
         shown = pages.visible_text(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "Withdrawn by Servicer (servicer): Logged on the wrong loan" in shown
+
+    def test_a_contact_of_today_is_undone_by_its_author(
+        self, sandbox: Sandbox, servicer: Browser, supervisor: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
+        sandbox.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
+        refresh(loan)
+        for amount in ("300", "200"):
+            log_contact(servicer, loan, amount=amount)
+        wrong, right = Promise.objects.all()
+        assert [one.state for one in (wrong, right)] == ["PENDING", "OPEN"]
+        address = f"/collections/contact/{wrong.contact_id}/undo/"
+        for browser, number in ((supervisor, 2), (servicer, 1)):
+            browser.post(address)
+            assert Contact.objects.count() == number
+        assert Entry.objects.filter(action="collections.undo").count() == 1
+        right.refresh_from_db()
+        assert right.state == "PENDING"
+        advance(sandbox, 1)
+        servicer.post(f"/collections/contact/{right.contact_id}/undo/")
+        assert Contact.objects.count() == 1
+
+    def test_a_changed_grace_decides_promises_anew(
+        self, sandbox: Sandbox, servicer: Browser, settings: Any
+    ) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        late = business_day_after(in_days(1), 2)
+        sandbox.world.repayment(loan.uuid, amount="300", status="SUCCEEDED", effective_date=late)
+        advance(sandbox, (business_day_after(late, 1) - business_date()).days)
+        refresh(loan)
+        assert promise_state(loan) == "Broken"
+        settings.PROMISE_GRACE_DAYS = 2
+        call_command("decide_promises")
+        assert promise_state(loan) == "Kept"
+
+    @pytest.mark.parametrize("later", [0, 1])
+    def test_a_promise_is_decided_when_its_deadline_has_passed(
+        self, sandbox: Sandbox, servicer: Browser, later: int
+    ) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        deadline = business_day_after(in_days(1), 1)
+        advance(sandbox, (deadline - business_date()).days + later)
+        refresh(loan)
+        assert promise_state(loan) == ("Broken" if later else "Open")
+        shown = [row["Account"] for row in export_rows(servicer, "?promise=unanswered")]
+        assert shown == ([loan.uuid] if later else [])
+
+    def test_promises_are_found_by_their_state(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        assert [row["Account"] for row in export_rows(servicer, "?q=promise:open")] == [loan.uuid]
+        assert export_rows(servicer, "?q=promise:kept") == []
+        answer = pages.visible_text(pages.page(servicer, "/collections/?q=promise:maybe"))
+        assert "Use promise:due, open, new, unanswered, broken or kept." in answer
 
     def test_a_row_shows_the_newest_promise_that_was_not_withdrawn(
         self, sandbox: Sandbox, servicer: Browser

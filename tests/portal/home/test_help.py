@@ -13,9 +13,8 @@ from PIL import Image
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from portal.registry.models import Record
+from portal.runtime.areas import help_pages, navigation
 from portal.settings import BASE_DIR
-from portal.ui.frame import AREAS
-from portal.ui.help import HELP_PAGES, PICTURES
 from servicing.sandbox import Sandbox
 from servicing.version import __version__
 from tests import given
@@ -47,7 +46,7 @@ def screen_text(sandbox: Sandbox) -> str:
         borrower_uuid=borrower.uuid, actor_id=1, actor_name="S",
     )  # fmt: skip
     tabs = [f"{borrower.get_absolute_url()}?tab={tab}" for tab in ("overview", "loans", "notes")]
-    areas = [reverse(area.url_name) for group in AREAS.values() for area in group if area.label != "Audit"]
+    areas = [reverse(entry.url_name) for entry in navigation() if entry.label != "Audit"]
     areas.append(reverse("admin:audit_entry_changelist"))
     addresses = [*areas, *tabs, line.get_absolute_url(), own, reverse("audit:write", args=[unknown_write.pk])]
     mains = [page(supervisor, address).partition("<main")[2] for address in addresses]
@@ -63,17 +62,16 @@ def test_every_help_term_appears_on_a_screen(portal_service: Sandbox, viewer: Br
 
 
 def test_every_area_has_a_help_page(portal_service: Sandbox, viewer: Browser) -> None:
-    for areas in AREAS.values():
-        for area in areas:
-            assert area.url_name.partition(":")[0] in HELP_PAGES.keys() & PICTURES.keys()
+    for entry in navigation():
+        assert help_pages()[entry.url_name.partition(":")[0]].picture
     index = unescape(page(viewer, "/help/"))
-    for address, title in HELP_PAGES.items():
+    for address, help_page in help_pages().items():
         assert f'href="/help/{address}/"' in index
         shown = page(viewer, f"/help/{address}/")
-        assert f"<h1>{title}</h1>" in shown
+        assert f"<h1>{help_page.title}</h1>" in shown
         assert len(visible_text(shown.partition("sd-prose")[2].partition("</section>")[0])) > 100
         pictures = re.findall(r'<img class="sd-card sd-picture" src="/static/([^"]+)" alt="([^"]+)"', shown)
-        assert pictures == [(f"help/{address}.webp", alt) for alt in [PICTURES.get(address)] if alt]
+        assert pictures == [(f"help/{address}.webp", help_page.picture)] * bool(help_page.picture)
     assert viewer.get("/help/unheard-of/").status_code == 404
 
 
@@ -89,7 +87,7 @@ def test_help_lists_the_changes_that_need_approval(
 
 def test_help_pictures_are_small() -> None:
     """A first visit may weigh 130 kB, and a Help page without its picture weighs 117 kB."""
-    for address in PICTURES:
+    for address in [one.address for one in help_pages().values() if one.picture]:
         content = (BASE_DIR / f"static/help/{address}.webp").read_bytes()
         assert len(content) < 12_500
         assert Image.open(BytesIO(content)).size == (700, 420)

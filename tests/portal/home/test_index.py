@@ -9,9 +9,7 @@ from uuid import uuid4
 
 import pytest
 from django.core.cache import cache
-from django.db import connection
 from django.test import Client as Browser
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from portal.accounts.models import User
@@ -19,15 +17,13 @@ from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
 from portal.jobs.models import Worker
-from portal.jobs.worker import run_chores
 from portal.live.reading import LiveCopy, account_copies, read_live
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
-from portal.registry.attention import MAX_SHOWN, save_count, saved_count
 from portal.registry.figures import rank
 from portal.registry.models import Answer, Borrower, Kind, Record
-from portal.registry.recalculation import account_state
+from portal.ui.attention import MAX_SHOWN
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import given
@@ -69,6 +65,16 @@ def create_message(at: datetime, status: str) -> Message:
     return Message.objects.create(
         recorded_at=at, uuid=uuid4(), event="payment.failed", status=status, day=timezone.localdate(at)
     )
+
+
+def number_in(page: str, key: str = "h") -> str:
+    """The number beside Home, or beside another area of the navigation."""
+    found = re.search(rf'id="waiting-{key}"[^>]*>\s*(\d*)<', page)
+    return found[1] if found else "not in the page"
+
+
+def waiting_number(browser: Browser) -> str:
+    return number_in(browser.get("/attention/waiting/").content.decode())
 
 
 def attention_items(browser: Browser, query: str = "") -> list[str]:
@@ -153,14 +159,14 @@ class TestAttention:
         for kind, amount in ((Kind.LINE, "310.25"), (Kind.LOAN, "1000.10"), (Kind.LOAN, None)):
             flagged_account(portal_service, kind, amount, "Past Due LLC")
         shown = pages.visible_text(servicer.get("/").content.decode())
-        assert "3 items need attention · $1,310.35 past due on 3 accounts (1 not known)" in shown
-        assert "Past due 3 $1,310.35, plus 1 not known" in shown
+        assert "3 items need attention · $1,310.35 past due on 3 accounts (1 without a figure)" in shown
+        assert "Past due 3 $1,310.35, plus 1 without a figure" in shown
         assert [item.split()[0] for item in attention_items(servicer)] == ["An", "$1,000.10", "$310.25"]
         loan = Record.objects.get(kind=Kind.LOAN, past_due=Decimal("1000.10"))
         servicer.post(
             f"/attention/snooze/?item=loan:{loan.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
         )
-        assert "$310.25 past due on 2 accounts (1 not known)" in pages.visible_text(
+        assert "$310.25 past due on 2 accounts (1 without a figure)" in pages.visible_text(
             servicer.get("/").content.decode()
         )
 
@@ -264,7 +270,7 @@ class TestAttention:
         WriteIntent.objects.filter(pk=intent.pk).update(
             operation="borrowers.create_commercial", state="confirmed", finished_at=timezone.now()
         )
-        assert attention_items(servicer) == ["No asset report sent from here and 2 more"]
+        assert attention_items(servicer) == ["No asset report and 2 more"]
         assert attention_items(servicer, "?show=mine") == attention_items(servicer)
 
     def test_only_my_own_old_drafts_are_listed(self, servicer: Browser, supervisor: Browser) -> None:
@@ -310,79 +316,33 @@ class TestAttention:
         assert ">All 40 lines past due</a>" in page
         assert "40 items need attention" in page
 
-    def test_navigation_shows_the_item_count(self, portal_service: Sandbox, servicer: Browser) -> None:
+    def test_the_number_in_the_navigation_arrives_after_the_page(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
         unknown_write(given.borrower(portal_service))
+        assert 'hx-get="/attention/waiting/"' in servicer.get("/borrowers/").content.decode()
+        assert waiting_number(servicer) == "1"
         page = servicer.get("/borrowers/").content.decode()
-        assert '<span class="sd-nav-count">1<' in page
+        assert 'hx-get="/attention/waiting/"' not in page
+        assert number_in(page) == "1"
 
-    def test_navigation_counts_an_account_the_page_just_read(
+    def test_the_number_is_fresh_after_ones_own_action(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
-        owner = given.borrower(portal_service)
-        line = portal_service.world.line(owner.uuid, past_due_balance=Decimal("310.00"), days_past_due=12)
-        record = given.account(Kind.LINE, owner, line["uuid"])
-        assert "sd-nav-count" not in servicer.get("/borrowers/").content.decode()
-        shown = servicer.get(f"{record.get_absolute_url()}?refresh=1").content.decode()
-        assert '<span class="sd-nav-count">1<' in shown
+        first, _ = (flagged_account(portal_service, Kind.LOAN, "700.00", "Late LLC") for _ in range(2))
+        assert waiting_number(servicer) == "2"
+        servicer.post(
+            f"/attention/snooze/?item=loan:{first.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
+        )
+        assert waiting_number(servicer) == "1"
+        assert number_in(servicer.get("/").content.decode()) == "1"
 
-    def test_navigation_uses_the_workers_count_until_someone_acts(
-        self, portal_service: Sandbox, servicer: Browser
-    ) -> None:
-        first, second = (flagged_account(portal_service, Kind.LOAN, "700.00", "Late LLC") for _ in range(2))
-        run_chores()
-        with CaptureQueriesContext(connection) as queries:
-            assert '<span class="sd-nav-count">2<' in servicer.get("/borrowers/").content.decode()
-        assert not any("collections_promise" in query["sql"] for query in queries.captured_queries)
-        snoozed = {"until": str(days_from_now(5)), "reason": "Known"}
-        servicer.post(f"/attention/snooze/?item=loan:{first.uuid}", snoozed)
-        cache.clear()  # Another process sees only the worker's count.
-        assert '<span class="sd-nav-count">1<' in servicer.get("/borrowers/").content.decode()
-        run_chores()
-        second.flagged, second.past_due, second.past_due_rank = False, Decimal(0), None
-        second.save()
-        cache.clear()
-        assert "sd-nav-count" not in servicer.get("/borrowers/").content.decode()
-
-    def test_navigation_counts_system_items_once_for_everyone(
-        self, portal_service: Sandbox, servicer: Browser, supervisor: Browser
-    ) -> None:
-        unknown_write(given.borrower(portal_service))
-        servicer.get("/borrowers/")
-        flagged_account(portal_service, Kind.LOAN, "700.00", "Late LLC")
-        with CaptureQueriesContext(connection) as queries:
-            page = supervisor.get("/borrowers/").content.decode()
-        assert '<span class="sd-nav-count">2<' in page
-        assert not any("jobs_worker" in query["sql"] for query in queries.captured_queries)
-
-    def test_navigation_reads_personal_items_once_for_everyone(
-        self, servicer: Browser, supervisor: Browser
-    ) -> None:
+    def test_each_person_has_a_number_of_their_own(self, servicer: Browser, supervisor: Browser) -> None:
         for name, drafts in (("servicer", 1), ("supervisor", 2)):
             for _ in range(drafts):
                 Draft.objects.create(owner=User.objects.get(username=name), data={})
         Draft.objects.update(updated_at=timezone.now() - timedelta(days=2))
-        assert '<span class="sd-nav-count">1<' in servicer.get("/help/").content.decode()
-        with CaptureQueriesContext(connection) as queries:
-            page = supervisor.get("/help/").content.decode()
-        assert '<span class="sd-nav-count">2<' in page
-        tables = ("borrowers_draft", "approvals_approval", "home_snooze")
-        assert not any(table in query["sql"] for query in queries.captured_queries for table in tables)
-
-    def test_a_count_is_not_saved_if_someone_acts_while_counting(
-        self, portal_service: Sandbox, servicer: Browser
-    ) -> None:
-        loan = flagged_account(portal_service, Kind.LOAN, "700.00", "Late LLC")
-        state = account_state()
-
-        def act_while_counting() -> int:
-            snoozed = {"until": str(days_from_now(5)), "reason": "Known"}
-            servicer.post(f"/attention/snooze/?item=loan:{loan.uuid}", snoozed)
-            return 5
-
-        save_count(state, act_while_counting)
-        assert saved_count(state) is None
-        save_count(state, lambda: 5)
-        assert saved_count(state) == 5
+        assert [waiting_number(one) for one in (servicer, supervisor)] == ["1", "2"]
 
     def test_settled_writes_are_not_listed(
         self, portal_service: Sandbox, viewer: Browser, servicer: Browser

@@ -50,7 +50,7 @@ class TestLive:
     def test_the_list_shows_the_services_messages(self, viewer: Browser, portal_service: Sandbox) -> None:
         add_message(portal_service, amount=310, status="SUCCEEDED")
         page = viewer.get("/messages/").content.decode()
-        for words in ("Payment succeeded", "$310.00", "Succeeded", "1 message", "Live from the service"):
+        for words in ("Payment succeeded", "$310.00", "Succeeded", "1 message", "at the service"):
             assert words in page
 
     def test_a_time_without_a_certain_zone_is_shown_as_sent(
@@ -511,7 +511,7 @@ def test_messages_gone_at_the_service_are_marked(service: Sandbox) -> None:
     assert browser.get(job).status_code == 200
     page = text(browser, f"?source=copy&{days}")
     assert page.count("Gone at the service") == 2  # The row and the column of the table.
-    assert "<b>5</b> reported, <b>5</b> saved; <b>1</b> gone at the service" in page
+    assert "All 5 saved; 1 gone at the service" in visible_text(page)
     assert "Not listed since" in browser.get(f"/messages/{lost}/").content.decode()
     assert (list_ids(browser, "?gone=gone"), list_ids(browser, f"?gone=gone&id={lost}")) == ([lost], [lost])
     assert list_ids(browser, "?gone=gone&event=payment.failed") == []

@@ -10,13 +10,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
 from portal.audit.chain import append
 from portal.audit.integrity import verify_chain
 from portal.audit.models import Actor
 from portal.operations.backups import BackupError, restore, scratch_database
-from portal.runtime.database import exclusive_use, find_connection_problem, find_folder_problem
+from portal.runtime.database import exclusive_use, find_connection_problem, find_folder_problem, sqlite_file
 
 IN_USE = (
     "Web or worker processes use the database. Stop them first, or add --while-in-use to replace it anyway."
@@ -90,7 +90,7 @@ class Command(BaseCommand):
         except BackupError as problem:
             raise CommandError(str(problem)) from None
         call_command("upgrade", verbosity=0)
-        if connection.vendor == "postgresql":
+        if not sqlite_file():
             self.stdout.write(
                 "If web and worker use a separate role, run docker/audit-roles.sql for that role."
             )

@@ -1,24 +1,14 @@
 """Migrates the database to this version, once, even if several upgrades start at the same time."""
 
-import fcntl
-import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
-from django.db.backends.utils import CursorWrapper
 from django.db.migrations.loader import MigrationLoader
 
 from portal.operations.labels import rename_apps
-from portal.runtime.database import find_folder_problem
-
-_POSTGRES_LOCK = 7_231_905
-PAUSE_SECONDS = 0.2
+from portal.runtime.database import find_folder_problem, upgrade_lock
 
 
 class Command(BaseCommand):
@@ -51,30 +41,3 @@ def _unknown_migrations() -> list[str]:
         for app, name in loader.applied_migrations
         if app in loader.migrated_apps and (app, name) not in loader.disk_migrations
     )
-
-
-def _try_lock(cursor: CursorWrapper) -> bool:
-    """Take the lock if it is free. Waiting inside the query would block indexes that are created concurrently."""
-    cursor.execute("SELECT pg_try_advisory_lock(%s)", [_POSTGRES_LOCK])
-    return bool(cursor.fetchone()[0])
-
-
-@contextmanager
-def upgrade_lock() -> Iterator[None]:
-    """Run upgrades one after the other, by a PostgreSQL lock or a lock file beside SQLite's."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:  # The lock belongs to this connection and ends with it.
-            cursor.execute("SET lock_timeout = 0")
-            while not _try_lock(cursor):
-                time.sleep(PAUSE_SECONDS)
-        try:
-            yield
-        finally:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_POSTGRES_LOCK])
-                cursor.execute("RESET lock_timeout")
-    else:
-        beside = Path(f"{connection.settings_dict['NAME']}.upgrade")
-        with os.fdopen(os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield

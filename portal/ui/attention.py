@@ -4,49 +4,19 @@ An area has a module ``attention`` with one function for each kind of item. It t
 others, most urgent first.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from django.core.cache import cache
-from django.db.models import F, QuerySet
-from django.utils import timezone
+from django.db.models import QuerySet
 
-from portal.registry.models import SharedCount
-from portal.registry.recalculation import AccountState
 from portal.ui import wording
 
 MAX_SHOWN = 25
 """How many items of one kind are shown."""
-SHARED_ITEMS, SHARED_COUNT, LAST_ACT = "attention.items", "attention.count", "attention.act"
-"""The cache keys of the items that everybody has, of their number, and of the time of the last action."""
-COUNT_VALID_FOR = timedelta(seconds=45)
-"""The longest that a page shows the number that the worker counted."""
-
-
-def saved_count(state: AccountState, longest: timedelta = COUNT_VALID_FOR) -> int | None:
-    """The number of everyone's items, if the worker counted it in this state and not too long ago; else None."""
-    found = SharedCount.objects.filter(counted_at__gte=timezone.now() - longest, state=repr(state))
-    return found.values_list("number", flat=True).first()
-
-
-def save_count(state: AccountState, count: Callable[[], int]) -> None:
-    """Count everyone's items and save the number, unless someone acts while they are counted."""
-    before, _ = SharedCount.objects.get_or_create(pk=1)
-    number = count()
-    unchanged = SharedCount.objects.filter(pk=1, acts=before.acts)
-    unchanged.update(number=number, state=repr(state), counted_at=timezone.now())
-
-
-def forget_shared_items() -> None:
-    """Drop the items of everyone's list and their number, after an action or new messages."""
-    SharedCount.objects.update(number=None, acts=F("acts") + 1)
-    cache.delete_many([SHARED_ITEMS, SHARED_COUNT])
-    cache.set(LAST_ACT, time.time_ns())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +59,11 @@ class Amount(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Such as "$310.00, plus 2 not known"."""
+        """Such as "$310.00, plus 2 without a figure"."""
         if self.unknown and not self.known:
             return "Not known"
         words = wording.money(self.known) or ""
-        return f"{words}, plus {self.unknown:,} not known" if self.unknown else words
+        return f"{words}, plus {self.unknown:,} without a figure" if self.unknown else words
 
 
 @dataclass(frozen=True, kw_only=True)

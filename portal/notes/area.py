@@ -1,0 +1,12 @@
+"""What notes add to shared pages."""
+
+from portal.runtime.areas import Area
+
+AREA = Area(
+    verbs={
+        "notes.add": "added a note to",
+        "notes.unpin": "unpinned a note:",
+        "notes.add_follow_up": "added a follow-up on",
+        "notes.finish": "finished a follow-up:",
+    },
+)
