@@ -16,8 +16,8 @@ from portal.live.reading import LiveCopy, account_copies
 from portal.messaging.payment_events import messages_of_account
 from portal.notes.models import Note
 from portal.registry import changes
-from portal.registry.models import Kind, Record
-from portal.registry.records import records_by_uuid
+from portal.registry.models import Record
+from portal.registry.records import borrowers_by_uuid
 from portal.repayments.table import ACCOUNT_PAGE_SIZE, repayment_table, rows_of_lists
 from portal.ui.htmx import render_page
 from servicing import Loan, Statement
@@ -77,7 +77,7 @@ def record_context(
         update_view(actor, record.uuid, digest)
     return {
         "record": record,
-        "owner": records_by_uuid([Kind.BORROWER], [record.borrower_uuid]).get(record.borrower_uuid),
+        "owner": borrowers_by_uuid([record.borrower_uuid]).get(record.borrower_uuid),
         "look": look,
         "changes": changes.changes_since(record, look.shown) if look else [],
         "notes": Note.objects.filter(subject_kind=record.kind, subject_uuid=record.uuid)[:MAX_NOTES],

@@ -174,7 +174,6 @@ def compare_borrower(
     found: Comparison, browser: Any, accounts: list[dict[str, Any]], file: dict[str, str]
 ) -> None:
     """Compare one borrower in the CSV file, on its page and in the printed summary."""
-    from portal.registry.models import Record
 
     uuid = file["ID"]
     amount, unknown = owed.borrower_past_due([one["figures"] for one in accounts])
@@ -186,7 +185,9 @@ def compare_borrower(
     if total:
         page = text_of(browser.get(f"/borrowers/{uuid}/"))
         found.check_contains(f"page, borrower {uuid[:8]}", "Past due", page, f"Past due {total}")
-    printed = summary_text(Record.objects.get(kind="borrower", uuid=uuid))
+    from portal.registry.models import Borrower
+
+    printed = summary_text(Borrower.objects.get(uuid=uuid))
     if total:
         found.check_contains(
             f"PDF, borrower {uuid[:8]}", "Past due", printed, without_spaces(f"Past due: {total}")

@@ -26,7 +26,7 @@ from portal.audit.view_log import log_page
 from portal.audit.writes import AlreadySubmitted, Blocked, Write
 from portal.gateway import StaffRequest, client_for_write
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.registry.records import active_records
 from portal.ui import wording
 from portal.ui.htmx import finish_action, render_page, toast
@@ -40,7 +40,7 @@ LatestApplications = Sequence[tuple[Record, Application | None]]
 @requires("applications.submit")
 def submit(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     """Show the form, ask to confirm the amount, then send the application."""
-    borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    borrower = get_object_or_404(Borrower, uuid=borrower_uuid)
     if request.method != "POST":
         return show_form(request, borrower, SubmitForm(initial={"amount": request.GET.get("amount")}))
     is_confirmed = "confirmed" in request.POST
@@ -54,7 +54,7 @@ def submit(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
 
 
 def show_form(
-    request: StaffRequest, borrower: Record, form: SubmitForm, *, status: int = 200
+    request: StaffRequest, borrower: Borrower, form: SubmitForm, *, status: int = 200
 ) -> HttpResponse:
     """The form beside the borrower's latest applications. It replaces a rejected dialog."""
     log_page(request, **entry_subject(borrower))
@@ -66,7 +66,7 @@ def show_form(
     return trigger_client_event(response, "dialog:close")
 
 
-def form_context(borrower: Record, form: SubmitForm) -> dict[str, Any]:
+def form_context(borrower: Borrower, form: SubmitForm) -> dict[str, Any]:
     """What the form shows."""
     return {
         "borrower": borrower,
@@ -80,7 +80,7 @@ def form_context(borrower: Record, form: SubmitForm) -> dict[str, Any]:
 
 
 def show_form_again(
-    request: StaffRequest, borrower: Record, *reasons: str, quotes: Sequence[str] = (), status: int
+    request: StaffRequest, borrower: Borrower, *reasons: str, quotes: Sequence[str] = (), status: int
 ) -> HttpResponse:
     """The form with what was typed and what is wrong: our reasons, or the service's words."""
     form = SubmitForm({"amount": request.POST.get("amount"), "submit_id": str(uuid4())})
@@ -93,12 +93,12 @@ def show_form_again(
     return show_form(request, borrower, form, status=status)
 
 
-def breadcrumbs(borrower: Record) -> list[tuple[str, str]]:
+def breadcrumbs(borrower: Borrower) -> list[tuple[str, str]]:
     """The breadcrumbs of a page below the borrower's."""
     return [("Borrowers", reverse("borrowers:index")), (str(borrower), borrower.get_absolute_url())]
 
 
-def show_confirmation(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
+def show_confirmation(request: StaffRequest, borrower: Borrower, form: SubmitForm) -> HttpResponse:
     """Ask whether to send it, in a dialog or, without JavaScript, on a page of its own."""
     amount: Decimal = form.cleaned_data["amount"]
     log_page(request, **entry_subject(borrower))
@@ -123,7 +123,7 @@ def show_confirmation(request: StaffRequest, borrower: Record, form: SubmitForm)
     return response
 
 
-def latest_applications(borrower: Record) -> LatestApplications:
+def latest_applications(borrower: Borrower) -> LatestApplications:
     """The borrower's latest applications, so that nobody repeats one by mistake."""
     records = active_records(Kind.APPLICATION).filter(borrower_uuid=borrower.uuid).select_related("said")
     return [
@@ -162,7 +162,7 @@ def amount_in_words(typed: Any) -> str:
 # --- Sending ---
 
 
-def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
+def send(request: StaffRequest, borrower: Borrower, form: SubmitForm) -> HttpResponse:
     """Send the request once. Failures that the form can't fix go to the error pages."""
     amount: Decimal = form.cleaned_data["amount"].quantize(Decimal("0.01"))
     dollars = wording.money(amount) or ""
@@ -190,7 +190,7 @@ def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpRespo
     return finish_action(request, reverse("applications:detail", args=[borrower.uuid, application.uuid]))
 
 
-def follow_sent_form(request: StaffRequest, borrower: Record, intent: WriteIntent) -> HttpResponse:
+def follow_sent_form(request: StaffRequest, borrower: Borrower, intent: WriteIntent) -> HttpResponse:
     """Follow a form that was already sent to its application; back to the form if that had no effect."""
     application = store.find(intent.subject_kind, intent.subject_uuid)
     if intent.state == WriteIntent.State.CONFIRMED and application:
@@ -217,7 +217,7 @@ def describe_outcome(application: Application) -> str:
 @requires("applications.open")
 def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     """Open a line application by its ID. The service's answer puts it on file."""
-    borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    borrower = get_object_or_404(Borrower, uuid=borrower_uuid)
     typed = request.POST if request.method == "POST" else None
     form = OpenForm(typed, initial={"uuid": request.GET.get("uuid")})
     if form.is_valid():

@@ -22,7 +22,7 @@ from portal.audit.chain import append, same_subject
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import close_stale_writes
 from portal.registry import store
-from portal.registry.models import Record
+from portal.registry.models import Answered
 
 State = Approval.State
 
@@ -138,7 +138,7 @@ def _lost_write(approval: Approval) -> WriteIntent | None:
     ).first()
 
 
-def find_approved(requester: User, record: Record, meaning: str) -> Approval | None:
+def find_approved(requester: User, record: Answered, meaning: str) -> Approval | None:
     """The approval of exactly this person's change to the current copy, also while it is being sent."""
     expire_old()
     approved = Approval.objects.filter(

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.audit.guard import GENESIS_HASH
 from portal.audit.models import Actor, Entry
-from portal.registry.models import Kind, Record, Repayment
+from portal.registry.models import Kind, Saved
 from portal.runtime.database import lock_on_postgresql
 from servicing.masking import HIDDEN, is_sensitive, masked, masked_text
 
@@ -79,13 +79,13 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
     return entry
 
 
-def audit_subject(record: Record | Repayment) -> dict[str, Any]:
+def audit_subject(record: Saved) -> dict[str, Any]:
     """The fields that tie an entry, a write or a note to a record."""
     owner = record.uuid if record.kind == Kind.BORROWER else record.borrower_uuid
     return {"subject_kind": record.kind, "subject_uuid": record.uuid, "borrower_uuid": owner}
 
 
-def entry_subject(record: Record | Repayment, label: str = "") -> dict[str, Any]:
+def entry_subject(record: Saved, label: str = "") -> dict[str, Any]:
     """The fields that tie an entry or a view to a record; its own name is the default label."""
     return {**audit_subject(record), "subject_label": label or str(record)}
 

@@ -15,7 +15,8 @@ from django.db.models import Q
 
 from portal.audit.models import WriteIntent
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind
+from portal.registry.records import records_of, with_answers
 from portal.runtime.folding import folded_key
 from servicing import rules
 from servicing.masking import HIDDEN
@@ -53,13 +54,13 @@ class Comparison:
 def saved_answers(intent: WriteIntent) -> Iterator[Evidence]:
     """The saved copies that were answered after the attempt."""
     kind = CREATED_KIND.get(intent.operation)
-    records = Record.objects.filter(answer_at__gt=intent.created_at).select_related("said")
+    records = with_answers(records_of(kind or intent.subject_kind)).filter(answer_at__gt=intent.created_at)
     if kind is None:
-        records = records.filter(kind=intent.subject_kind, uuid=intent.subject_uuid)
+        records = records.filter(uuid=intent.subject_uuid)
     elif kind == Kind.BORROWER:
-        records = records.filter(_has_identity(intent.request_body or {}), kind=kind)
+        records = records.filter(_has_identity(intent.request_body or {}))
     else:
-        records = records.filter(kind=kind, borrower_uuid=intent.borrower_uuid)
+        records = records.filter(borrower_uuid=intent.borrower_uuid)
     for record in records.order_by("-answer_at")[:MAX_SEARCHED]:
         try:
             values = json.loads(store.saved_text(record), parse_float=Decimal)
@@ -113,7 +114,7 @@ def _has_identity(body: Mapping[str, Any]) -> Q:
     name, email, phone = (str(body.get(one) or "") for one in IDENTITY)
     same = Q(pk=None)
     if name:
-        same |= Q(name_key=folded_key(name)[:300])
+        same |= Q(folded_name=folded_key(name)[:300])
     if email:
         same |= Q(email__iexact=email)
     if phone:

@@ -9,8 +9,9 @@ from django.utils.dateparse import parse_datetime
 from portal.accounts.models import User
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind
 from portal.registry.query import parse_query
+from portal.registry.records import records_of
 from portal.registry.search import rank_matches
 from portal.runtime.folding import fold
 
@@ -51,8 +52,7 @@ def people() -> Choices:
 
 def is_about_borrower(text: str) -> Q:
     """The condition that an entry is about a borrower with this ID or with this text in the name."""
-    borrowers = Record.objects.filter(kind=Kind.BORROWER)
-    if not text or borrowers.filter(uuid=text).exists():
+    if not text or Borrower.objects.filter(uuid=text).exists():
         return Q(borrower_uuid=text)
     return Q(borrower_uuid__in=[text, *ids_of_named(text, Kind.BORROWER)])
 
@@ -62,9 +62,8 @@ def ids_of_named(text: str, *kinds: Kind) -> list[str]:
     if not (folded := fold(text)):
         return []
     found = rank_matches(kinds, parse_query(text, operators=False), MAX_NAMED)
-    keys = [key for ranks in found.values() for key in ranks]
-    named = Record.objects.filter(pk__in=keys).values_list("uuid", "label")
-    return [uuid for uuid, label in named if folded in fold(label)]
+    named = [one for kind, ranks in found.items() for one in records_of(kind).filter(pk__in=list(ranks))]
+    return [one.uuid for one in named if folded in fold(one.label)]
 
 
 def started_or_unchanged() -> Q:

@@ -1,5 +1,6 @@
 """The forms to resolve a write whose answer was lost, and to correct that."""
 
+from itertools import chain
 from typing import Any
 
 from django import forms
@@ -11,8 +12,9 @@ from portal.audit.evidence import CREATED_KIND
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE, correctable, resolutions, resolve
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import NAMED_KINDS, Answered, KeyPerson, Kind, Record, Source
 from portal.registry.query import uuid_in
+from portal.registry.records import active_records, records_by_key, records_of
 from portal.ui.forms import ChoiceField, RadioCards, StaffForm, TextField
 
 State = WriteIntent.State
@@ -71,12 +73,13 @@ class ResolveForm(StaffForm):
             return "Enter the ID as the service writes it, like 3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364."
         if WriteIntent.objects.filter(subject_uuid=uuid).exclude(pk=self.intent.pk).exists():
             return "Another request is about that record. Check it before you resolve this one."
-        known = Record.objects.filter(uuid=uuid).first()
+        on_file = records_by_key((kind, uuid) for kind in NAMED_KINDS)
+        known: Answered | None = next(chain.from_iterable(on_file), None)
         if known and not resolutions(self.intent).filter(subject_uuid=uuid).exists():
             noun, owner = known.get_kind_display().lower(), store.find(Kind.BORROWER, known.borrower_uuid)
             of = f" of {owner}" if owner and owner != known else ""
             return f"This ID is on file as {noun} {known}{of}. Enter the ID of the record that this request created."
-        if not known and Record.objects.filter(borrower_uuid=uuid).exists():
+        if not known and _owns_records(uuid):
             return "Records on file belong to a borrower with this ID. Enter the ID of the record that was created."
         return ""
 
@@ -99,9 +102,8 @@ class ResolveForm(StaffForm):
 
     def _put_on_file(self, actor: Actor, uuid: str) -> None:
         kind, intent = self.kind or Kind.BORROWER, self.intent
-        if not Record.objects.filter(kind=kind, uuid=uuid, archived_at__isnull=False).update(
-            archived_at=None
-        ):
+        archived = records_of(kind).filter(uuid=uuid, archived_at__isnull=False)
+        if not archived.update(archived_at=None):
             label = intent.label[:300] if kind == Kind.BORROWER else ""
             item = store.Observation(kind=kind, uuid=uuid, borrower_uuid=intent.borrower_uuid, label=label)
             store.save([item], source=Source.STAFF, by=actor.name)
@@ -142,9 +144,16 @@ class CorrectForm(ResolveForm):
 
     def _archive(self, actor: Actor, uuid: str) -> None:
         """Archive the record that the wrong ID put on file, unless more is known about it by now."""
-        record = Record.objects.filter(
-            kind=self.kind, uuid=uuid, answer_at__isnull=True, archived_at__isnull=True
-        ).first()
-        if record and not Record.objects.filter(borrower_uuid=uuid).exclude(pk=record.pk).exists():
-            Record.objects.filter(pk=record.pk).update(archived_at=timezone.now())
+        found = active_records(self.kind or "").filter(uuid=uuid, answer_at__isnull=True)
+        record = found.first()
+        if record and not _owns_records(uuid):
+            found.update(archived_at=timezone.now())
             append(actor, "lookup.archive", **entry_subject(record), reason=self.cleaned_data["reason"])
+
+
+def _owns_records(uuid: str) -> bool:
+    """Whether anything on file belongs to a borrower with this ID."""
+    return (
+        Record.objects.filter(borrower_uuid=uuid).exists()
+        or KeyPerson.objects.filter(borrower_uuid=uuid).exists()
+    )

@@ -16,8 +16,8 @@ from django.db.models import Q, QuerySet
 from portal.accounts.roles import ACTS
 from portal.audit.models import Entry, PageView
 from portal.registry.changes import FieldChange
-from portal.registry.models import Kind, Record
-from portal.registry.records import records_by_uuid
+from portal.registry.models import Borrower
+from portal.registry.records import borrowers_by_uuid
 from portal.runtime.areas import areas
 
 MAX_COUNTED = 10_000
@@ -43,7 +43,7 @@ class EntryLine:
     entry: Entry
     sentence: str
     changes: Sequence[FieldChange]
-    borrower: Record | None
+    borrower: Borrower | None
     """The borrower it is about, if on file."""
 
 
@@ -69,7 +69,7 @@ def entry_lines(entries: Iterable[Entry]) -> list[EntryLine]:
     outcomes = [entry.intent_id for entry in rows if entry.phase == Entry.Phase.OUTCOME]
     attempts = Entry.objects.filter(intent_id__in=outcomes, phase=Entry.Phase.ATTEMPT).order_by()
     attempted = dict(attempts.values_list("intent_id", "changes"))
-    borrowers = records_by_uuid([Kind.BORROWER], (entry.borrower_uuid for entry in rows))
+    borrowers = borrowers_by_uuid(entry.borrower_uuid for entry in rows)
     return [
         EntryLine(
             entry,

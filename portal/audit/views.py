@@ -32,7 +32,7 @@ from portal.audit.writes import (
     save_unsaved,
     unsaved_results,
 )
-from portal.registry.store import find, find_subject
+from portal.registry.store import find
 from portal.ui.htmx import finish_action, render_page
 
 State = WriteIntent.State
@@ -66,7 +66,7 @@ def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
     context: dict[str, Any] = {
         "line": entry_lines([entry])[0],
         "entry": entry,
-        "subject": find_subject(entry.subject_kind, entry.subject_uuid),
+        "subject": find(entry.subject_kind, entry.subject_uuid),
         "borrower": find("borrower", entry.borrower_uuid),
         "before": before,
         "after": after,
@@ -86,7 +86,7 @@ def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
 def record_history(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
     """Show a record's history, as a page or as a panel of the record's own page."""
     page = EntryPages(record_entries(kind, uuid), PAGE_SIZE).get_page(request.GET.get("page"))
-    record = find_subject(kind, uuid)
+    record = find(kind, uuid)
     if not record and not page.object_list:
         raise Http404
     context = {

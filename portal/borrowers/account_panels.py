@@ -17,7 +17,7 @@ from portal.gateway import StaffRequest
 from portal.jobs.queue import start_job
 from portal.live.panels import Freshness, read_copies, tell_account_read
 from portal.live.reading import LiveCopy, account_copies
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui.htmx import finish_action, page_before, render_page
 
@@ -64,7 +64,7 @@ def account_panels(accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]) -> l
 @requires("borrowers.index")
 def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: str) -> HttpResponse:
     """Read one account and its repayments, and show it as the row or the panel that asked for it."""
-    owner = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    owner = get_object_or_404(Borrower, uuid=borrower_uuid)
     active = Record.objects.select_related("said").filter(
         kind__in=[Kind.LOAN, Kind.LINE], archived_at__isnull=True
     )
@@ -82,6 +82,6 @@ def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: 
 @requires("borrowers.index")
 def refresh(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     """Refresh all accounts of a borrower in the background."""
-    get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    get_object_or_404(Borrower, uuid=borrower_uuid)
     start_job(tasks.refresh_accounts, by=Actor.of(request), about=borrower_uuid, borrower=borrower_uuid)
     return finish_action(request, page_before(request))

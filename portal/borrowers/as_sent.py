@@ -3,18 +3,19 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+import servicing
 from portal.audit.models import WriteIntent
 from portal.borrowers.duplicates import CREATION
 from portal.registry.columns import full_name
-from portal.registry.models import Record
-from servicing import Borrower, KeyPerson, ServicingError, codec
+from portal.registry.models import Borrower
+from servicing import KeyPerson, ServicingError, codec
 
 
 @dataclass(frozen=True)
 class SentProfile:
     """What was sent, when and by whom, and the request that sent it."""
 
-    profile: Borrower
+    profile: servicing.Borrower
     write: WriteIntent
 
     @property
@@ -27,7 +28,7 @@ class SentProfile:
         return [(full_name(person), person) for person in self.profile.key_people]
 
 
-def profile_as_sent(record: Record) -> SentProfile | None:
+def profile_as_sent(record: Borrower) -> SentProfile | None:
     """The profile that created this borrower; None if an answer has it, or if it wasn't created from here."""
     created = WriteIntent.objects.filter(
         operation=CREATION, state=WriteIntent.State.CONFIRMED, subject_uuid=record.uuid
@@ -41,6 +42,6 @@ def profile_as_sent(record: Record) -> SentProfile | None:
     ]
     try:
         body = {**write.request_body, "uuid": record.uuid, "key_people": people}
-        return SentProfile(codec.read(Borrower, body), write)
+        return SentProfile(codec.read(servicing.Borrower, body), write)
     except ServicingError:
         return None

@@ -14,7 +14,7 @@ from django.urls import reverse
 from portal.audit.models import WriteIntent
 from portal.borrowers.duplicates import CREATION
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
 from portal.registry.records import active_records
 from servicing import Application
 
@@ -56,17 +56,17 @@ def confirmed_writes(borrower_uuids: Iterable[str]) -> Mapping[str, Writes]:
     return found
 
 
-def latest_secrets(writes: Writes, person: Record) -> dict[str, WriteIntent | None]:
+def latest_secrets(writes: Writes, person: Borrower | KeyPerson) -> dict[str, WriteIntent | None]:
     """The latest write that sent each secret of a person."""
     return {field: _latest_with(writes, person, field) for field in PERSON_SECRETS}
 
 
-def _latest_with(writes: Writes, subject: Record, field: str) -> WriteIntent | None:
+def _latest_with(writes: Writes, subject: Borrower | KeyPerson, field: str) -> WriteIntent | None:
     """The latest write that sent this field of the borrower, or of one of its key people."""
     return next((write for write in writes if _body_about(write, subject).get(field)), None)
 
 
-def _body_about(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
+def _body_about(write: WriteIntent, subject: Borrower | KeyPerson) -> Mapping[str, Any]:
     """The part of a write's body that is about the subject."""
     body = write.request_body if isinstance(write.request_body, dict) else {}
     if write.subject_uuid == subject.uuid:
@@ -78,16 +78,16 @@ def _body_about(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
     return best if best and _match_score(best, subject) >= MIN_EQUAL_DETAILS else {}
 
 
-def _match_score(sent: Mapping[str, Any], person: Record) -> int:
+def _match_score(sent: Mapping[str, Any], person: Borrower | KeyPerson) -> int:
     """The number of details that a person in a creation's body shares with a key person. The body has no uuid."""
     names = (sent.get(part) for part in ("first_name", "middle_name", "last_name"))
     details = (" ".join(filter(None, names)), sent.get("email"), sent.get("phone"))
-    known_details = (person.label, person.email, person.phone)
+    known_details = (person.name, person.email, person.phone)
     return sum(one == other for one, other in zip(details, known_details, strict=True))
 
 
 def onboarding_checklist(
-    record: Record, people: Sequence[Record], applications: Sequence[Record], writes: Writes
+    record: Borrower, people: Sequence[KeyPerson], applications: Sequence[Record], writes: Writes
 ) -> list[Task]:
     """The tasks: asset report, everyone's SSN and date of birth, the first application and its consent.
 
@@ -95,7 +95,9 @@ def onboarding_checklist(
     """
     if not any(write.operation == CREATION for write in writes):
         return []
-    persons = people if people or record.category not in INDIVIDUAL_TYPES else [record]
+    persons: Sequence[Borrower | KeyPerson] = (
+        people if people or record.type not in INDIVIDUAL_TYPES else [record]
+    )
     return [
         _report_task(record, writes),
         *(_secret_task(record, person, writes) for person in persons),
@@ -110,20 +112,22 @@ def incomplete_borrowers() -> list[str]:
     return [record.uuid for record, tasks in open_tasks(uuids) if tasks]
 
 
-def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Record, list[Task]]]:
+def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Borrower, list[Task]]]:
     """The open tasks of these borrowers, in as many queries as for one."""
-    borrowers = list(active_records(Kind.BORROWER).filter(uuid__in=list(borrower_uuids)))
+    borrowers = list(Borrower.objects.filter(LISTED, uuid__in=list(borrower_uuids)))
     uuids = [one.uuid for one in borrowers]
-    related: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    kinds = [Kind.KEY_PERSON, Kind.APPLICATION]
-    records = Record.objects.filter(borrower_uuid__in=uuids, kind__in=kinds, archived_at__isnull=True)
-    for one in records.select_related("said").order_by("created_at", "id"):
-        related[one.borrower_uuid, one.kind].append(one)
+    applications: dict[str, list[Record]] = defaultdict(list)
+    found_applications = active_records(Kind.APPLICATION).filter(borrower_uuid__in=uuids)
+    for one in found_applications.select_related("said").order_by("created_at", "id"):
+        applications[one.borrower_uuid].append(one)
+    people: dict[str, list[KeyPerson]] = defaultdict(list)
+    for person in KeyPerson.objects.filter(LISTED, borrower_uuid__in=uuids).order_by("created_at", "id"):
+        people[person.borrower_uuid].append(person)
     writes = confirmed_writes(uuids)
     found = []
     for record in borrowers:
-        people, applications = related[record.uuid, Kind.KEY_PERSON], related[record.uuid, Kind.APPLICATION]
-        tasks = onboarding_checklist(record, people, applications, writes[record.uuid])
+        uuid = record.uuid
+        tasks = onboarding_checklist(record, people[uuid], applications[uuid], writes[uuid])
         found.append((record, [task for task in tasks if not task.done_at]))
     return found
 
@@ -134,13 +138,13 @@ def applied_at(record: Record) -> datetime:
     return (answer and answer.created_at and answer.created_at.at) or record.created_at
 
 
-def _report_task(record: Record, writes: Writes) -> Task:
+def _report_task(record: Borrower, writes: Writes) -> Task:
     if write := _latest_with(writes, record, "asset_report_json_gzip"):
         return Task("Asset report sent", write.finished_at, write.actor_name)
     return Task("No asset report", url=reverse("borrowers:edit", args=[record.uuid]), verb="Send")
 
 
-def _secret_task(record: Record, person: Record, writes: Writes) -> Task:
+def _secret_task(record: Borrower, person: Borrower | KeyPerson, writes: Writes) -> Task:
     """The task to send a person's secrets, done once all of them were sent."""
     found = latest_secrets(writes, person)
     if missing := [words for field, words in PERSON_SECRETS.items() if not found[field]]:
@@ -153,7 +157,7 @@ def _secret_task(record: Record, person: Record, writes: Writes) -> Task:
     return Task(title, last.finished_at, last.actor_name)
 
 
-def _application_tasks(record: Record, applications: Sequence[Record]) -> list[Task]:
+def _application_tasks(record: Borrower, applications: Sequence[Record]) -> list[Task]:
     if not applications:
         return [
             Task("No application yet", url=reverse("applications:submit", args=[record.uuid]), verb="Start")

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from portal.audit.models import WriteIntent
-from portal.registry.models import PEOPLE, Kind, Record
+from portal.registry.models import LISTED, Borrower, KeyPerson, Kind
 from portal.registry.records import with_borrowers
-from portal.registry.search import filter_by_text
+from portal.registry.search import find_by_text
 from portal.runtime.folding import folded_key
 from portal.ui import wording
 
@@ -28,12 +29,12 @@ IDENTITY_FIELDS = ("first_name", "email", "phone")
 class Match:
     """A record and the given values that it shares, in lower case and as on the record."""
 
-    record: Record
-    owner: Record | None
+    record: Borrower | KeyPerson
+    owner: Borrower | None
     shared: dict[str, str]
 
     @property
-    def borrower(self) -> Record:
+    def borrower(self) -> Borrower | KeyPerson:
         """The record to open."""
         return self.owner or self.record
 
@@ -51,17 +52,25 @@ def find_matches(values: Iterable[str]) -> list[Match]:
     if not wanted:
         return []
     names = [folded_key(value) for value in wanted.values()]
-    same_name = Record.objects.filter(kind=Kind.BORROWER, name_key__in=names)
+    same_name = Borrower.objects.filter(folded_name__in=names)
     contacts = sorted(key for key in wanted if "@" in key or key.isdecimal())
-    same_contacts = (filter_by_text(Record.objects.all(), key, PEOPLE) for key in contacts)
-    is_same = reduce(or_, (Q(pk__in=each.values("pk")) for each in (same_name, *same_contacts)))
-    records = Record.objects.filter(is_same, archived_at__isnull=True)
-    found = with_borrowers(records.order_by("kind", "label", "id")[:MAX_SEARCHED])
+    borrowers = Borrower.objects.filter(
+        _in_any([same_name, *(find_by_text(Kind.BORROWER, one) for one in contacts)]), LISTED
+    )
+    people = KeyPerson.objects.filter(_in_any(find_by_text(Kind.KEY_PERSON, one) for one in contacts), LISTED)
+    records: list[Borrower | KeyPerson] = [*borrowers.order_by("name", "id")[:MAX_SEARCHED]]
+    records += people.order_by("name", "id")[:MAX_SEARCHED]
+    found = with_borrowers(records[:MAX_SEARCHED])
     matches = [Match(record, owner, _shared(record, wanted)) for record, owner in found]
     return [match for match in matches if match.shared][:MAX_MATCHES]
 
 
-def _shared(record: Record, wanted: Mapping[str, str]) -> dict[str, str]:
+def _in_any(found: Iterable[QuerySet[Any]]) -> Q:
+    """The condition that a record is in any of these queries."""
+    return reduce(or_, (Q(pk__in=each.values("pk")) for each in found), Q(pk__in=[]))
+
+
+def _shared(record: Borrower | KeyPerson, wanted: Mapping[str, str]) -> dict[str, str]:
     """The wanted values that a record has, and how it has them."""
     phone, shared = record.phone.removeprefix("+1"), {}
     for key, value in wanted.items():
@@ -69,8 +78,8 @@ def _shared(record: Record, wanted: Mapping[str, str]) -> dict[str, str]:
             shared[key] = record.email
         elif key == phone:
             shared[key] = wording.phone(phone) or ""
-        elif record.kind == Kind.BORROWER and folded_key(value) == record.name_key:
-            shared[key] = record.label
+        elif isinstance(record, Borrower) and folded_key(value) == record.folded_name:
+            shared[key] = record.name
     return shared
 
 

@@ -16,7 +16,7 @@ from portal.lists.columns import CHECKED, value_column
 from portal.lists.filters import Filter, choice_filter, date_filters, flag_filter
 from portal.lists.pages import Action, Column, ListPage, Row
 from portal.registry.figures import days_of
-from portal.registry.models import Kind, Record
+from portal.registry.models import LISTED, Borrower, KeyPerson, Kind
 from portal.registry.query import NotUnderstood
 from portal.registry.records import distinct_values
 from portal.registry.rollup import OPEN, BorrowerTotals, totals_of
@@ -35,10 +35,12 @@ class BorrowerRow(Row):
     """A borrower with its accounts and people."""
 
     totals: BorrowerTotals
+    people: Sequence[str]
+    """The names of its key people."""
 
     @property
     def entity(self) -> str:
-        return self.record.subtype or self.record.category
+        return str(self.record.legal_form or self.record.type)
 
     @property
     def due_since(self) -> Decimal | None:
@@ -50,9 +52,19 @@ class BorrowerRow(Row):
         return ", ".join(filter(None, (self.record.city, self.record.state)))
 
 
-def load_rows(records: Sequence[Record]) -> Iterator[BorrowerRow]:
-    totals = totals_of([record.uuid for record in records])
-    return (BorrowerRow(record, totals=totals[record.uuid]) for record in records)
+def load_rows(records: Sequence[Borrower]) -> Iterator[BorrowerRow]:
+    uuids = [record.uuid for record in records]
+    totals, people = totals_of(uuids), _names_of_people(uuids)
+    return (BorrowerRow(one, totals=totals[one.uuid], people=people.get(one.uuid, [])) for one in records)
+
+
+def _names_of_people(borrower_uuids: Sequence[str]) -> dict[str, list[str]]:
+    """The names of the key people of each borrower that has some."""
+    found: dict[str, list[str]] = {}
+    people = KeyPerson.objects.filter(LISTED, borrower_uuid__in=borrower_uuids).order_by("created_at", "id")
+    for borrower_uuid, one in people.values_list("borrower_uuid", "name"):
+        found.setdefault(borrower_uuid, []).append(one)
+    return found
 
 
 def phone(number: str) -> str:
@@ -69,14 +81,14 @@ def name(row: BorrowerRow) -> str:
 
 def people(row: BorrowerRow) -> str:
     """The first key person, and the number of others."""
-    first, *others = row.totals.people or [""]
+    first, *others = row.people or [""]
     return f"{first} and {len(others)} more" if others else ui.or_dash(first)
 
 
 def of_entity(value: str) -> Q:
     if value == "INDIVIDUAL":
-        return Q(subtype="", category__in=INDIVIDUAL_TYPES)
-    return Q(subtype=value)
+        return Q(legal_form="", type__in=INDIVIDUAL_TYPES)
+    return Q(legal_form=value)
 
 
 def in_state(value: str) -> Q:
@@ -93,16 +105,16 @@ COLUMNS: Final = [
     Column(
         name="name",
         head="Name",
-        value=lambda row: row.record.label,
+        value=lambda row: row.record.name,
         cell=name,
         is_fixed=True,
-        reads=["label"],
+        reads=["name"],
     ),
     Column(
         name="entity",
         head="Entity",
         value=lambda row: wording.human(row.entity),
-        reads=["subtype", "category"],
+        reads=["legal_form", "type"],
         cell=lambda row: ui.human(row.entity),
         css="sd-widest",
         is_default=False,
@@ -115,7 +127,7 @@ COLUMNS: Final = [
     Column(
         name="people",
         head="Key people",
-        value=lambda row: "; ".join(row.totals.people),
+        value=lambda row: "; ".join(row.people),
         reads=[],
         cell=people,
         css="sd-widest",
@@ -155,8 +167,8 @@ COLUMNS: Final = [
     Column(
         name="days",
         head="Days past due",
-        value=lambda row: days_of(row.record) if row.record.flagged else None,
-        reads=["flagged", "oldest_unpaid_due", "days_past_due"],
+        value=lambda row: days_of(row.record) if row.record.is_past_due else None,
+        reads=["is_past_due", "oldest_unpaid_on", "days_past_due"],
         cell=cells.days_past_due,
         css="sd-num sd-wide",
     ),
@@ -176,6 +188,8 @@ COLUMNS: Final = [
 ]
 BORROWERS: Final = ListPage(
     kinds=[Kind.BORROWER],
+    model=Borrower,
+    related="answer",
     area="borrowers",
     title="Borrowers",
     noun="borrower",
@@ -200,7 +214,7 @@ BORROWERS: Final = ListPage(
     sorts={
         "past_due": "-past_due_rank",
         "activity": "-updated_at",
-        "name": Lower("label"),
+        "name": Lower("name"),
         "created": "-created_at",
         "city": "city",
     },
@@ -221,8 +235,8 @@ BORROWERS: Final = ListPage(
             prompt="All states",
             options=rules.US_STATES.items,
         ),
-        flag_filter("past_due", "Past due", Q(flagged__in=[True])),
-        flag_filter("application", "Application", Q(status=OPEN), value="open", prompt="Open application"),
+        flag_filter("past_due", "Past due", Q(is_past_due__in=[True])),
+        flag_filter("application", "Application", Q(decision=OPEN), value="open", prompt="Open application"),
         *date_filters("created_at", labels=("Added from", "Added to"), is_moment=True),
         choice_filter(
             "onboarding",

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django_htmx.http import trigger_client_event
 
+import servicing
 from portal.accounts.roles import requires
 from portal.approvals.lifecycle import open_approvals
 from portal.audit.chain import entry_subject
@@ -33,12 +34,11 @@ from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
 from portal.registry.figures import rank
-from portal.registry.models import Kind, Record
-from portal.registry.records import active_records
+from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
 from portal.repayments.table import repayment_table, rows_of_lists
 from portal.runtime.business_date import business_date
 from portal.ui.htmx import render_page
-from servicing import Borrower, KeyPerson, Loan, Statement, consistency
+from servicing import Loan, Statement, consistency
 
 MAX_FINDINGS = 5
 MAX_EVENTS = 1000
@@ -68,7 +68,7 @@ Copies = dict[str, list[LiveCopy]]
 @requires("borrowers.index")
 def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     """Show the page, its cards, or one of its tabs, from saved copies; with few accounts, Refresh reads all."""
-    record = get_object_or_404(Record.objects.select_related("said"), kind=Kind.BORROWER, uuid=borrower_uuid)
+    record = get_object_or_404(Borrower.objects.select_related("answer"), uuid=borrower_uuid)
     accounts = accounts_of(borrower_uuid)
     live = [*accounts[Kind.LOAN], *accounts[Kind.LINE]]
     loads_all = len(live) <= MAX_LIVE_ACCOUNTS
@@ -134,12 +134,12 @@ def findings(
 # --- Who the borrower is ---
 
 
-def identity(record: Record) -> dict[str, Any]:
+def identity(record: Borrower) -> dict[str, Any]:
     """Who the borrower is, and its warnings."""
     sent = profile_as_sent(record)
-    borrower = sent.profile if sent else store.last_answer(record, Borrower)
+    borrower = sent.profile if sent else store.last_answer(record, servicing.Borrower)
     url = borrower.provider_customer_url if borrower else None
-    is_business = borrower.is_business if borrower else record.category not in INDIVIDUAL_TYPES
+    is_business = borrower.is_business if borrower else record.type not in INDIVIDUAL_TYPES
     fields = BUSINESS_FIELDS if is_business else PERSONAL_FIELDS
     return {
         "borrower": borrower,
@@ -159,14 +159,15 @@ def identity(record: Record) -> dict[str, Any]:
 # --- The tabs ---
 
 
-def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copies: Copies) -> dict[str, Any]:
+def tab_context(
+    request: StaffRequest, record: Borrower, accounts: Accounts, copies: Copies
+) -> dict[str, Any]:
     """The tabs with their counts, and the context of the open tab."""
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else "overview"
     people = list(
-        active_records(Kind.KEY_PERSON)
-        .select_related("said")
-        .filter(borrower_uuid=record.uuid)
+        KeyPerson.objects.filter(LISTED, borrower_uuid=record.uuid)
+        .select_related("answer")
         .order_by("created_at", "id")
     )
     sent = profile_as_sent(record)
@@ -184,7 +185,7 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
         "history": entries.count(),
     }
     # An individual has no key people, but any on file are shown.
-    left_out = {"people"} if record.category in INDIVIDUAL_TYPES and not people and tab != "people" else set()
+    left_out = {"people"} if record.type in INDIVIDUAL_TYPES and not people and tab != "people" else set()
     context: dict[str, Any] = {
         "tab": tab,
         "tabs": [(name, words, counts.get(name)) for name, words in TABS.items() if name not in left_out],
@@ -195,7 +196,8 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
         case "people":
             writes = confirmed_writes([record.uuid])[record.uuid]
             answers = [
-                (one, store.last_answer(one, KeyPerson), latest_secrets(writes, one)) for one in people
+                (one, store.last_answer(one, servicing.KeyPerson), latest_secrets(writes, one))
+                for one in people
             ]
             context["people"] = answers
         case "applications":
@@ -221,8 +223,8 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
 
 def overview(
     request: StaffRequest,
-    record: Record,
-    people: Sequence[Record],
+    record: Borrower,
+    people: Sequence[KeyPerson],
     applications: Sequence[Record],
     copies: Copies,
 ) -> dict[str, Any]:
@@ -248,7 +250,7 @@ def overview(
     }
 
 
-def last_changes(record: Record) -> dict[str, Entry]:
+def last_changes(record: Borrower) -> dict[str, Entry]:
     """The audit entry of the last confirmed change of each profile field."""
     confirmed = WriteIntent.objects.filter(
         subject_uuid=record.uuid, operation="borrowers.update", state=WriteIntent.State.CONFIRMED

@@ -23,6 +23,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+import servicing
 from portal.accounts.roles import requires
 from portal.approvals import lifecycle as approvals
 from portal.approvals.models import Approval
@@ -59,16 +60,14 @@ from portal.borrowers.profile_rows import (
 from portal.borrowers.reports import Report
 from portal.gateway import StaffRequest
 from portal.registry import store
-from portal.registry.models import Kind, Record, Snapshot
+from portal.registry.models import Borrower, KeyPerson, Snapshot
 from portal.ui.htmx import finish_action, render_page, toast
 from portal.ui.uploads import accepts_files
 from servicing import (
-    Borrower,
     Client,
     Conflict,
     Forbidden,
     InvalidInput,
-    KeyPerson,
     NotFound,
     Rejected,
     codec,
@@ -94,12 +93,11 @@ PREVIEW_VALUES: dict[str, Any] = {"ssn": "000000000", "credit_report": b"<r/>", 
 @requires("borrowers.edit")
 def edit(request: StaffRequest, borrower_uuid: str, person_uuid: str = "") -> HttpResponse:
     """Change the profile of a borrower, or of one of its key people."""
-    records = Record.objects.select_related("said")
-    record = borrower = get_object_or_404(records, kind=Kind.BORROWER, uuid=borrower_uuid)
+    borrower = get_object_or_404(Borrower.objects.select_related("answer"), uuid=borrower_uuid)
     if person_uuid:
-        people = records.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower_uuid)
-        record = get_object_or_404(people, uuid=person_uuid)
-    return ProfileEdit(request, record, borrower).respond()
+        people = KeyPerson.objects.select_related("answer").filter(borrower_uuid=borrower_uuid)
+        return ProfileEdit(request, get_object_or_404(people, uuid=person_uuid), borrower).respond()
+    return ProfileEdit(request, borrower, borrower).respond()
 
 
 # --- The flow ---
@@ -117,10 +115,10 @@ class ProfileEdit(Flow):
     is_undecided = False
     """Whether conflicts were shown and not all were decided."""
 
-    def __init__(self, request: StaffRequest, record: Record, borrower: Record) -> None:
+    def __init__(self, request: StaffRequest, record: Borrower | KeyPerson, borrower: Borrower) -> None:
         super().__init__(request)
         self.record, self.borrower = record, borrower
-        self.is_key_person = record.kind == Kind.KEY_PERSON
+        self.is_key_person = isinstance(record, KeyPerson)
         self.operation = "borrowers.update_key_person" if self.is_key_person else "borrowers.update"
         self.version = store.answer_version(record)
 
@@ -179,13 +177,15 @@ class ProfileEdit(Flow):
     # --- 1. The form ---
 
     @cached_property
-    def _answer(self) -> Borrower | KeyPerson | None:
+    def _answer(self) -> servicing.Borrower | servicing.KeyPerson | None:
         """The last known answer; None if only the ID is known."""
         text = store.saved_text(self.record)
         return self._decode(text) if text else None
 
-    def _decode(self, answer: str) -> Borrower | KeyPerson:
-        return codec.decode(KeyPerson, answer) if self.is_key_person else codec.decode(Borrower, answer)
+    def _decode(self, answer: str) -> servicing.Borrower | servicing.KeyPerson:
+        if self.is_key_person:
+            return codec.decode(servicing.KeyPerson, answer)
+        return codec.decode(servicing.Borrower, answer)
 
     @cached_property
     def _known(self) -> KnownValues:
@@ -195,11 +195,11 @@ class ProfileEdit(Flow):
         """The values in a form of that version; None if that answer isn't stored any more."""
         if version == self.version:
             return self._known
-        if version == store.answer_version(Record()):
+        if version == store.answer_version(Borrower()):
             return {}  # Only the ID was known.
         if not re.fullmatch("[0-9a-f]{16}", version):
             return None
-        earlier = Snapshot.objects.filter(answer__record=self.record, digest__startswith=version)
+        earlier = Snapshot.objects.filter(answer=self.record.said, digest__startswith=version)
         snapshot = earlier.first()
         return known_values(self._decode(snapshot.body)) if snapshot else None
 
@@ -208,7 +208,7 @@ class ProfileEdit(Flow):
         form: type[ProfileForm] = UnknownProfile
         if self.is_key_person:
             form = KeyPersonProfile
-        elif isinstance(self._answer, Borrower):
+        elif isinstance(self._answer, servicing.Borrower):
             form = BusinessProfile if self._answer.is_business else IndividualProfile
         known = self._known if known is None else known
         return form(typed, known=known, version=version or self.version, url=self.url)
@@ -469,7 +469,7 @@ class ProfileEdit(Flow):
         contents = {name: one.content if isinstance(one, Report) else one for name, one in later.items()}
         self._update(client, self.form.changes | contents)
 
-    def _update(self, client: Client, values: Mapping[str, Any]) -> Borrower | KeyPerson:
+    def _update(self, client: Client, values: Mapping[str, Any]) -> servicing.Borrower | servicing.KeyPerson:
         if self.is_key_person:
             return client.borrowers.update_key_person(self.borrower.uuid, self.record.uuid, **values)
         return client.borrowers.update(self.record.uuid, **values)

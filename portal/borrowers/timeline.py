@@ -13,7 +13,7 @@ from portal.audit.reading import VIEWS, EntryLine, entry_lines
 from portal.live.reading import LiveCopy
 from portal.notes.models import Note
 from portal.registry.changes import FieldChange
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.ui import wording
 from servicing import Repayment, Statement
 
@@ -83,7 +83,7 @@ class Timeline:
     counts: list[tuple[str, str, int]]
 
 
-def timeline(record: Record, copies: Sequence[LiveCopy], *, kind: str, shown: int) -> Timeline:
+def timeline(record: Borrower, copies: Sequence[LiveCopy], *, kind: str, shown: int) -> Timeline:
     """Build the timeline: the newest ``shown`` events of a borrower, of one kind or of all."""
     events = sorted(_events(record, copies), key=lambda event: event.order, reverse=True)
     counts = [(name, label, sum(event.kind == name for event in events)) for name, label in KINDS.items()]
@@ -96,7 +96,7 @@ def timeline(record: Record, copies: Sequence[LiveCopy], *, kind: str, shown: in
     return Timeline(grouped, min(shown, len(chosen)), len(chosen), counts)
 
 
-def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event | RepaymentEvent]:
+def _events(record: Borrower, copies: Sequence[LiveCopy]) -> Iterator[Event | RepaymentEvent]:
     entries = Entry.objects.filter(borrower_uuid=record.uuid).exclude(phase=Entry.Phase.ATTEMPT)
     # Page views are no changes, and notes have their own events.
     changes = entries.exclude(VIEWS).exclude(action="notes.add")

@@ -14,8 +14,7 @@ from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import decide_promises, decisions_of, ensure_decided, lock_accounts
 from portal.notes.views import plan_follow_up
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Kind, Record
-from portal.registry.records import active_records
+from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.promises import Decision
@@ -24,7 +23,7 @@ MAX_SHOWN = 30
 SUBJECTS = (Kind.BORROWER, *ACCOUNTS)
 
 
-def contact_log(record: Record, user: User) -> dict[str, Any]:
+def contact_log(record: Record | Borrower, user: User) -> dict[str, Any]:
     """The newest contacts about a borrower or an account, and their total number.
 
     Each comes with links to the payments for its promise, and whether this person may undo it.
@@ -57,13 +56,13 @@ def payment_links(decision: Decision) -> list[tuple[str, str]]:
     ]
 
 
-def contact_form(record: Record, data: Any = None) -> ContactForm:
+def contact_form(record: Record | Borrower, data: Any = None) -> ContactForm:
     """The form to log a contact. Build it again under a lock before saving."""
     newest = _contacts(record).first()
     news = ""
     if newest:
         news = f"{newest.author_name} logged “{newest.get_outcome_display()}” {wording.ago(newest.at)}."
-    borrower = Record.objects.filter(kind=Kind.BORROWER, uuid=borrower_of(record)).first()
+    borrower = Borrower.objects.filter(uuid=record.borrower_uuid).first()
     accounts = Record.objects.filter(kind__in=ACCOUNTS, borrower_uuid=record.uuid, archived_at__isnull=True)
     return ContactForm(
         data,
@@ -76,26 +75,23 @@ def contact_form(record: Record, data: Any = None) -> ContactForm:
     )
 
 
-def borrower_of(record: Record) -> str:
-    return record.uuid if record.kind == Kind.BORROWER else record.borrower_uuid
-
-
-def people_of(borrower: Record) -> list[Person]:
+def people_of(borrower: Borrower) -> list[Person]:
     """The people to contact: the key people, and the borrower."""
-    people = active_records(Kind.KEY_PERSON).filter(borrower_uuid=borrower.uuid).order_by("pk")
-    return list(dict.fromkeys(_person(one) for one in (*people, borrower) if one.label))
+    people = KeyPerson.objects.filter(LISTED, borrower_uuid=borrower.uuid).order_by("pk")
+    everyone: list[Borrower | KeyPerson] = [*people, borrower]
+    return list(dict.fromkeys(_person(one) for one in everyone if one.label))
 
 
-def _person(record: Record) -> Person:
-    title = wording.human(record.category) if record.kind == Kind.KEY_PERSON else ""
-    return Person(", ".join(filter(None, [record.label, title])), wording.phone(record.phone))
+def _person(record: Borrower | KeyPerson) -> Person:
+    title = wording.human(record.title) if isinstance(record, KeyPerson) else ""
+    return Person(", ".join(filter(None, [record.name, title])), wording.phone(record.phone))
 
 
-def save_contact(actor: Actor, record: Record, form: ContactForm) -> None:
+def save_contact(actor: Actor, record: Record | Borrower, form: ContactForm) -> None:
     """Save a contact, its promise and its follow-up, each with its own audit entry."""
     found, account = form.cleaned_data, form.chosen_account
     contact = Contact.objects.create(
-        borrower_uuid=borrower_of(record),
+        borrower_uuid=record.borrower_uuid,
         account_kind=account.kind if account else "",
         account_uuid=account.uuid if account else "",
         **{name: found[name] for name in ("person", "channel", "outcome", "note", "next_action", "next_on")},
@@ -130,7 +126,7 @@ def may_undo(contact: Contact, user: User) -> bool:
     return contact.author_id == user.pk and contact.day == business_date()
 
 
-def undo_contact(actor: Actor, contact: Contact, subject: Record) -> None:
+def undo_contact(actor: Actor, contact: Contact, subject: Record | Borrower) -> None:
     """Delete a contact that was logged by mistake, with its promise. A follow-up planned with it stays."""
     accounts = lock_accounts([contact.account_uuid])
     found, _ = Contact.objects.filter(pk=contact.pk).delete()
@@ -140,14 +136,14 @@ def undo_contact(actor: Actor, contact: Contact, subject: Record) -> None:
         append(actor, "collections.undo", detail=detail, **entry_subject(subject, label_of(subject)))
 
 
-def label_of(record: Record) -> str:
+def label_of(record: Record | Borrower) -> str:
     """A record's name in the audit trail."""
     return str(record) if record.kind == Kind.BORROWER else f"{record.kind} {record.uuid[:8]}"
 
 
-def _contacts(record: Record) -> QuerySet[Contact]:
+def _contacts(record: Record | Borrower) -> QuerySet[Contact]:
     """The contacts about a borrower and its accounts; for an account, also those about its borrower as a whole."""
-    owner = borrower_of(record)
+    owner = record.borrower_uuid
     if record.kind != Kind.BORROWER:
         of_all = Q(borrower_uuid=owner, account_uuid="") if owner else Q()
         return Contact.objects.filter(Q(account_uuid=record.uuid) | of_all)

@@ -11,7 +11,7 @@ from django import forms
 from portal.collections.models import Channel, Outcome
 from portal.notes.views import ColleagueField, NearDayField
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.ui import wording
 from portal.ui.forms import ChoiceField, MoneyField, StaffForm, TextField
 from portal.ui.guard import Question
@@ -54,8 +54,8 @@ class ContactForm(StaffForm):
         *,
         people: Sequence[Person] = (),
         accounts: Iterable[Record] = (),
-        subject: Record | None = None,
-        borrower: Record | None = None,
+        subject: Record | Borrower | None = None,
+        borrower: Borrower | None = None,
         news: str = "",
         newest: int = 0,
     ) -> None:
@@ -119,7 +119,7 @@ class ContactForm(StaffForm):
     @property
     def chosen_account(self) -> Record | None:
         """The account that the contact is about; None if it is about the borrower."""
-        if self.record is not None and self.record.kind in NOUNS:
+        if isinstance(self.record, Record):
             return self.record
         return self.accounts.get(self.cleaned_data.get("account", ""))
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 import servicing
 from portal.lists.cells import short_day
-from portal.registry.models import Record, Repayment
+from portal.registry.models import Borrower, Repayment
 from portal.registry.records import with_borrowers
 from portal.registry.repayments import RETURNED, answer_of
 from portal.repayments.follows import WhatFollows, what_follows
@@ -42,7 +42,7 @@ class ReturnedPayment:
 
     record: Repayment
     repayment: servicing.Repayment
-    borrower: Record | None
+    borrower: Borrower | None
     day: date
     follows: WhatFollows
 

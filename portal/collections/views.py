@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
-from django.http import HttpResponse, HttpResponseRedirect, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -19,7 +18,6 @@ from portal.audit.view_log import log_list, log_view
 from portal.collections.aging_tabs import aging_tabs, due_since_sum
 from portal.collections.contacts import (
     SUBJECTS,
-    borrower_of,
     contact_form,
     contact_log,
     label_of,
@@ -46,7 +44,8 @@ from portal.lists.pages import render_cells
 from portal.messaging.news import request_reads
 from portal.notes.views import colleagues
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
+from portal.registry.records import records_of
 from portal.registry.repayments import copied_on
 from portal.registry.store import IDENTIFIER
 from portal.repayments.attention import not_known_accounts
@@ -158,7 +157,7 @@ def next_in_list(request: StaffRequest) -> HttpResponse:
 @requires("collections.index")
 def contacts(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """The contact log of a borrower or an account, as a page or as a panel of another page."""
-    record = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SUBJECTS)
+    record = _subject_or_404(kind, uuid)
     return _contacts_page(request, record, contact_form(record))
 
 
@@ -166,12 +165,12 @@ def contacts(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
 @requires("collections.log")
 def log(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Log a contact. Of two people at once, the second waits and is asked once."""
-    record = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SUBJECTS)
+    record = _subject_or_404(kind, uuid)
     actor = Actor.of(request)
     with transaction.atomic():
         # One may log on the borrower's page, another on an account's.
-        borrower = Q(kind=Kind.BORROWER, uuid=borrower_of(record))
-        list(Record.objects.select_for_update().filter(Q(pk=record.pk) | borrower).order_by("pk"))
+        list(Borrower.objects.select_for_update().filter(uuid=record.borrower_uuid))
+        list(records_of(kind).select_for_update().filter(pk=record.pk))
         form = contact_form(record, request.POST)
         is_repeated = is_saved(actor)
         if not is_repeated and form.is_valid():
@@ -184,13 +183,20 @@ def log(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     return finish_action(request, contacts_url(record), event=LOGGED)
 
 
-def contacts_url(record: Record) -> str:
+def _subject_or_404(kind: str, uuid: str) -> Any:
+    """A borrower, a loan or a line."""
+    if kind not in SUBJECTS:
+        raise Http404
+    return get_object_or_404(records_of(kind), uuid=uuid)
+
+
+def contacts_url(record: Record | Borrower) -> str:
     """The contact log of a record."""
     return reverse("collections:contacts", args=[record.kind, record.uuid])
 
 
 def _contacts_page(
-    request: StaffRequest, record: Record, form: ContactForm, *, status: int = 200
+    request: StaffRequest, record: Record | Borrower, form: ContactForm, *, status: int = 200
 ) -> HttpResponse:
     _log_view(request, record)
     is_account = record.kind in ACCOUNTS
@@ -208,7 +214,7 @@ def _contacts_page(
     )
 
 
-def _log_view(request: StaffRequest, record: Record) -> None:
+def _log_view(request: StaffRequest, record: Record | Borrower) -> None:
     """Record the view of a record's contacts."""
     subject = entry_subject(record, label_of(record))
     log_view(Actor.of(request), "collections.view", is_repeat=bool(request.htmx), **subject)
@@ -242,7 +248,7 @@ def undo(request: StaffRequest, contact_id: int) -> HttpResponse:
     """Ask whether to undo one's own contact of today; a POST undoes it."""
     contact = get_object_or_404(Contact, pk=contact_id)
     kind, uuid = contact.account_kind or Kind.BORROWER, contact.account_uuid or contact.borrower_uuid
-    record = get_object_or_404(Record, kind=kind, uuid=uuid)
+    record = get_object_or_404(records_of(kind), uuid=uuid)
     back = contacts_url(record)
     if not may_undo(contact, request.user):
         toast(request, "Only the person who logged a contact can undo it, until the end of the day.")

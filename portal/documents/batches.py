@@ -37,7 +37,7 @@ from portal.documents.pdf import Listener, NotRendered, render, render_together
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
 from portal.lists.pages import Listing
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower
 from portal.runtime.business_date import business_date
 from servicing.masking import masked_text
 
@@ -54,7 +54,7 @@ def start_batch(kind: JobKind, actor: Actor, found: Listing, *, form: str, optio
     with transaction.atomic():
         chosen, columns = (filters or "all borrowers on file")[:500], Batch.columns_of(actor)
         batch = Batch.objects.create(form=form, chosen=chosen, options=options, zone=zone, **columns)
-        rows = found.found.values_list("uuid", "label")[:MAX_BORROWERS]
+        rows = found.found.values_list("uuid", "name")[:MAX_BORROWERS]
         items = [
             Item(batch=batch, position=position, borrower_uuid=uuid, label=label or uuid)
             for position, (uuid, label) in enumerate(rows, 1)
@@ -148,7 +148,7 @@ def _lay_out(batch: Batch, item: Item, options: Options) -> Paper | None:
         document = _document(batch.actor, item, options)
         stamp = Stamp.new(borrower_summary.FORM, at=timezone.now(), by=batch.actor_name)
         return Paper(item, document, stamp, document.html(stamp))
-    except Record.DoesNotExist:
+    except Borrower.DoesNotExist:
         _fail(item, "This borrower is no longer on file.")
     except LAYOUT_ERRORS as error:
         logger.exception("The summary of %s couldn’t be created.", item.borrower_uuid)
@@ -157,7 +157,7 @@ def _lay_out(batch: Batch, item: Item, options: Options) -> Paper | None:
 
 
 def _document(actor: Actor, item: Item, options: Options) -> Document:
-    borrower = Record.objects.get(kind=Kind.BORROWER, uuid=item.borrower_uuid)
+    borrower = Borrower.objects.get(uuid=item.borrower_uuid)
     copies = read_copies(actor, borrower_summary.account_copies_of(borrower), options)
     return borrower_summary.document(borrower, copies, options, today=business_date())
 

@@ -6,11 +6,12 @@ left out. Long lists are cut, and the content says how many entries are missing.
 
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import F
+from django.db.models import F, Model, QuerySet
 from django.template.defaultfilters import pluralize
 
+import servicing
 from portal.applications.details import details
 from portal.audit.models import WriteIntent
 from portal.borrowers.as_sent import profile_as_sent
@@ -22,18 +23,19 @@ from portal.live.reading import LiveCopy, repayment_copies
 from portal.loans.figures import STATE_WORDS
 from portal.notes.models import Note
 from portal.registry import store
-from portal.registry.figures import past_due_of
-from portal.registry.models import Kind, Record
+from portal.registry.figures import ACCOUNTS, past_due_of
+from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import RepaymentRow
 from portal.ui import wording
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, consistency
+from servicing import Application, Loan, Repayment, Statement, consistency
 from servicing.schedules import Schedule, State, schedule_of, total
 from servicing.values import is_same_word
 
 FORM = Form("BS", "Borrower summary", "documents/papers/borrower.html")
 Content = dict[str, Any]
+M = TypeVar("M", bound=Model)
 
 # The number of entries of each kind in one document.
 MAX_PEOPLE = 50
@@ -47,14 +49,14 @@ MAX_OFFERS = 12
 MAX_NOTES = 20
 
 
-def account_copies_of(record: Record) -> list[LiveCopy]:
+def account_copies_of(record: Borrower) -> list[LiveCopy]:
     """The loans and lines of a summary, oldest first, each followed by its list of repayments."""
-    chosen = [*_oldest(record, Kind.LOAN, MAX_ACCOUNTS), *_oldest(record, Kind.LINE, MAX_ACCOUNTS)]
+    chosen = [one for kind in ACCOUNTS for one in _oldest(_of_kind(record, kind), MAX_ACCOUNTS)]
     lists = repayment_copies(chosen)
     return [one for pair in zip(map(LiveCopy, chosen), lists, strict=True) for one in pair]
 
 
-def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, today: date) -> Document:
+def document(record: Borrower, copies: Sequence[LiveCopy], options: Options, *, today: date) -> Document:
     """Build the summary from the copies of :func:`account_copies_of`."""
     content = _content(record, copies, options, today)
     return Document(
@@ -69,7 +71,7 @@ def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, to
     )
 
 
-def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today: date) -> Content:
+def _content(record: Borrower, copies: Sequence[LiveCopy], options: Options, today: date) -> Content:
     loans = [_loan(copy, today, options) for copy in copies if copy.kind == Kind.LOAN]
     lines = [_line(copy, options) for copy in copies if copy.kind == Kind.LINE]
     positions = [_position(part["copy"], today, options) for part in [*loans, *lines]]
@@ -92,9 +94,9 @@ def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today
         "scheduled": scheduled if "repayments" in options.sections else (),
         "has_application": "application" in options.sections,
         "left_out": {
-            "people": _left_out(record, Kind.KEY_PERSON, MAX_PEOPLE),
-            "loans": _left_out(record, Kind.LOAN, MAX_ACCOUNTS),
-            "lines": _left_out(record, Kind.LINE, MAX_ACCOUNTS),
+            "people": _left_out(_people_of(record), MAX_PEOPLE),
+            "loans": _left_out(_of_kind(record, Kind.LOAN), MAX_ACCOUNTS),
+            "lines": _left_out(_of_kind(record, Kind.LINE), MAX_ACCOUNTS),
         },
     }
 
@@ -113,17 +115,20 @@ def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
     return words if content["identity"]["is_known"] else ["No profile from the service.", *words]
 
 
-def _oldest(record: Record, kind: Kind, limit: int) -> list[Record]:
-    return list(
-        active_records(kind)
-        .select_related("said")
-        .filter(borrower_uuid=record.uuid)
-        .order_by("created_at", "id")[:limit]
-    )
+def _of_kind(record: Borrower, kind: Kind) -> QuerySet[Record]:
+    return active_records(kind).select_related("said").filter(borrower_uuid=record.uuid)
 
 
-def _left_out(record: Record, kind: Kind, limit: int) -> int:
-    return max(0, active_records(kind).filter(borrower_uuid=record.uuid).count() - limit)
+def _people_of(record: Borrower) -> QuerySet[KeyPerson]:
+    return KeyPerson.objects.filter(LISTED, borrower_uuid=record.uuid).select_related("answer")
+
+
+def _oldest(found: QuerySet[M], limit: int) -> list[M]:
+    return list(found.order_by("created_at", "id")[:limit])
+
+
+def _left_out(found: QuerySet[M], limit: int) -> int:
+    return max(0, found.count() - limit)
 
 
 def _sums(rows: Iterable[Any], names: Iterable[str]) -> Content:
@@ -139,9 +144,9 @@ def _status_word(status: str | None) -> str:
 # --- Who it is about ---
 
 
-def _identity(record: Record, options: Options) -> Content:
+def _identity(record: Borrower, options: Options) -> Content:
     sent = profile_as_sent(record)
-    profile = sent.profile if sent else store.last_answer(record, Borrower)
+    profile = sent.profile if sent else store.last_answer(record, servicing.Borrower)
     names = ("is_business", "entity", "citizenship", "start_date", "phone", "email", "address")
     return {name: getattr(profile, name, None) for name in names} | {
         "name": str(record),
@@ -151,11 +156,12 @@ def _identity(record: Record, options: Options) -> Content:
     }
 
 
-def _people(record: Record, options: Options) -> list[Content]:
+def _people(record: Borrower, options: Options) -> list[Content]:
     """Key people, with contact details only for internal readers."""
     shown = ("title", "phone", "email") if options.is_internal else ("title",)
-    people: list[tuple[str, KeyPerson | None]] = [
-        (str(one), store.last_answer(one, KeyPerson)) for one in _oldest(record, Kind.KEY_PERSON, MAX_PEOPLE)
+    people: list[tuple[str, servicing.KeyPerson | None]] = [
+        (str(one), store.last_answer(one, servicing.KeyPerson))
+        for one in _oldest(_people_of(record), MAX_PEOPLE)
     ]
     if not people and (sent := profile_as_sent(record)):
         people = list(sent.people[:MAX_PEOPLE])
@@ -163,7 +169,7 @@ def _people(record: Record, options: Options) -> list[Content]:
 
 
 def _internal(
-    record: Record,
+    record: Borrower,
     loans: Sequence[Content],
     lines: Sequence[Content],
     copies: Sequence[LiveCopy],
@@ -300,7 +306,7 @@ def _is_scheduled(repayment: Repayment, today: date) -> bool:
 # --- Its latest application ---
 
 
-def _latest_application(record: Record, options: Options) -> Content | None:
+def _latest_application(record: Borrower, options: Options) -> Content | None:
     applications = active_records(Kind.APPLICATION).filter(borrower_uuid=record.uuid).select_related("said")
     newest = applications.order_by("-created_at", "-id")[:MAX_ACCOUNTS]
     if not newest:

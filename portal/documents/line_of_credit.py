@@ -8,7 +8,7 @@ from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
 from portal.live.reading import LiveCopy
 from portal.registry.figures import old_copy_day
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from portal.repayments.table import RepaymentRow, accounts_with_balances
 from portal.ui import wording
 from servicing import Statement
@@ -20,7 +20,7 @@ MAX_REPAYMENTS = 60
 
 
 def document(
-    copy: LiveCopy, repayments: LiveCopy, owner: Record | None, options: Options, *, today: date
+    copy: LiveCopy, repayments: LiveCopy, owner: Borrower | None, options: Options, *, today: date
 ) -> Document:
     """Build the document from the saved copies of the line and its repayments."""
     line = copy.answer if isinstance(copy.answer, Statement) else None

@@ -12,7 +12,7 @@ from portal.live.reading import LiveCopy
 from portal.loans.chart import Chart, chart
 from portal.loans.figures import MATURITY, figure_cards
 from portal.loans.schedule import schedule_table
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from servicing import Loan, Repayment
 from servicing.schedules import schedule_of
 
@@ -23,7 +23,7 @@ MAX_UPRIGHT_COLUMNS = 8
 
 
 def document(
-    copy: LiveCopy, repayments: Sequence[Repayment], owner: Record | None, options: Options, *, today: date
+    copy: LiveCopy, repayments: Sequence[Repayment], owner: Borrower | None, options: Options, *, today: date
 ) -> Document:
     """Build the schedule from the saved copy of the loan and its repayments."""
     loan = copy.answer if isinstance(copy.answer, Loan) else None

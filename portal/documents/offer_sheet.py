@@ -7,7 +7,7 @@ from portal.applications.page import facts
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
 from portal.live.reading import LiveCopy
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from portal.ui import wording
 from servicing import Application
 
@@ -16,7 +16,7 @@ MAX_UPRIGHT_OFFERS = 3
 """With more offers than this, the paper is turned to landscape."""
 
 
-def document(copy: LiveCopy, owner: Record | None, options: Options, view: OfferView) -> Document:
+def document(copy: LiveCopy, owner: Borrower | None, options: Options, view: OfferView) -> Document:
     """Build the sheet with the offers chosen on the application's page, in the same order.
 
     It has every row with a value, even if the page shows only rows that differ.

@@ -44,8 +44,7 @@ from portal.errors import error_page
 from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
-from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date
 from portal.ui.exports import file_headers
@@ -82,7 +81,7 @@ def document_view(build: Callable[..., Document]) -> Callable[..., HttpResponseB
 @document_view
 def borrower(request: StaffRequest, as_pdf: bool, borrower_uuid: str) -> Document:
     """The borrower summary."""
-    record = get_object_or_404(Record.objects.select_related("said"), kind=Kind.BORROWER, uuid=borrower_uuid)
+    record = get_object_or_404(Borrower.objects.select_related("answer"), uuid=borrower_uuid)
     options = Options.of(request.GET)
     copies = _read(request, borrower_summary.account_copies_of(record), options, as_pdf)
     return borrower_summary.document(record, copies, options, today=business_date())
@@ -130,7 +129,7 @@ def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, applica
 @document_view
 def payment_history(request: StaffRequest, as_pdf: bool, borrower_uuid: str = "") -> Document:
     """The payment history, filtered like the list of repayments; ``account`` names a loan or line."""
-    owner = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid) if borrower_uuid else None
+    owner = get_object_or_404(Borrower, uuid=borrower_uuid) if borrower_uuid else None
     account_uuid = request.GET.get("account", "")
     accounts = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=borrower_uuid)
     account = get_object_or_404(accounts, uuid=account_uuid) if account_uuid and owner else None
@@ -148,8 +147,8 @@ def _read(
     return panel_copies(request, PANEL, copies)
 
 
-def _owner(record: Record) -> Record | None:
-    return store.find(Kind.BORROWER, record.borrower_uuid)
+def _owner(record: Record) -> Borrower | None:
+    return Borrower.objects.filter(uuid=record.borrower_uuid).first()
 
 
 def _create_pdf(request: StaffRequest, document: Document) -> HttpResponse:

@@ -157,7 +157,7 @@ def describe_each(rows: Iterable[tuple[Any, date | None, str]]) -> list[str]:
     borrowers = [borrower for _, borrower in with_borrowers(row for row, _, _ in rows)]
     lines = []
     for borrower, (_, day, words) in zip(borrowers, rows, strict=True):
-        about = ", ".join(filter(None, (borrower.label if borrower else None, wording.day(day))))
+        about = ", ".join(filter(None, (borrower.name if borrower else None, wording.day(day))))
         lines.append(f"- {about}: {words}" if about else f"- {words}")
     return lines
 

@@ -26,8 +26,8 @@ from portal.home.models import Snooze
 from portal.home.numbers import numbers
 from portal.home.pinned import choices, pin, pinned
 from portal.notes.models import FollowUp
-from portal.registry.models import Kind, Record
-from portal.registry.records import active_records, records_by_uuid, with_borrowers
+from portal.registry.models import Borrower, Kind, Saved
+from portal.registry.records import active_records, borrowers_by_uuid, with_borrowers
 from portal.runtime.areas import help_pages
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -139,13 +139,13 @@ SECTIONS: dict[str, Callable[[StaffRequest], dict[str, Any]]] = {
 }
 
 
-def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
+def recent_borrowers(user_id: int) -> list[tuple[Borrower, Any]]:
     """The borrowers this person viewed most recently, with the time."""
     views = PageView.objects.filter(actor_id=user_id).exclude(borrower_uuid="")
     viewed_at: dict[str, Any] = {}
     for borrower_uuid, last_at in views.values_list("borrower_uuid", "last_at")[:MAX_VIEWS_READ]:
         viewed_at.setdefault(borrower_uuid, last_at)
-    found = records_by_uuid([Kind.BORROWER], viewed_at)
+    found = borrowers_by_uuid(viewed_at)
     return [(found[uuid], at) for uuid, at in viewed_at.items() if uuid in found][:MAX_RECENT]
 
 
@@ -238,10 +238,10 @@ def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
 def first_day_tasks(may: Callable[[str], bool]) -> list[tuple[str, str, str]]:
     """First tasks for new staff: a label, what to do, and the address of a record on file to try it on."""
 
-    def example(kind: Kind) -> Record | None:
+    def example(kind: Kind) -> Saved | None:
         return active_records(kind).order_by("uuid").first()
 
-    def url(record: Record | None) -> str:
+    def url(record: Saved | None) -> str:
         return record.get_absolute_url() if record else ""
 
     borrower = example(Kind.BORROWER)

@@ -9,7 +9,7 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.registry.figures import copy_day, days_of, due_since_of
-from portal.registry.models import Record
+from portal.registry.models import Borrower, Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.templatetags import ui
@@ -41,7 +41,7 @@ def account_link(row: Any, noun: str) -> SafeString:
     )
 
 
-def borrower_link(borrower: Record) -> SafeString:
+def borrower_link(borrower: Borrower) -> SafeString:
     """A link to the borrower in a row that leads elsewhere. It is an icon, as every row has one."""
     return format_html(
         '<a href="{}" title="Open borrower" aria-label="Borrower {}">{}</a>',
@@ -119,7 +119,8 @@ def days_past_due(row: Any) -> str:
     """The days past due, if any. A line's are those of the day of its copy."""
     record, days = row.record, days_of(row.record)
     if days is None:
-        return ui.NOT_KNOWN if record.flagged else ""
+        is_late = record.is_past_due if isinstance(record, Borrower) else record.flagged
+        return ui.NOT_KNOWN if is_late else ""
     return f"{days:,}" if days > 0 else ""
 
 
@@ -186,7 +187,7 @@ def changed_badge(has_changed: bool) -> SafeString:
     return format_html(" {}" + words, ui.badge("accent", "Changed")) if has_changed else SafeString()
 
 
-def record_name(record: Record, meta: str) -> SafeString:
+def record_name(record: Record | Borrower, meta: str) -> SafeString:
     """The name of a record, linked, with a line about it below."""
     return format_html(
         '<a href="{0}" title="{1}"><b>{1}</b></a><small title="{2}">{2}</small>',

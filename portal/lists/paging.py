@@ -33,11 +33,11 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
     Records that match ``upcoming`` come after all others, in reverse order.
     """
 
-    object_list: QuerySet[Record]
+    object_list: QuerySet[Any]
 
     def __init__(
         self,
-        found: QuerySet[Record],
+        found: QuerySet[Any],
         size: int,
         *,
         is_exact: bool,
@@ -104,13 +104,13 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         keys = self._between(others, start, min(end, number), number) if start < number else []
         return keys + list(last[max(start - number, 0) : max(end - number, 0)])
 
-    def _between(self, ordered: "ValuesQuerySet[Record, int]", start: int, end: int, count: int) -> list[int]:
+    def _between(self, ordered: "ValuesQuerySet[Any, int]", start: int, end: int, count: int) -> list[int]:
         if start > count // 2 and (self.is_exact or self.count < MAX_COUNTED):
             return list(ordered.reverse()[count - end : count - start])[::-1]
         return list(ordered[start:end])
 
 
-def cached_count(records: QuerySet[Record], digest: str = "") -> int:
+def cached_count(records: QuerySet[Any], digest: str = "") -> int:
     """The number of records, cached for a minute; ``digest`` is that of their statement, if known."""
     key = f"registry.count.{digest or _digest(_statement(records))}"
     return cache.get_or_set(key, records.count, COUNT_CACHE_SECONDS) or 0
@@ -124,7 +124,7 @@ def cached_sums(words: str, compute: Callable[[], T]) -> T:
     return cast(T, cache.get_or_set(key, compute, COUNT_CACHE_SECONDS))
 
 
-def _statement(records: QuerySet[Record]) -> tuple[str, tuple[Any, ...]] | None:
+def _statement(records: QuerySet[Any]) -> tuple[str, tuple[Any, ...]] | None:
     """The statement that reads their keys; None for an impossible condition, which has none."""
     try:
         return records.order_by().values("pk").query.sql_with_params()

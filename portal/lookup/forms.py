@@ -8,8 +8,9 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from portal.lookup.imports import header_problem, open_lines, record_with_short_id, uuid_problem
-from portal.registry.models import NAMED_KINDS, Kind, Record
+from portal.registry.models import NAMED_KINDS, Answered, Borrower, Kind
 from portal.registry.query import uuid_in
+from portal.registry.records import records_of
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.forms import ChoiceField, DayField, DayInput, StaffForm, TextField
@@ -67,7 +68,7 @@ class AddForm(StaffForm):
         kind, uuid = data.get("kind"), data.get("uuid")
         if kind == Kind.BORROWER:
             data["borrower_uuid"] = uuid
-        if kind and uuid and (found := Record.objects.filter(kind=kind, uuid=uuid).first()):
+        if kind and uuid and (found := records_of(kind).filter(uuid=uuid).first()):
             self.add_error("uuid", f"Already on file as {wording.with_full_stop(found)}")
             self.existing = found
         elif kind and uuid and (found := record_with_short_id(kind, uuid)):
@@ -87,7 +88,7 @@ class OpenAsForm(StaffForm):
     )
     uuid = UuidField(max_length=300)
     borrower_uuid = forms.ModelChoiceField(
-        Record.objects.filter(kind=Kind.BORROWER, archived_at__isnull=True), to_field_name="uuid"
+        Borrower.objects.filter(archived_at__isnull=True), to_field_name="uuid"
     )
 
 
@@ -103,7 +104,7 @@ class CorrectForm(StaffForm):
     borrower_uuid = UuidField(label="Borrower ID", max_length=300)
     reason = TextField(label="Reason")
 
-    def __init__(self, *args: object, record: Record, **kwargs: object) -> None:
+    def __init__(self, *args: object, record: Answered, **kwargs: object) -> None:
         self.record = record
         initial = {"label": record.label, "borrower_uuid": record.borrower_uuid}
         super().__init__(*args, initial=initial, **kwargs)
@@ -113,7 +114,7 @@ class CorrectForm(StaffForm):
 
     def clean_borrower_uuid(self) -> str:
         owner = str(self.cleaned_data["borrower_uuid"])
-        if not Record.objects.filter(kind=Kind.BORROWER, uuid=owner).exists():
+        if not Borrower.objects.filter(uuid=owner).exists():
             raise forms.ValidationError("This borrower isn’t on file. Add the borrower first.")
         return owner
 

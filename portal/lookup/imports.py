@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
-from typing import IO, TextIO
+from typing import IO, Any, TextIO
 
 from django.db import transaction
 
 from portal.registry import store
-from portal.registry.models import NAMED_KINDS, Kind, Record, Source
+from portal.registry.models import NAMED_KINDS, Kind, Source
 from portal.registry.query import is_uuid, uuid_in
-from portal.registry.records import records_by_key
+from portal.registry.records import records_of
 from portal.registry.search import begins_with
 from portal.registry.store import Observation
 from portal.registry.table_statistics import analyze, needs_analyze
@@ -121,12 +121,12 @@ def uuid_problem(text: str) -> str | None:
     return TAX_NUMBER if any(tax_numbers(text)) else None
 
 
-def record_with_short_id(kind: str, text: str) -> Record | None:
+def record_with_short_id(kind: str, text: str) -> Any:
     """The record on file whose UUID only begins with this text, as pages show it. Other IDs may have any form."""
     start = text.lower()
     if len(start) >= UUID_CHARACTERS or not SHORT_ID.fullmatch(start):
         return None
-    records = Record.objects.filter(begins_with("uuid", start), kind=kind)
+    records = records_of(kind).filter(begins_with("uuid", start))
     found = records.order_by("uuid").first()  # First a record that has the text as its ID.
     return found if found and is_uuid(found.uuid) else None
 
@@ -147,7 +147,7 @@ def _import_records(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: dateti
             _save_batch(batch, report, by=by, at=at)
             batch, size = [], 0
     _save_batch(batch, report, by=by, at=at)
-    if any(needs_analyze(number, Record.objects.filter(kind=kind)) for kind, number in kinds.items()):
+    if any(needs_analyze(number, records_of(kind)) for kind, number in kinds.items()):
         analyze()
     report.refused.sort()
     return report
@@ -190,7 +190,7 @@ def _count_unknown_borrowers(items: list[Observation], unknown: Counter[str]) ->
     for uuid in unknown.keys() & imported:
         del unknown[uuid]
     new = named.keys() - unknown.keys()
-    known = set(records_by_key((Kind.BORROWER, uuid) for uuid in new).values_list("uuid", flat=True))
+    known = set(records_of(Kind.BORROWER).filter(uuid__in=new).values_list("uuid", flat=True))
     unknown.update({uuid: number for uuid, number in named.items() if uuid not in known})
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property, reduce
+from itertools import chain
 from operator import or_
 from typing import Any
 
@@ -18,10 +19,10 @@ from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import capped_count, matching_messages
 from portal.notes.models import Note
-from portal.registry.figures import ACCOUNTS, days_of, old_copy_day
-from portal.registry.models import NAMED_KINDS, Kind, Record, Repayment
+from portal.registry.figures import days_of, is_account, old_copy_day
+from portal.registry.models import NAMED_KINDS, Answered, Borrower, Kind, Record, Repayment, Saved
 from portal.registry.query import Query, parse_query
-from portal.registry.records import active_records, records_by_key, with_borrowers
+from portal.registry.records import MODELS, active_records, records_by_key, records_of, with_borrowers
 from portal.registry.repayments import rank_repayments
 from portal.registry.search import OWNED, Rank, forms_of, matching_owners, rank_matches
 from portal.registry.spelling import similar_names
@@ -76,8 +77,8 @@ _NAME = re.compile(r"[^\W\d_]+(?:[ '.,-]+[^\W\d_]+)*\.?")
 class Hit:
     """A record that matches."""
 
-    record: Record | Repayment
-    borrower: Record | None
+    record: Saved
+    borrower: Borrower | None
     words: Sequence[str]
     starts: Sequence[str]
     """The IDs, or beginnings of IDs, that were searched for."""
@@ -87,14 +88,19 @@ class Hit:
 
     @property
     def days_past_due(self) -> int | None:
-        return None if isinstance(self.record, Repayment) else days_of(self.record)
+        return days_of(self.record) if isinstance(self.record, Record | Borrower) else None
+
+    @property
+    def is_past_due(self) -> bool:
+        """Whether a loan, a line or a borrower is past due."""
+        if isinstance(self.record, Borrower):
+            return self.record.is_past_due
+        return is_account(self.record) and self.record.flagged
 
     @property
     def old_copy_day(self) -> date | None:
         """The day of the copy of a loan or a line, unless that is today."""
-        if isinstance(self.record, Repayment) or self.record.kind not in ACCOUNTS:
-            return None
-        return old_copy_day(self.record)
+        return old_copy_day(self.record) if is_account(self.record) else None
 
     @property
     def title(self) -> str:
@@ -108,7 +114,13 @@ class Hit:
 
     @property
     def product(self) -> str:
-        return self.record.product if isinstance(self.record, Repayment) else self.record.category
+        match self.record:
+            case Repayment():
+                return self.record.product
+            case Record():
+                return self.record.category
+            case _:
+                return ""
 
     @property
     def mentions(self) -> str:
@@ -122,7 +134,7 @@ class Hit:
         """The match, if the title does not show it."""
         if isinstance(self.record, Repayment):
             return f"Effective {wording.day(self.day)}" if self.day == self.record.effective_on else ""
-        if self.day and self.day == self.record.key_date:
+        if self.day and isinstance(self.record, Record) and self.day == self.record.key_date:
             return f"Due {wording.day(self.day)}"
         if self._shows(fold(self.title)):
             return ""
@@ -138,7 +150,7 @@ class Hit:
     @property
     def place(self) -> str:
         """A borrower's city and state, or a key person's borrower."""
-        if isinstance(self.record, Record) and self.record.kind == Kind.BORROWER:
+        if isinstance(self.record, Borrower):
             return ", ".join(filter(None, (self.record.city, self.record.state)))
         return f"Key person of {self.borrower or 'an unknown borrower'}"
 
@@ -229,9 +241,10 @@ def _ranked(kinds: Sequence[Kind], query: Query, limit: int) -> dict[Kind, dict[
 def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = None) -> list[HitGroup]:
     """Read the records of each kind's page with their borrowers, all kinds at once."""
     starts = (*query.starts, *query.uuids)
-    keys = [key for kind, shown in pages.items() if kind != Kind.REPAYMENT for key in shown]
-    stored: list[Record | Repayment] = [*Record.objects.in_bulk(keys).values()]
-    stored += Repayment.objects.in_bulk([*pages.get(Kind.REPAYMENT, ())]).values()
+    recorded = [key for kind, shown in pages.items() if kind not in MODELS for key in shown]
+    stored: list[Saved] = [*Record.objects.filter(pk__in=recorded)]
+    for kind in pages.keys() & MODELS.keys():
+        stored += records_of(kind).filter(pk__in=list(pages[kind]))
     rows = {(one.kind, one.pk): (one, borrower) for one, borrower in with_borrowers(stored)}
     groups = []
     for kind, shown in pages.items():
@@ -329,7 +342,7 @@ class NoteHit:
     text: str
     author: str
     at: datetime
-    subject: Record | Message
+    subject: Saved | Message
 
 
 def find_notes(query: Query, limit: int) -> list[NoteHit]:
@@ -360,11 +373,12 @@ def find_notes(query: Query, limit: int) -> list[NoteHit]:
     return sorted(found, key=lambda hit: hit.at, reverse=True)[:limit]
 
 
-def _subjects_of(notes: Sequence[Note], contacts: Sequence[Any]) -> dict[str, Record | Message]:
+def _subjects_of(notes: Sequence[Note], contacts: Sequence[Any]) -> dict[str, Saved | Message]:
     """What notes and contacts are about, by ID."""
     pairs = [(one.subject_kind, one.subject_uuid) for one in notes]
     pairs += [(one.account_kind or Kind.BORROWER, one.account_uuid or one.borrower_uuid) for one in contacts]
-    subjects: dict[str, Record | Message] = {record.uuid: record for record in records_by_key(pairs)}
+    records = chain.from_iterable(records_by_key(pairs))
+    subjects: dict[str, Saved | Message] = {record.uuid: record for record in records}
     if unknown := {uuid for _, uuid in pairs} - subjects.keys():
         subjects |= {message.uuid: message for message in Message.objects.filter(uuid__in=unknown)}
     return subjects
@@ -378,8 +392,8 @@ class UnknownIds:
     """Pasted IDs that are archived or not on file, and borrowers that may own them."""
 
     uuids: Sequence[str]
-    archived: Sequence[Record]
-    owners: Sequence[Record]
+    archived: Sequence[Answered]
+    owners: Sequence[Borrower]
     of: str
     """The search for the borrower."""
 
@@ -388,7 +402,8 @@ def find_unknown_ids(
     query: Query, of: str, *, hits: MessageHits | None, groups: Iterable[HitGroup]
 ) -> UnknownIds | None:
     """Find the pasted IDs that no hit shows; ``None`` if there are none."""
-    stored = list(Record.objects.filter(kind__in=NAMED_KINDS, uuid__in=query.uuids))
+    keys = [(kind, uuid) for kind in NAMED_KINDS for uuid in query.uuids]
+    stored: list[Answered] = [*chain.from_iterable(records_by_key(keys))]
     shown = [hit for group in groups for hit in group.hits]
     known = {one.uuid for one in (*stored, *(hit.record for hit in shown))}
     known |= {str(hits.asked.get("id"))} if hits else set()
@@ -404,11 +419,11 @@ def find_unknown_ids(
     return UnknownIds(missing, archived, list(_possible_owners(stored, of)) if missing else (), of)
 
 
-def _possible_owners(pasted_records: Iterable[Record], of: str) -> Iterator[Record]:
+def _possible_owners(pasted_records: Iterable[Answered], of: str) -> Iterator[Borrower]:
     """The borrowers of records pasted with the ID, then those that match the search."""
     pasted = {record.borrower_uuid for record in pasted_records}
     yield from active_records(Kind.BORROWER).filter(uuid__in=pasted)
     if len(of) >= MIN_CHARACTERS:
         keys = rank_matches([Kind.BORROWER], parse_query(of), MAX_OWNERS).get(Kind.BORROWER, ())
-        stored = Record.objects.in_bulk(keys)
+        stored = Borrower.objects.in_bulk(keys)
         yield from (stored[key] for key in keys if stored[key].uuid not in pasted)

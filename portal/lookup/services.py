@@ -13,7 +13,18 @@ from portal.jobs.queue import start_job
 from portal.lookup import tasks
 from portal.lookup.models import Upload
 from portal.registry import store
-from portal.registry.models import SEARCHED_KINDS, Kind, Record, Repayment, Source
+from portal.registry.figures import is_account
+from portal.registry.models import (
+    LISTED,
+    SEARCHED_KINDS,
+    Answered,
+    KeyPerson,
+    Kind,
+    Record,
+    Repayment,
+    Source,
+)
+from portal.registry.records import records_of
 from portal.registry.rollup import roll_up
 from portal.registry.spelling import save_words
 
@@ -21,7 +32,7 @@ if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
 
 
-def add(actor: Actor, *, kind: str, uuid: str, borrower_uuid: str, label: str) -> Record:
+def add(actor: Actor, *, kind: str, uuid: str, borrower_uuid: str, label: str) -> Answered:
     """Add a record by its ID."""
     item = store.Observation(kind=Kind(kind), uuid=uuid, borrower_uuid=borrower_uuid, label=label)
     with transaction.atomic():
@@ -30,26 +41,27 @@ def add(actor: Actor, *, kind: str, uuid: str, borrower_uuid: str, label: str) -
     return record
 
 
-def correct(actor: Actor, record: Record, *, changes: dict[str, list[str]], reason: str) -> None:
+def correct(actor: Actor, record: Answered, *, changes: dict[str, list[str]], reason: str) -> None:
     """Relabel a record or assign it to another borrower."""
     with transaction.atomic():
         # Another answer may have been saved since, and its words must stay in the search text.
-        record.refresh_from_db(from_queryset=Record.objects.select_for_update())
+        record.refresh_from_db(from_queryset=records_of(record.kind).select_for_update())
         for name, (_, after) in changes.items():
             setattr(record, name, after)
-        record.owner_confirmed |= "borrower_uuid" in changes
+        if isinstance(record, Record):
+            record.owner_confirmed |= "borrower_uuid" in changes
         if "label" in changes:
             store.set_search_columns(record)
             save_words([record])
-        record.save(update_fields=[*changes, "owner_confirmed", "search_text", "name_key", "updated_at"])
+        record.save()
         roll_up(changes.get("borrower_uuid", []))
         _append_entry(actor, "lookup.correct", record, reason=reason, changes=changes)
 
 
-def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> bool:
+def archive(actor: Actor, record: Answered, *, archived: bool, reason: str) -> bool:
     """Remove a record from lists and search, or restore it; false if that was done already."""
     with transaction.atomic():
-        others = Record.objects.filter(pk=record.pk, archived_at__isnull=archived)
+        others = records_of(record.kind).filter(pk=record.pk, archived_at__isnull=archived)
         changed = others.update(archived_at=timezone.now() if archived else None)
         if changed:
             roll_up([record.borrower_uuid])
@@ -57,14 +69,15 @@ def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> boo
     return bool(changed)
 
 
-def dependents(record: Record) -> dict[Kind, int]:
+def dependents(record: Answered) -> dict[Kind, int]:
     """Count the records of each kind that belong to this one and are not archived with it."""
     if record.kind != Kind.BORROWER:
-        number = Repayment.objects.filter(account=record).count()
+        number = Repayment.objects.filter(account=record).count() if is_account(record) else 0
         return {Kind.REPAYMENT: number} if number else {}
-    dependent = Record.objects.filter(borrower_uuid=record.uuid, archived_at__isnull=True)
-    counted = dependent.exclude(pk=record.pk).values_list("kind").annotate(Count("pk")).order_by()
+    dependent = Record.objects.filter(LISTED, borrower_uuid=record.uuid)
+    counted = dependent.values_list("kind").annotate(Count("pk")).order_by()
     numbers: dict[str, int] = dict(counted)
+    numbers[Kind.KEY_PERSON] = KeyPerson.objects.filter(LISTED, borrower_uuid=record.uuid).count()
     numbers[Kind.REPAYMENT] = Repayment.objects.filter(borrower_uuid=record.uuid).count()
     return {kind: numbers[kind] for kind in SEARCHED_KINDS if numbers.get(kind)}
 
@@ -85,5 +98,5 @@ def upload(actor: Actor, *, what: str, file: "UploadedFile[bytes]", exported_at:
     return stored_file
 
 
-def _append_entry(actor: Actor, action: str, record: Record, **fields: object) -> None:
+def _append_entry(actor: Actor, action: str, record: Answered, **fields: object) -> None:
     append(actor, action, **entry_subject(record), **fields)

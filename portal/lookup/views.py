@@ -4,7 +4,7 @@ from datetime import datetime, time
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -23,8 +23,9 @@ from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, O
 from portal.lookup.models import Upload
 from portal.lookup.search import HitGroup
 from portal.registry import store
-from portal.registry.models import Kind, Record, Snapshot
+from portal.registry.models import Answered, Borrower, Kind, Snapshot
 from portal.registry.query import Query, parse_query
+from portal.registry.records import records_of, with_answers
 from portal.registry.sources import READS
 from portal.ui.exports import list_file
 from portal.ui.htmx import current_page, finish_action, render_page
@@ -78,7 +79,7 @@ def open_as(request: StaffRequest) -> HttpResponse:
     except (NotSent, Unavailable):
         refusal = "The service isn’t responding. Try again in a moment."
         return search_page(request, parse_query(uuid), of=owner.uuid, refusal=refusal, status=503)
-    found = get_object_or_404(Record, kind=kind, uuid=uuid)
+    found = get_object_or_404(records_of(kind), uuid=uuid)
     messages.success(request, f"Found at the service and added under {owner}.")
     return finish_action(request, found.get_absolute_url())
 
@@ -106,20 +107,19 @@ def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Show one record: its last answer and its owner."""
     if kind == Kind.REPAYMENT:  # Its own page shows all of it.
         return redirect("repayments:detail", uuid)
-    records = Record.objects.select_related("said")
-    found = get_object_or_404(records, kind=kind, uuid=uuid)
+    found = get_object_or_404(with_answers(records_of(kind)), uuid=uuid)
     log_view(Actor.of(request), "lookup.record", **entry_subject(found))
-    owner = Record.objects.filter(kind=Kind.BORROWER, uuid=found.borrower_uuid).first()
+    owner = Borrower.objects.filter(uuid=found.borrower_uuid).first()
     context = {
         "record": found,
         "owner": owner,
         "fields": answer_fields(found),
-        "snapshots": Snapshot.objects.filter(answer__record=found).defer("body")[:50],
+        "snapshots": Snapshot.objects.filter(answer=found.said).defer("body")[:50],
     }
     return render_page(request, "lookup/record.html", context)
 
 
-def answer_fields(record: Record) -> list[tuple[str, Any]]:
+def answer_fields(record: Answered) -> list[tuple[str, Any]]:
     """The last answer's fields by name; lists and objects as counts."""
     text = store.saved_text(record)
     answer = codec.parse(text) if text else {}
@@ -162,10 +162,18 @@ def is_owner_confirmed(request: StaffRequest, form: AddForm) -> bool:
     return False
 
 
+def _find_correctable(kind: str, uuid: str) -> Answered:
+    """The record, which is none of the repayments: those are what their list says."""
+    if kind == Kind.REPAYMENT:
+        raise Http404
+    found: Answered = get_object_or_404(records_of(kind), uuid=uuid)
+    return found
+
+
 @requires("lookup.correct")
 def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Correct the name or the owner of a record, with a reason."""
-    found = get_object_or_404(Record, kind=kind, uuid=uuid)
+    found = _find_correctable(kind, uuid)
     form = CorrectForm(request.POST or None, record=found)
     if form.is_valid():
         if changes := form.changes():
@@ -182,7 +190,7 @@ def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
 @requires("lookup.archive")
 def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Remove a record from lists and search, or restore it, with a reason."""
-    found = get_object_or_404(Record, kind=kind, uuid=uuid)
+    found = _find_correctable(kind, uuid)
     form = ArchiveForm(request.POST or None, initial={"act": "restore" if found.archived_at else "archive"})
     if form.is_valid():
         archived = form.cleaned_data["act"] == "archive"

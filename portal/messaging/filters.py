@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from portal.lists.filters import select_options
 from portal.messaging.store import ONE_DAY, service_today, service_zone
 from portal.messaging.text import SearchError, parse_text
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind
 from portal.registry.query import EARLIEST_YEAR, parse_query, uuid_in
 from portal.registry.search import Rank, rank_matches
 from portal.ui import wording
@@ -66,11 +66,11 @@ class ValuesField(forms.Field):
 class BorrowerField(TextField):
     """A borrower on file, by ID or by name."""
 
-    def clean(self, value: Any) -> Record | None:
+    def clean(self, value: Any) -> Borrower | None:
         typed = super().clean(value)
         if not typed:
             return None
-        borrowers = Record.objects.filter(kind=Kind.BORROWER)
+        borrowers = Borrower.objects.all()
         if found := borrowers.filter(uuid=uuid_in(typed) or typed).first():
             return found
         ranks = rank_matches([Kind.BORROWER], parse_query(typed), MAX_SUGGESTIONS).get(Kind.BORROWER, {})
@@ -84,7 +84,7 @@ class BorrowerField(TextField):
         return chosen[0]
 
     def prepare_value(self, value: Any) -> Any:
-        return value.uuid if isinstance(value, Record) else value
+        return value.uuid if isinstance(value, Borrower) else value
 
 
 class LinkForm(StaffForm):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, Subquery
 
 from portal.messaging.models import BankAccount, Message
-from portal.registry.models import Kind, Record, Repayment
+from portal.registry.models import Borrower, Kind, Record, Saved
 from portal.registry.records import records_with_owners
 
 
@@ -15,10 +15,10 @@ class LinkedMessage:
     """A message with the records it belongs to."""
 
     message: Message
-    subject: Record | Repayment | None = None
+    subject: Saved | None = None
     """The repayment or other record that the payload is about, if on file."""
     account: Record | None = None
-    borrower: Record | None = None
+    borrower: Borrower | None = None
     manual_link: BankAccount | None = None
     """The link that staff made, if nothing else identifies the borrower."""
 
@@ -38,17 +38,17 @@ class LinkedMessage:
 
 
 def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
-    """Find the records that messages belong to, in one query, or two if a borrower is found by its bank account."""
+    """Find the records that messages belong to, in a query for each table, and one for linked bank accounts."""
     shown = list(messages)
     subjects = records_with_owners(message.subject_uuid for message in shown)
     owners = {uuid: _owner(subject, account) for uuid, (subject, account, _) in subjects.items()}
     unowned = {one.bank_account for one in shown if one.bank_account and not owners.get(one.subject_uuid)}
-    labels = Record.objects.filter(kind=Kind.BORROWER, uuid=OuterRef("borrower_uuid")).values("label")[:1]
+    labels = Borrower.objects.filter(uuid=OuterRef("borrower_uuid")).values("name")[:1]
     manual_links = BankAccount.objects.annotate(borrower_label=Subquery(labels)).in_bulk(unowned)
     rows = []
     for message in shown:
         subject, account, borrower = subjects.get(message.subject_uuid, (None, None, None))
-        if isinstance(subject, Record) and subject.kind == Kind.BORROWER:
+        if isinstance(subject, Borrower):
             rows.append(LinkedMessage(message, subject, None, subject))
             continue
         if isinstance(subject, Record) and subject.kind in (Kind.LOAN, Kind.LINE):
@@ -62,13 +62,11 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
     return rows
 
 
-def _owner(subject: Record | Repayment, account: Record | None) -> str:
+def _owner(subject: Saved, account: Record | None) -> str:
     """The ID of a record's borrower."""
-    if subject.kind == Kind.BORROWER:
-        return subject.uuid
     return subject.borrower_uuid or (account.borrower_uuid if account else "")
 
 
-def _borrower(uuid: str, label: str | None = None) -> Record:
+def _borrower(uuid: str, label: str | None = None) -> Borrower:
     """A borrower as far as a link needs it; one that is not on file, so has no label, is named by its ID."""
-    return Record(kind=Kind.BORROWER, uuid=uuid, label=uuid[:8] if label is None else label)
+    return Borrower(uuid=uuid, name=uuid[:8] if label is None else label)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import LISTED, Answer, Record, Repayment
+from portal.registry.models import LISTED, Answer, Record, Repayment, Saved
 from portal.registry.records import records_with_owners
 from portal.registry.sources import REPAYMENTS_OF
 
@@ -107,7 +107,7 @@ def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequenc
     """
     found = list(messages)
     subjects = records_with_owners(one.subject_uuid for one in found)
-    named = {uuid: _account_uuid(*parts) for uuid, parts in subjects.items()}
+    named = {uuid: _account_uuid(subject, account) for uuid, (subject, account, _) in subjects.items()}
     unknown = {one.bank_account for one in found if one.bank_account and not named.get(one.subject_uuid)}
     of_banks = _accounts_of_banks(unknown)
     uuids = {*filter(None, named.values()), *(uuid for of_bank in of_banks.values() for uuid in of_bank)}
@@ -120,7 +120,7 @@ def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequenc
         yield message, [account for uuid in wanted for account in accounts.get(uuid, ())]
 
 
-def _account_uuid(subject: Record | Repayment, account: Record | None, borrower: Record | None) -> str:
+def _account_uuid(subject: Saved, account: Record | None) -> str:
     """The ID of the account that a message's subject is or belongs to; empty without one."""
     if subject.kind in ACCOUNTS:
         return subject.uuid

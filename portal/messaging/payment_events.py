@@ -8,7 +8,7 @@ from typing import Final
 
 from portal.messaging.models import Message
 from portal.messaging.query import borrower_condition
-from portal.registry.models import Record, Repayment
+from portal.registry.models import Borrower, Record, Repayment
 
 MAX_OF_REPAYMENT: Final = 200
 MAX_OF_ACCOUNT: Final = 10
@@ -25,6 +25,6 @@ def messages_of_account(account: Record) -> Iterable[Message]:
     return Message.objects.filter(subject_uuid__in=repayments)[:MAX_OF_ACCOUNT]
 
 
-def messages_of_borrower(borrower: Record) -> Iterable[Message]:
+def messages_of_borrower(borrower: Borrower) -> Iterable[Message]:
     """The messages about anything of a borrower, or from a bank account linked to it."""
     return Message.objects.listed().filter(borrower_condition(borrower.uuid))[:MAX_OF_ACCOUNT]

@@ -19,7 +19,8 @@ from portal.audit.models import Actor
 from portal.audit.reading import name_in_sentence
 from portal.audit.view_log import log_page
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Record
+from portal.registry.models import Borrower
+from portal.registry.records import records_of
 from portal.runtime.business_date import business_date
 from portal.ui.forms import DayField, NearDayInput, StaffForm, TextField
 from portal.ui.htmx import finish_action, render_page, toast
@@ -90,7 +91,7 @@ class FollowUpForm(StaffForm):
 @requires("notes.add")
 def add(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
     """Add a note to a record."""
-    record = get_object_or_404(Record, kind=kind, uuid=uuid)
+    record = get_object_or_404(records_of(kind), uuid=uuid)
     return add_note(request, record, ("Borrowers", reverse("borrowers:index")), **audit_subject(record))
 
 
@@ -113,7 +114,7 @@ def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **a
 @requires("notes.add")
 def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
     """Add a follow-up about a borrower, for oneself or a colleague."""
-    record = get_object_or_404(Record, kind="borrower", uuid=borrower_uuid)
+    record = get_object_or_404(Borrower, uuid=borrower_uuid)
     form = FollowUpForm(request.POST or None)
     if not form.is_valid():
         crumb = ("Borrowers", reverse("borrowers:index"))
@@ -127,10 +128,10 @@ def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
     return finish_action(request, record.get_absolute_url())
 
 
-def plan_follow_up(actor: Actor, record: Record, *, title: str, due: date, owner: User | None) -> None:
+def plan_follow_up(actor: Actor, record: Borrower, *, title: str, due: date, owner: User | None) -> None:
     """Save a follow-up for the owner, or for the person who acts."""
     FollowUp.objects.create(
-        borrower_uuid=record.borrower_uuid,
+        borrower_uuid=record.uuid,
         title=title,
         due=due,
         owner_id=owner.pk if owner else actor.id or 0,

@@ -9,21 +9,25 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db.models import Model
 
+import servicing
 from portal.registry.figures import figure_columns, figures_of, stored_amount
 from portal.registry.models import Record
 from portal.registry.query import is_uuid
+from portal.registry.records import MODELS
+from portal.registry.sources import KIND_OF_MODEL
 from portal.registry.texts import search_text
-from servicing import Application, Borrower, KeyPerson, Loan, Statement, rules
+from servicing import Application, Loan, Statement, rules
 from servicing.rules import known_spelling
 
-Decoded = Borrower | KeyPerson | Application | Loan | Statement
+Decoded = servicing.Borrower | servicing.KeyPerson | Application | Loan | Statement
 
 MAX_DAYS = 10**6
 
 
 def columns_from(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
     """The columns of an answer in a form that every database can store."""
-    return fit_columns(Record, _columns_of(answer, copied_on))
+    model = MODELS.get(KIND_OF_MODEL[type(answer)], Record)
+    return fit_columns(model, _columns_of(answer, copied_on))
 
 
 def fit_columns(model: type[Model], columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,10 +42,10 @@ def non_uuid_identifier(uuid: str) -> str:
 
 def _columns_of(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
     match answer:
-        case Borrower():
+        case servicing.Borrower():
             return _borrower_columns(answer)
-        case KeyPerson():
-            return _person_columns(answer) | {"category": known_spelling(answer.title)}
+        case servicing.KeyPerson():
+            return _person_columns(answer) | {"title": known_spelling(answer.title)}
         case Application():
             return _application_columns(answer)
         case Loan():
@@ -50,13 +54,13 @@ def _columns_of(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
             return {"amount": answer.credit_limit, **figure_columns(figures_of(answer, copied_on))}
 
 
-def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str, Any]:
+def _person_columns(person: servicing.Borrower | servicing.KeyPerson, *more_names: str) -> dict[str, Any]:
     address = person.address
     state, city, postal_code = (address.state, address.city, address.zip) if address else (None, None, None)
     contacts = (person.email, person.phone, city, postal_code, state, rules.US_STATES.get(state or ""))
     name = full_name(person)
     return {
-        "label": name,
+        "name": name,
         "state": state or "",
         "city": city or "",
         "phone": person.phone or "",
@@ -65,10 +69,10 @@ def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str,
     }
 
 
-def _borrower_columns(borrower: Borrower) -> dict[str, Any]:
+def _borrower_columns(borrower: servicing.Borrower) -> dict[str, Any]:
     return _person_columns(borrower, *map(full_name, borrower.key_people or ())) | {
-        "category": (borrower.user_type or ("BUSINESS" if borrower.is_business else "PERSON")).upper(),
-        "subtype": known_spelling(borrower.entity),
+        "type": (borrower.user_type or ("BUSINESS" if borrower.is_business else "PERSON")).upper(),
+        "legal_form": known_spelling(borrower.entity),
     }
 
 
@@ -103,7 +107,7 @@ def _product_columns(answer: Application | Loan, status: str | None) -> dict[str
     return {"category": known_spelling(answer.product), "status": known_spelling(status)}
 
 
-def full_name(person: Borrower | KeyPerson) -> str:
+def full_name(person: servicing.Borrower | servicing.KeyPerson) -> str:
     """First, middle and last name; for a business, the legal name."""
     parts = (person.first_name, person.middle_name, person.last_name)
     return " ".join(part for part in parts if part)

@@ -5,12 +5,12 @@ from datetime import date, timedelta
 from decimal import Decimal
 from functools import reduce
 from operator import or_
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from django.conf import settings
 from django.db.models import Q
 
-from portal.registry.models import Kind, PastDueChange, Record
+from portal.registry.models import Borrower, Kind, PastDueChange, Record, Saved
 from portal.runtime.business_date import business_date, business_date_at
 from servicing import Loan, Repayment, Statement, consistency
 from servicing.figures import (
@@ -57,6 +57,11 @@ CENT: Final = Decimal("0.01")
 PLACES: Final = Decimal("0.0001")
 NOT_KNOWN_RANK: Final = Decimal(10) ** 14
 """The rank of an account that is past due by an unknown amount: above all others."""
+
+
+def is_account(record: Saved) -> TypeGuard[Record]:
+    """Whether a record is a loan or a line."""
+    return record.kind in ACCOUNTS
 
 
 def figures_of(answer: object, copied_on: date | None) -> Figures:
@@ -178,12 +183,12 @@ def due_since_of(account: "Record | SavedAccount") -> DueSince | None:
     return DueSince(account.due_since_number, account.due_since_amount, account.due_since_on)
 
 
-def days_of(record: Record) -> int | None:
+def days_of(record: Record | Borrower) -> int | None:
     """The days past due of a saved account; for a borrower, the maximum of its accounts."""
     today = business_date()
-    if record.kind != Kind.BORROWER:
+    if isinstance(record, Record):
         return days_past_due(record.past_due, record.oldest_unpaid_due, record.days_past_due, today)
-    of_loans = (today - record.oldest_unpaid_due).days if record.oldest_unpaid_due else None
+    of_loans = (today - record.oldest_unpaid_on).days if record.oldest_unpaid_on else None
     return max((days for days in (of_loans, record.days_past_due) if days is not None), default=None)
 
 

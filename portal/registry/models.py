@@ -1,5 +1,6 @@
 """The records of the lending service that are on file, since the service itself can't list or search them."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from django.db import models
@@ -16,6 +17,8 @@ NAMED_KINDS = [Kind.BORROWER, Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind
 SEARCHED_KINDS = [*NAMED_KINDS, Kind.REPAYMENT]
 # The kinds that have a name, by which they are found.
 PEOPLE = (Kind.BORROWER, Kind.KEY_PERSON)
+# The kinds that are rows of `Record`.
+RECORDED_KINDS = [kind for kind in NAMED_KINDS if kind not in PEOPLE]
 
 
 class Source(models.TextChoices):
@@ -39,38 +42,24 @@ def _index(kind: Kind, fields: list[str], name: str = "", only: models.Q | None 
     return models.Index(fields=fields, condition=condition, name=f"{kind.value.removesuffix('s')}s_{name}")
 
 
-# The past due loans and lines, with a known or unknown amount. SQLite uses the index of this condition only with a
-# comparison, not with a list of kinds.
-IS_LATE = ~models.Q(kind=Kind.BORROWER) & models.Q(past_due_rank__isnull=False)
+# The past due loans and lines, with a known or unknown amount.
+IS_LATE = models.Q(past_due_rank__isnull=False)
 
 
 def _list_indexes() -> list[models.Index]:
     """An index for each order and filter of a list or a search, without archived records.
 
     Each index has one kind, because every index takes time for each new record, and space. On SQLite new indexes end
-    in the column of their condition, so that counting doesn't read rows. The index of a filter of borrowers has the
-    other filters' columns too, so that combined filters don't read rows either. Of two suitable indexes SQLite takes
+    in the column of their condition, so that counting doesn't read rows. Of two suitable indexes SQLite takes
     the later one, so filters that usually leave fewer rows come later. PostgreSQL has a second index for each nullable
     column, for the descending order with nulls last (migrations ``0001_initial``, ``0008_…`` and ``0014_…``).
     """
     usual = ["-updated_at", "-id"]
     created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]
-    narrowing = ["subtype", "state", "status"]
     worst = [["past_due", "id"], ["past_due_rank", "id"]]
     of_accounts = [*worst, ["figures_good_through", "id"], ["due_amount", "id"]]
     days = [amount, ["key_date", "id"], ["checked_at", "id"]]
     by_kind: dict[Kind, list[list[str]]] = {
-        Kind.BORROWER: [
-            # For the last changed of old records, which are far from the last changed of all: skips newer ones in the
-            # index.
-            [*usual, "created_at"],
-            created,
-            *(
-                [one, *usual, *(other for other in [*narrowing, "flagged"] if other != one)]
-                for one in narrowing
-            ),
-        ],
-        Kind.KEY_PERSON: [usual, created, ["state", *usual]],
         # The category says which applications can be read again.
         Kind.APPLICATION: [
             usual,
@@ -84,7 +73,6 @@ def _list_indexes() -> list[models.Index]:
         Kind.LINE: [usual, created, *days],
     }
     earlier: dict[Kind, list[list[str]]] = {
-        Kind.BORROWER: [["city", "id"], *worst, ["checked_at", *usual], ["created_by", *usual]],
         Kind.APPLICATION: [["category", "id"]],
         Kind.LOAN: [["rate", "id"], ["category", "id"], *of_accounts],
         Kind.LINE: of_accounts,
@@ -106,9 +94,7 @@ def _list_indexes() -> list[models.Index]:
         *(
             _index(kind, ["kind", "-id", "search_text", "archived_at"], "by_text", ~models.Q(search_text=""))
             for kind in NAMED_KINDS
-        ),
-        models.Index(
-            fields=["kind", "name_key"], condition=models.Q(name_key__isnull=False), name="people_by_name"
+            if kind in RECORDED_KINDS
         ),
         # These have few accounts: those that are past due.
         *(
@@ -137,17 +123,10 @@ def _list_indexes() -> list[models.Index]:
             for names in lists
         ),
         *(
-            _index(kind, ["kind", *usual, "flagged", *more, "archived_at"], "flagged", flagged)
-            for kind, more in ((Kind.BORROWER, narrowing), (Kind.LOAN, []), (Kind.LINE, []))
+            _index(kind, ["kind", *usual, "flagged", "archived_at"], "flagged", flagged)
+            for kind in (Kind.LOAN, Kind.LINE)
         ),
         *(_index(kind, ["kind", *names]) for kind, lists in earlier.items() for names in lists),
-        models.Index(
-            "kind",
-            Lower("label"),
-            "id",
-            condition=models.Q(kind=Kind.BORROWER) & LISTED,
-            name="borrowers_by_label",
-        ),
     ]
 
 
@@ -228,22 +207,17 @@ class Record(models.Model):
     category = models.CharField(
         max_length=40,
         blank=True,
-        help_text="Product of an account, type of a borrower, title of a key person.",
+        help_text="Product.",
     )
     status = models.CharField(max_length=40, blank=True)
-    subtype = models.CharField(max_length=40, blank=True, help_text="Legal form of a borrower.")
     state = models.CharField(max_length=10, blank=True)
-    city = models.CharField(max_length=100, blank=True)
-    phone = models.CharField(max_length=20, blank=True)
-    email = models.CharField(max_length=254, blank=True)
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="Null: not known.")
     key_date = models.DateField(null=True, help_text="Next due date of a loan or line.")
     rate = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     flagged = models.BooleanField(default=False, help_text="An account that is past due.")
 
-    # An account's figures on a business date, as defined by servicing.figures. A borrower has the worst of its
-    # accounts.
+    # An account's figures on a business date, as defined by servicing.figures.
     needs_check = models.BooleanField(
         default=False,
         db_default=False,
@@ -282,12 +256,6 @@ class Record(models.Model):
     created_by = models.CharField(max_length=300, blank=True)
     archived_at = models.DateTimeField(null=True)
 
-    name_key = models.CharField(  # noqa: DJ001 - "" would make SQLite copy the table to add it
-        max_length=300,
-        null=True,
-        help_text="The letters and digits of a borrower's or person's name, folded.",
-    )
-
     # A long text comes last, because SQLite reads a row from its beginning, and lists don't need it.
     search_text = models.TextField(blank=True)
 
@@ -314,10 +282,6 @@ class Record(models.Model):
     def get_absolute_url(self) -> str:
         """The record's own page, or its borrower's where it has none."""
         match self.kind:
-            case Kind.BORROWER:
-                return reverse("borrowers:detail", args=[self.uuid])
-            case Kind.KEY_PERSON:
-                return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
             case Kind.APPLICATION if self.borrower_uuid:
                 return reverse("applications:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LOAN if self.borrower_uuid:
@@ -336,6 +300,200 @@ class Record(models.Model):
     def can_be_read(self) -> bool:
         """Whether the service shows it again: a loan application's only response is the one to its submission."""
         return self.kind != Kind.APPLICATION or self.category != "LOAN"
+
+
+def _borrower_indexes() -> list[models.Index]:
+    """An index for each order and filter of the list, without archived ones.
+
+    The index of a filter has the other filters' columns too, so that combined filters don't read rows either.
+    """
+    usual, narrowing = ["-updated_at", "-id"], ["legal_form", "state", "decision"]
+
+    def index(name: str, *fields: str, only: models.Q | None = None) -> models.Index:
+        condition = (only or models.Q()) & LISTED
+        return models.Index(fields=[*fields, "archived_at"], condition=condition, name=f"borrower_by_{name}")
+
+    return [
+        # PostgreSQL has one of trigrams instead, see migration ``0039_indexes_of_borrowers``.
+        index("text", "-id", "search_text", only=~models.Q(search_text="")),
+        models.Index(fields=["folded_name"], name="borrower_by_folded_name"),
+        # For the last changed of old records, which are far from the last changed of all: skips newer ones in the
+        # index.
+        index("updated_at", *usual, "created_at"),
+        index("created_at", "-created_at", "-id"),
+        *(
+            index(one, one, *usual, *(other for other in [*narrowing, "is_past_due"] if other != one))
+            for one in narrowing
+        ),
+        *(index(one, one, "id") for one in ("city", "past_due", "past_due_rank")),
+        *(index(one, one, *usual) for one in ("checked_at", "created_by")),
+        # Written as in the filter, because SQLite compares the SQL text.
+        index("is_past_due", *usual, "is_past_due", *narrowing, only=models.Q(is_past_due__in=[True])),
+        models.Index(Lower("name"), "id", condition=LISTED, name="borrower_by_name"),
+    ]
+
+
+class OnFile(models.Model):
+    """What is on file about a thing with an ID of the service; generic code reads it like a ``Record``."""
+
+    kind: ClassVar[Kind]
+    FROM_ANSWER: ClassVar[Sequence[str]] = ("answer_id", "answer_at", "answer_day", "checked_at")
+    """The columns that an answer may change; each model adds its own."""
+
+    uuid = models.CharField(max_length=64)
+    answer = models.OneToOneField(
+        Answer,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="What was said about it; null if nobody ever asked or answered.",
+    )
+    # The answer's times.
+    answer_at = models.DateTimeField(null=True, help_text="When its answer was received last.")
+    answer_day = models.DateField(null=True, help_text="The business date of the answer.")
+    checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    created_by = models.CharField(max_length=300, blank=True)
+    archived_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def said(self) -> Answer | None:
+        return self.answer
+
+    @said.setter
+    def said(self, answer: Answer | None) -> None:
+        self.answer = answer
+
+    def get_kind_display(self) -> str:
+        return self.kind.label
+
+    @property
+    def why_null(self) -> str:
+        """Why a value is missing."""
+        return (self.answer or Answer()).why_null()
+
+    @property
+    def can_be_read(self) -> bool:
+        """Whether the service shows it again."""
+        return True
+
+
+class Named(OnFile):
+    """A borrower or a person, who are found by their name."""
+
+    FROM_ANSWER = (
+        *OnFile.FROM_ANSWER,
+        *("name", "state", "city", "phone", "email", "folded_name", "search_text"),
+    )
+
+    name = models.CharField(
+        max_length=300, blank=True, help_text="As staff, a file or the service wrote it last."
+    )
+    state = models.CharField(max_length=10, blank=True)
+    city = models.CharField(max_length=100, blank=True)
+    phone = models.CharField(max_length=20, blank=True)
+    email = models.CharField(max_length=254, blank=True)
+    folded_name = models.CharField(
+        max_length=300, blank=True, help_text="The letters and digits of the name, folded."
+    )
+    search_text = models.TextField(blank=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name or self.uuid
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self.name = label
+
+
+class Borrower(Named):
+    """A borrower, with the sums of its accounts, which are saved with them."""
+
+    kind = Kind.BORROWER
+    FROM_ANSWER = (*Named.FROM_ANSWER, "type", "legal_form")
+
+    type = models.CharField(max_length=40, blank=True)
+    legal_form = models.CharField(max_length=40, blank=True)
+    past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="Null: not known.")
+    past_due_rank = models.DecimalField(
+        max_digits=20, decimal_places=4, null=True, help_text="Orders what is past due, not known above all."
+    )
+    is_past_due = models.BooleanField(default=False)
+    oldest_unpaid_on = models.DateField(null=True, help_text="Of its loans.")
+    days_past_due = models.IntegerField(null=True, help_text="The most of its lines, as reported.")
+    decision = models.CharField(
+        max_length=40, blank=True, help_text="On its latest application, or that one is open."
+    )
+
+    class Meta:
+        # With this operator class PostgreSQL also uses it to find IDs by their beginning.
+        constraints = [
+            models.UniqueConstraint(
+                fields=["uuid"], name="one_borrower_per_uuid", opclasses=["varchar_pattern_ops"]
+            ),
+        ]
+        indexes = _borrower_indexes()
+
+    def get_absolute_url(self) -> str:
+        return reverse("borrowers:detail", args=[self.uuid])
+
+    @property
+    def borrower_uuid(self) -> str:
+        return self.uuid
+
+
+class KeyPerson(Named):
+    """A key person of a borrower."""
+
+    kind = Kind.KEY_PERSON
+    FROM_ANSWER = (*Named.FROM_ANSWER, "borrower_uuid", "title")
+
+    borrower_uuid = models.CharField(max_length=64, blank=True)
+    title = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        # With this operator class PostgreSQL also uses it to find IDs by their beginning.
+        constraints = [
+            models.UniqueConstraint(
+                fields=["uuid"], name="one_key_person_per_uuid", opclasses=["varchar_pattern_ops"]
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["borrower_uuid"], name="people_by_borrower"),
+            models.Index(fields=["folded_name"], name="people_by_folded_name"),
+            models.Index(
+                fields=["-updated_at", "-id", "archived_at"], condition=LISTED, name="people_by_updated_at"
+            ),
+            models.Index(
+                fields=["-created_at", "-id", "archived_at"], condition=LISTED, name="people_by_created_at"
+            ),
+            models.Index(
+                fields=["state", "-updated_at", "-id", "archived_at"],
+                condition=LISTED,
+                name="people_by_state",
+            ),
+            # PostgreSQL has one of trigrams instead, see migration ``0036_indexes_of_key_people``.
+            models.Index(
+                fields=["-id", "search_text", "archived_at"],
+                condition=~models.Q(search_text="") & LISTED,
+                name="people_by_text",
+            ),
+        ]
+
+    def get_absolute_url(self) -> str:
+        """The tab of its borrower's page."""
+        return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
 
 
 class NameWord(models.Model):
@@ -428,6 +586,12 @@ class Repayment(models.Model):
         """Why a value is missing."""
         listed = Answer(kind=self.kind, source=Source.SERVICE, last_at=self.last_listed_at)
         return listed.why_null()
+
+
+# A row with an answer of its own.
+Answered = Record | Borrower | KeyPerson
+# A row of any kind.
+Saved = Answered | Repayment
 
 
 class RepaymentStatus(models.Model):

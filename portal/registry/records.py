@@ -11,7 +11,18 @@ from django.db.models import Q, QuerySet
 from django.db.models.base import ModelState
 from django.utils import timezone
 
-from portal.registry.models import NAMED_KINDS, Answer, Kind, Record, Repayment
+from portal.registry.models import (
+    LISTED,
+    RECORDED_KINDS,
+    Answer,
+    Answered,
+    Borrower,
+    KeyPerson,
+    Kind,
+    Record,
+    Repayment,
+    Saved,
+)
 from portal.runtime.database import fetch_rows, index_values
 
 
@@ -28,6 +39,14 @@ _DEFAULTS = {field.attname: field.get_default() for field in Record._meta.concre
 INSERT_BATCH_ROWS = 100
 LINK_COLUMNS = ("id", "kind", "uuid", "borrower_uuid", "label")
 """The columns that a record's name and address need."""
+MODELS: dict[str, type[Borrower | KeyPerson | Repayment]] = {
+    Kind.BORROWER: Borrower,
+    Kind.KEY_PERSON: KeyPerson,
+    Kind.REPAYMENT: Repayment,
+}
+"""The models of the kinds that are not rows of ``Record``."""
+UPDATE_BATCH_ROWS = 50
+"""Rows in one statement, because its size grows with each."""
 
 
 def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -50,6 +69,30 @@ def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
                     connection.connection.execute(statement, [*chain.from_iterable(part)])
 
 
+def records_of(kind: str) -> QuerySet[Any]:
+    """The rows of a kind, from the table that has them."""
+    model = MODELS.get(kind)
+    return model._default_manager.all() if model else Record.objects.filter(kind=kind)
+
+
+def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
+    """The same records, each read with its answer; a repayment has none of its own."""
+    return (
+        found
+        if found.model is Repayment
+        else found.select_related("said" if found.model is Record else "answer")
+    )
+
+
+def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:
+    """An unsaved record of a kind."""
+    if kind == Kind.BORROWER:
+        return Borrower(uuid=uuid, created_by=created_by)
+    if kind == Kind.KEY_PERSON:
+        return KeyPerson(uuid=uuid, created_by=created_by)
+    return unsaved_record(kind=kind, uuid=uuid, created_by=created_by)
+
+
 def unsaved_record(**values: Any) -> Record:
     """Create an unsaved record faster than the model, which computes every default again."""
     record = Record.__new__(Record)
@@ -57,10 +100,25 @@ def unsaved_record(**values: Any) -> Record:
     return record
 
 
-def create_records(records: Sequence[Record]) -> None:
+def create_records(records: Sequence[Answered]) -> None:
+    """Insert new records of any model, and set their keys."""
+    for model, rows in by_model(records).items():
+        if model is Record:
+            _insert_records(rows)
+        else:
+            model._default_manager.bulk_create(rows, batch_size=INSERT_BATCH_ROWS)
+
+
+def by_model(records: Iterable[Answered]) -> dict[type[Answered], list[Any]]:
+    """The records of each model."""
+    found: dict[type[Answered], list[Any]] = {}
+    for record in records:
+        found.setdefault(type(record), []).append(record)
+    return found
+
+
+def _insert_records(records: Sequence[Record]) -> None:
     """Insert new records faster than ``bulk_create``, and set their keys."""
-    if not records:  # The usual case, since most answers are about known records.
-        return
     now = timezone.now()
     for record in records:
         record.created_at = record.updated_at = now
@@ -84,8 +142,19 @@ def _next_keys(number: int) -> list[int]:
     return [key for (key,) in fetch_rows(_NEXT[connection.vendor], [number])]
 
 
-def update_records(records: Sequence[Record], names: Collection[str]) -> None:
-    """Write these fields of saved records, row by row, because building one statement for many takes longer."""
+def update_records(records: Sequence[Answered], names: Collection[str]) -> None:
+    """Write these fields of saved records of one model.
+
+    Rows of ``Record`` are written one by one, because building one statement for many takes longer.
+    """
+    for model, rows in by_model(records).items():
+        if model is Record:
+            _update_rows(rows, names)
+        else:
+            model._default_manager.bulk_update(rows, names, batch_size=UPDATE_BATCH_ROWS)
+
+
+def _update_rows(records: Sequence[Record], names: Collection[str]) -> None:
     names = [name for name in _FIELDS if name in names]
     columns = ", ".join(f"{name} = %s" for name in names)
     rows = [[*values, record.pk] for record, values in _values(records, names)]
@@ -94,9 +163,17 @@ def update_records(records: Sequence[Record], names: Collection[str]) -> None:
             cursor.executemany(f"UPDATE registry_record SET {columns} WHERE id = %s", rows)  # noqa: S608 - names of columns
 
 
-def records_by_key(pairs: Iterable[tuple[str, str]]) -> QuerySet[Record]:
-    """The records with these pairs of kind and ID."""
-    return Record.objects.filter(_has_key(pairs))
+def records_by_key(pairs: Iterable[tuple[str, str]]) -> list[QuerySet[Any]]:
+    """The records with these pairs of kind and ID, a query for each table that has some of them."""
+    uuids: dict[str, list[str]] = {}
+    recorded: list[tuple[str, str]] = []
+    for kind, uuid in pairs:
+        if kind in MODELS:
+            uuids.setdefault(kind, []).append(uuid)
+        else:
+            recorded.append((kind, uuid))
+    found: list[QuerySet[Any]] = [Record.objects.filter(_has_key(recorded))] if recorded else []
+    return found + [records_of(kind).filter(uuid__in=of_kind) for kind, of_kind in uuids.items()]
 
 
 def answers_by_key(pairs: Iterable[tuple[str, str]]) -> QuerySet[Answer]:
@@ -140,9 +217,9 @@ def read_records(
     if fields is None:
         yield from found.select_related(related).iterator(batch_size)
         return
-    names = list(fields)
+    names = [one.attname for one in found.model._meta.concrete_fields if one.attname in fields]
     for values in found.values_list(*names).iterator(batch_size):
-        yield _record_with(names, values)
+        yield found.model.from_db(found.db, names, values)
 
 
 def _record_with(names: Sequence[str], values: Sequence[Any]) -> Record:
@@ -153,15 +230,20 @@ def _record_with(names: Sequence[str], values: Sequence[Any]) -> Record:
     return record
 
 
-def active_records(kind: str) -> QuerySet[Record]:
+def active_records(kind: str) -> QuerySet[Any]:
     """The records of a kind that are not archived."""
-    return Record.objects.filter(kind=kind, archived_at__isnull=True)
+    return records_of(kind).filter(LISTED)
 
 
 def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
     """The distinct values of a column among active records, in order."""
-    rows = f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL AND"
-    return index_values("registry_repayment WHERE" if kind == Kind.REPAYMENT else rows, column, limit)
+    if kind in RECORDED_KINDS:
+        rows = f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL AND"
+    elif kind == Kind.REPAYMENT:  # Nobody archives one.
+        rows = "registry_repayment WHERE"
+    else:
+        rows = f"{MODELS[kind]._meta.db_table} WHERE archived_at IS NULL AND"
+    return index_values(rows, column, limit)
 
 
 def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Record]:
@@ -183,30 +265,37 @@ def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Rec
     return {record.uuid: record for record in records}
 
 
-def records_with_owners(
-    uuids: Iterable[str],
-) -> dict[str, tuple[Record | Repayment, Record | None, Record | None]]:
+def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record | None, Borrower | None]]:
     """What messages are about, by ID, with a repayment's account and the borrower, all as far as links need them."""
     wanted = {uuid for uuid in uuids if uuid}
     account = (f"account__{name}" for name in LINK_COLUMNS)
     repayments = Repayment.objects.filter(uuid__in=wanted).select_related("account")
     listed = {one.uuid: one for one in repayments.only("uuid", "borrower_uuid", *account)}
     accounts = {uuid: one.account for uuid, one in listed.items()}
-    owners = {uuid: one.borrower_uuid or _owner(one.account) for uuid, one in listed.items()}
-    others = records_by_uuid(NAMED_KINDS, (wanted - listed.keys()) | {*owners.values()})
-    subjects = {uuid: one for uuid, one in others.items() if uuid in wanted} | listed
-    owners |= {uuid: one.borrower_uuid for uuid, one in subjects.items() if uuid not in listed}
-    borrowers = {uuid: one for uuid, one in others.items() if one.kind == Kind.BORROWER}
-    borrowers |= records_by_uuid([Kind.BORROWER], {*owners.values()} - borrowers.keys())
-    return {uuid: (one, accounts.get(uuid), borrowers.get(owners[uuid])) for uuid, one in subjects.items()}
+    found: dict[str, Saved] = {**listed, **records_by_uuid(RECORDED_KINDS, wanted - listed.keys())}
+    if rest := wanted - found.keys():
+        found |= {one.uuid: one for one in KeyPerson.objects.filter(uuid__in=rest)}
+    owners = {uuid: one.borrower_uuid or _owner(accounts.get(uuid)) for uuid, one in found.items()}
+    borrowers = borrowers_by_uuid({*owners.values()} | (wanted - found.keys()))
+    found |= {uuid: borrowers[uuid] for uuid in wanted - found.keys() if uuid in borrowers}
+    return {
+        uuid: (one, accounts.get(uuid), borrowers.get(owners.get(uuid, uuid))) for uuid, one in found.items()
+    }
 
 
 def _owner(account: Record | None) -> str:
     return account.borrower_uuid if account else ""
 
 
-def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:
+def borrowers_by_uuid(uuids: Iterable[str]) -> dict[str, Borrower]:
+    """Borrowers by ID, as far as a link needs them. Any other field costs a query for each."""
+    wanted = {uuid for uuid in uuids if uuid}
+    found = Borrower.objects.filter(uuid__in=wanted).only("uuid", "name") if wanted else ()
+    return {one.uuid: one for one in found}
+
+
+def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Borrower | None]]:
     """Each row with its borrower, if on file, as far as a link needs it; one more query."""
     rows = list(rows)
-    borrowers = records_by_uuid([Kind.BORROWER], (row.borrower_uuid for row in rows))
+    borrowers = borrowers_by_uuid(row.borrower_uuid for row in rows)
     return [(row, borrowers.get(row.borrower_uuid)) for row in rows]

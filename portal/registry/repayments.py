@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db.models import F, Q, QuerySet
@@ -50,8 +50,8 @@ def save_repayments(lists: Collection[AccountList], at: datetime) -> None:
 
     One that is no longer listed keeps its last copy.
     """
-    found = records_by_key((one.kind, one.uuid) for one in lists).defer("search_text")
-    accounts = {(one.kind, one.uuid): one for one in found}
+    found = (one.defer("search_text") for one in records_by_key((one.kind, one.uuid) for one in lists))
+    accounts = {(one.kind, one.uuid): one for one in chain.from_iterable(found)}
     rows = {
         repayment.uuid: (repayment, accounts.get((one.kind, one.uuid)), one.borrower_uuid)
         for one in lists

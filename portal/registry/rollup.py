@@ -6,14 +6,14 @@ from datetime import date
 from functools import cached_property
 
 from portal.registry.figures import ACCOUNTS, SavedAccount, parts_of, rank, stored_amount
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.registry.records import update_records
 from portal.runtime.business_date import business_date
 from servicing.figures import PastDue, add_past_due
 
 DECIDED = ("APPROVED", "REJECTED")
 OPEN = "OPEN"
-_COLUMNS = ["past_due", "past_due_rank", "oldest_unpaid_due", "days_past_due", "flagged", "status"]
+_COLUMNS = ["past_due", "past_due_rank", "oldest_unpaid_on", "days_past_due", "is_past_due", "decision"]
 
 
 @dataclass
@@ -21,7 +21,6 @@ class BorrowerTotals:
     """The totals of one borrower."""
 
     today: date
-    people: list[str] = field(default_factory=list)
     accounts: list[SavedAccount] = field(default_factory=list)
     decision: str = ""
     has_open_application: bool = False
@@ -54,14 +53,12 @@ def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
     """The totals of each of these borrowers, in one query."""
     today = business_date()
     found = {uuid: BorrowerTotals(today) for uuid in borrower_uuids}
-    kinds = [Kind.KEY_PERSON, Kind.APPLICATION, *ACCOUNTS]
+    kinds = [Kind.APPLICATION, *ACCOUNTS]
     related = Record.objects.filter(borrower_uuid__in=found, archived_at__isnull=True, kind__in=kinds)
-    rows = related.order_by("created_at", "id").values_list("borrower_uuid", "label", *SavedAccount._fields)
-    for borrower_uuid, label, *columns in rows:
+    rows = related.order_by("created_at", "id").values_list("borrower_uuid", *SavedAccount._fields)
+    for borrower_uuid, *columns in rows:
         totals, record = found[borrower_uuid], SavedAccount(*columns)
         match record.kind:
-            case Kind.KEY_PERSON:
-                totals.people.append(label)
             case Kind.LOAN | Kind.LINE:
                 totals.accounts.append(record)
             case Kind.APPLICATION:
@@ -73,36 +70,36 @@ def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
 def borrowers_with_totals(borrower_uuids: Iterable[str]) -> set[str]:
     """Those of these borrowers that have a known past due total."""
     uuids = set(borrower_uuids)
-    known = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids, past_due__isnull=False)
+    known = Borrower.objects.filter(uuid__in=uuids, past_due__isnull=False)
     return set(known.values_list("uuid", flat=True)) if uuids else set()
 
 
 def roll_up(borrower_uuids: Iterable[str]) -> None:
-    """Update past due, days, flag and status on the rows of these borrowers.
+    """Update the sums on the rows of these borrowers.
 
-    Past due is the sum over open loans and lines. The flag is set if any of them is past due. The status is the latest
-    decision, or ``OPEN``.
+    Past due is the sum over open loans and lines. A borrower is past due if any of them is. The decision is the latest
+    one, or ``OPEN``.
     """
     uuids = set(borrower_uuids)
     if not uuids:
         return
-    owners = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids)
+    owners = Borrower.objects.filter(uuid__in=uuids)
     borrowers = list(owners.select_for_update().order_by("id"))
     totals = totals_of([borrower.uuid for borrower in borrowers])
     changed = [borrower for borrower in borrowers if _update_if_changed(borrower, totals[borrower.uuid])]
     update_records(changed, _COLUMNS)
 
 
-def _update_if_changed(borrower: Record, totals: BorrowerTotals) -> bool:
+def _update_if_changed(borrower: Borrower, totals: BorrowerTotals) -> bool:
     before = [getattr(borrower, name) for name in _COLUMNS]
     total = totals.past_due
     late = [account for account in totals.accounts if account.flagged]
     days = [account.oldest_unpaid_due for account in late if account.oldest_unpaid_due]
-    borrower.past_due, borrower.flagged = stored_amount(total.amount), total.is_late
+    borrower.past_due, borrower.is_past_due = stored_amount(total.amount), total.is_late
     borrower.past_due_rank = rank(borrower.past_due, is_late=total.is_late)
-    borrower.oldest_unpaid_due = min(days, default=None)
+    borrower.oldest_unpaid_on = min(days, default=None)
     borrower.days_past_due = max(
         (one.days_past_due for one in late if one.days_past_due is not None), default=None
     )
-    borrower.status = OPEN if totals.has_open_application else totals.decision
+    borrower.decision = OPEN if totals.has_open_application else totals.decision
     return before != [getattr(borrower, name) for name in _COLUMNS]

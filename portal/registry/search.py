@@ -10,12 +10,13 @@ from enum import IntEnum
 from functools import reduce
 from itertools import islice
 from operator import and_, or_
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 
-from portal.registry.models import NAMED_KINDS, PEOPLE, SEARCHED_KINDS, Kind, Record
+from portal.registry.models import LISTED, NAMED_KINDS, PEOPLE, RECORDED_KINDS, SEARCHED_KINDS, Borrower, Kind
 from portal.registry.query import FIRST_GROUP, Query, parse_query
+from portal.registry.records import records_of
 from portal.runtime.folding import folded_key
 from servicing.words import normal_word
 
@@ -29,6 +30,8 @@ ACCOUNTS: Final = (Kind.LOAN, Kind.LINE)
 MAX_OWNERS: Final = 200
 # Shorter words match only the beginning of a word.
 MIN_ANYWHERE: Final = 3
+# What operators are about, by the names of other kinds.
+ALIASES: Final = {Kind.BORROWER: {"flagged": F("is_past_due"), "status": F("decision")}}
 _HEX_DIGITS: Final = "0123456789abcdefg"
 _Model = TypeVar("_Model", bound=Model)
 
@@ -57,12 +60,14 @@ def rank_matches(kinds: Iterable[Kind], query: Query, limit: int) -> dict[Kind, 
 
 
 def matching(kinds: Iterable[Kind], query: Query, owners: Sequence[str] = ()) -> Q:
-    """The condition that a record of these kinds matches in any tier, or belongs to one of these borrowers."""
+    """The condition that a record of these kinds, all in one table, matches in any tier, or has one of these owners."""
     if query.is_empty:
         return Q()
     kinds = _named(kinds, query)
     if not query.has_text:
-        return query.conditions & Q(kind__in=kinds)
+        if kinds and all(kind in RECORDED_KINDS for kind in kinds):
+            return query.conditions & Q(kind__in=kinds)
+        return reduce(or_, (Q(pk__in=_records(kind, query).values("pk")) for kind in kinds), Q(pk__in=[]))
     parts = [
         keys_of(kind, query, condition)
         for kind in kinds
@@ -78,16 +83,16 @@ def matching_owners(query: Query) -> tuple[list[str], str]:
     if not query.alternatives:
         return [], ""
     words = replace(query, conditions=Q(), kinds=tuple(SEARCHED_KINDS), amount=None, day=None)
-    found = Record.objects.filter(matching([Kind.BORROWER], words)).values_list("uuid", flat=True)
+    found = Borrower.objects.filter(matching([Kind.BORROWER], words)).values_list("uuid", flat=True)
     uuids = list(found[: MAX_OWNERS + 1])
     if len(uuids) > MAX_OWNERS:
         return [], f"More than {MAX_OWNERS} borrowers match. Enter more of the name."
     return uuids, ""
 
 
-def filter_by_text(records: QuerySet[Record], text: str, kinds: Sequence[Kind]) -> QuerySet[Record]:
-    """Filter records of these kinds by a text without operators, all of which must occur."""
-    return records.filter(matching(kinds, parse_query(text, operators=False)))
+def find_by_text(kind: Kind, text: str) -> QuerySet[Any]:
+    """The records of a kind with a text without operators, all of which must occur."""
+    return records_of(kind).filter(matching([kind], parse_query(text, operators=False)))
 
 
 def with_text(condition: Q) -> Q:
@@ -152,12 +157,13 @@ def _best(kind: Kind, query: Query, conditions: Sequence[Q], limit: int) -> Iter
     return union_of(parts).order_by("-pk")[:limit] if parts else ()
 
 
-def _records(kind: Kind, query: Query) -> QuerySet[Record]:
+def _records(kind: Kind, query: Query) -> QuerySet[Any]:
     """The records of a kind that meet the query's conditions, ignoring its text."""
-    return Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
+    found: QuerySet[Any] = records_of(kind).alias(**ALIASES.get(kind, {}))
+    return found.filter(query.conditions, LISTED)
 
 
-def keys_of(kind: Kind, query: Query, condition: Q) -> "ValuesQuerySet[Record, int]":
+def keys_of(kind: Kind, query: Query, condition: Q) -> "ValuesQuerySet[Any, int]":
     """The keys of a kind's records that meet a condition and those of the query."""
     return _records(kind, query).filter(condition).order_by().values_list("pk", flat=True)
 
@@ -176,7 +182,7 @@ def _tiers(kind: Kind, query: Query, owners: Sequence[str]) -> Tiers:
         words = with_text(reduce(or_, map(has_words, query.alternatives)))
         tiers[Rank.EXACT if query.phone else Rank.WORDS].append(words)
     if kind in PEOPLE and phrases and not query.uuids and not query.phone:
-        tiers[Rank.NAME].append(Q(name_key__in=[*map(folded_key, phrases)]))
+        tiers[Rank.NAME].append(Q(folded_name__in=[*map(folded_key, phrases)]))
         begins = reduce(or_, (Q(search_text__startswith=f"\n{phrase}") for phrase in phrases))
         tiers[Rank.BEGINNING].append(with_text(begins))
     spelled = [word for word in map(normal_word, phrases) if word.replace("_", "").isalpha()]

@@ -9,8 +9,9 @@ from typing import Final
 
 from django.db.models import Q
 
-from portal.registry.models import PEOPLE, Kind, NameWord, Record
+from portal.registry.models import PEOPLE, Answered, Kind, NameWord
 from portal.registry.query import Query
+from portal.registry.records import records_of
 from portal.registry.search import has_word, keys_of, with_text
 from portal.runtime.folding import fold
 
@@ -32,7 +33,7 @@ def words_of(name: str) -> list[str]:
     return [word for word in _WORD.findall(fold(name)) if MIN_LENGTH <= len(word) <= MAX_LENGTH]
 
 
-def save_words(records: Iterable[Record]) -> None:
+def save_words(records: Iterable[Answered]) -> None:
     """Save the words of these records' names."""
     words = {word for record in records if record.kind in PEOPLE for word in words_of(record.label)}
     if words:  # In order, so that two requests never wait for each other.
@@ -41,7 +42,7 @@ def save_words(records: Iterable[Record]) -> None:
         )
 
 
-def similar_names(query: Query) -> list[Record]:
+def similar_names(query: Query) -> list[Answered]:
     """The borrowers, then the key people, with names most similar to the typed one."""
     similar = _similar_words(sorted(words_of(_spaced(query.name)), key=len, reverse=True)[:MAX_MISTYPED])
     if not similar:
@@ -51,10 +52,9 @@ def similar_names(query: Query) -> list[Record]:
     typed = _WORD.findall(_spaced(query.name))
     for connect in (and_, or_):  # Names that have all of these words, else any.
         condition = with_text(reduce(connect, conditions))
-        keys = [key for kind in kinds for key in _most_similar(typed, _names(kind, query, condition))]
-        if keys:
-            records = Record.objects.in_bulk(keys[:MAX_SUGGESTED])
-            return [records[key] for key in keys[:MAX_SUGGESTED]]
+        records = [one for kind in kinds for one in _most_similar(typed, _named(kind, query, condition))]
+        if records:
+            return records[:MAX_SUGGESTED]
     return []
 
 
@@ -78,17 +78,18 @@ def _similar_words(typed: Sequence[str]) -> Mapping[str, list[str]]:
     return {word: found for word, found in similar.items() if found}
 
 
-def _names(kind: Kind, query: Query, condition: Q) -> dict[int, str]:
-    """The newest names of a kind that meet a condition, by key."""
+def _named(kind: Kind, query: Query, condition: Q) -> list[Answered]:
+    """The newest records of a kind whose text meets a condition."""
     newest = keys_of(kind, query, condition).order_by("-pk")[:MAX_COMPARED]
-    return dict(Record.objects.filter(pk__in=list(newest)).order_by("-pk").values_list("pk", "label"))
+    return list(records_of(kind).filter(pk__in=list(newest)).order_by("-pk"))
 
 
-def _most_similar(typed: Sequence[str], names: Mapping[int, str]) -> list[int]:
-    """The keys of names that are similar enough, most similar first."""
-    similarity = {key: _similarity(typed, _WORD.findall(fold(name))) for key, name in names.items()}
-    similar = [key for key, value in similarity.items() if value >= MIN_SIMILARITY_OF_NAMES]
-    return sorted(similar, key=lambda key: (similarity[key], -len(names[key])), reverse=True)[:MAX_SUGGESTED]
+def _most_similar(typed: Sequence[str], named: Sequence[Answered]) -> list[Answered]:
+    """The records with names that are similar enough, most similar first."""
+    rated = [(_similarity(typed, _WORD.findall(fold(one.label))), one) for one in named]
+    similar = [(value, one) for value, one in rated if value >= MIN_SIMILARITY_OF_NAMES]
+    similar.sort(key=lambda pair: (pair[0], -len(pair[1].label)), reverse=True)
+    return [one for _, one in similar[:MAX_SUGGESTED]]
 
 
 def _similarity(typed: Sequence[str], name: Sequence[str]) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar, cast
 
 from django.conf import settings
@@ -26,14 +27,18 @@ from portal.registry.figures import (
     FIGURE_COLUMNS,
     Lateness,
     copy_day,
+    is_account,
     repayment_columns,
     save_changes,
 )
 from portal.registry.models import (
     NAMED_KINDS,
-    PEOPLE,
     Answer,
+    Answered,
+    Borrower,
     Kind,
+    Named,
+    OnFile,
     PastDueChange,
     Record,
     Repayment,
@@ -42,10 +47,13 @@ from portal.registry.models import (
 )
 from portal.registry.records import (
     answers_by_key,
+    by_model,
     create_records,
+    new_record,
     records_by_key,
-    unsaved_record,
+    records_of,
     update_records,
+    with_answers,
 )
 from portal.registry.repayments import AccountList, save_repayments
 from portal.registry.rollup import borrowers_with_totals, roll_up
@@ -54,11 +62,11 @@ from portal.registry.spelling import save_words
 from portal.registry.texts import search_text, with_name
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.folding import folded_key
-from servicing import Borrower, Loan, Page, Statement, codec
+from servicing import Loan, Page, Statement, codec
 from servicing.figures import FOREVER
 
 # Records by kind and ID.
-Stored = Mapping[tuple[str, str], Record]
+Stored = Mapping[tuple[str, str], Answered]
 Model = TypeVar("Model", bound=codec.Model)
 
 BATCH_SIZE = 2_000
@@ -90,9 +98,9 @@ def observe(answer: Decoded, *, uuid: str = "", borrower_uuid: str = "") -> list
     A statement has no ID of its own, so pass the line's.
     """
     uuid = getattr(answer, "uuid", "") or uuid
-    owner = uuid if isinstance(answer, Borrower) else borrower_uuid
+    owner = uuid if isinstance(answer, servicing.Borrower) else borrower_uuid
     item = Observation(kind=KIND_OF_MODEL[type(answer)], uuid=uuid, borrower_uuid=owner, answer=answer)
-    people = answer.key_people or () if isinstance(answer, Borrower) else ()
+    people = answer.key_people or () if isinstance(answer, servicing.Borrower) else ()
     return [item, *(observe(person, borrower_uuid=uuid)[0] for person in people)]
 
 
@@ -119,13 +127,13 @@ def _observations(operation: Operation, answer: Any, ids: Mapping[str, str]) -> 
 
 def lock_existing(items: Iterable[Observation]) -> Stored:
     """Lock existing records until the caller's transaction ends."""
-    found = _locked(records_by_key((item.kind, item.uuid) for item in items))
-    return {(record.kind, record.uuid): record for record in found}
+    found = records_by_key((item.kind, item.uuid) for item in items)
+    return {(record.kind, record.uuid): record for record in chain.from_iterable(map(_locked, found))}
 
 
-def _locked(records: QuerySet[Record]) -> QuerySet[Record]:
+def _locked(records: QuerySet[Any]) -> QuerySet[Any]:
     """The records with their answers, whose rows need no lock: such an answer is saved only with its record locked."""
-    return records.select_related("said").select_for_update(of=("self",))
+    return with_answers(records).select_for_update(of=("self",))
 
 
 def save(
@@ -136,7 +144,7 @@ def save(
     at: datetime | None = None,
     by: str = "",
     stored: Stored | None = None,
-) -> list[Record]:
+) -> list[Answered]:
     """Save each item and return the records; a different answer moves the previous one into a snapshot.
 
     A list has an answer and no record. ``operation`` is the one that answered, if any. Pass ``stored`` if the existing
@@ -151,14 +159,14 @@ def save(
     ]
 
 
-def last_answer(record: Record, model: type[Model]) -> Model | None:
+def last_answer(record: Answered, model: type[Model]) -> Model | None:
     """The record's last answer, or ``None`` if only its ID is on file."""
     text = saved_text(record)
     return cast(Model, decode_answer(model, text)) if text else None
 
 
-def saved_text(record: Record) -> str:
-    """The record's last answer as received; empty without one. Many records are read with ``said``."""
+def saved_text(record: Answered) -> str:
+    """The record's last answer as received; empty without one. Many records are read with their answers."""
     return record.said.body if record.said else ""
 
 
@@ -178,14 +186,9 @@ def account_answer(account: Record) -> Loan | Statement | None:
     return last_answer(account, Loan) if account.kind == Kind.LOAN else last_answer(account, Statement)
 
 
-def find(kind: str, uuid: str) -> Record | None:
-    """The record on file, archived or not."""
-    return Record.objects.select_related("said").filter(kind=kind, uuid=uuid).first()
-
-
-def find_subject(kind: str, uuid: str) -> Record | Repayment | None:
-    """The record or the repayment on file that an entry of the trail is about."""
-    return Repayment.objects.filter(uuid=uuid).first() if kind == Kind.REPAYMENT else find(kind, uuid)
+def find(kind: str, uuid: str) -> Any:
+    """The row on file, archived or not; ``None`` if there is none."""
+    return with_answers(records_of(kind)).filter(uuid=uuid).first()
 
 
 def last_list(said: Answer, model: type[Model]) -> list[Model]:
@@ -205,7 +208,7 @@ def delete_old_snapshots() -> int:
     return deleted
 
 
-def answer_version(record: Record) -> str:
+def answer_version(record: Answered) -> str:
     """A short digest of the last answer, with which a form notices that the saved copy changed."""
     return hashlib.sha256(saved_text(record).encode()).hexdigest()[:16]
 
@@ -220,19 +223,21 @@ class _Origin(NamedTuple):
 
 def _save_batch(
     items: Sequence[Observation], stored: Stored | None, origin: _Origin, by: str
-) -> list[Record]:
+) -> list[Answered]:
     with transaction.atomic():
         lists = [item for item in items if isinstance(item.answer, list)]
         items = [item for item in items if item.kind not in LISTS]
         stored = lock_existing(items) if stored is None else stored
-        saved, new, changed, answered, same, snapshots = [], [], [], [], [], []
-        owners: dict[Record, str] = {}
+        saved, new, changed, answered, same = (list[Answered]() for _ in range(5))
+        snapshots: list[Snapshot] = []
+        owners: dict[Answered, str] = {}
         lateness: list[tuple[Record, Lateness]] = []
         for item in items:
             record = stored.get((item.kind, item.uuid))
             if record is None:
-                record = unsaved_record(kind=item.kind, uuid=item.uuid, created_by=by)
-                record.figures_good_through = FOREVER if item.kind in ACCOUNTS else None
+                record = new_record(item.kind, item.uuid, created_by=by)
+                if is_account(record):
+                    record.figures_good_through = FOREVER
                 new.append(record)
                 _apply(record, item, origin)
                 if record.said:
@@ -242,7 +247,7 @@ def _save_batch(
             else:
                 before, owners[record] = _column_values(record), record.borrower_uuid
                 said_before = _answer_values(record.said)
-                if record.kind in ACCOUNTS and record.answer_at:
+                if is_account(record) and record.answer_at:
                     lateness.append((record, Lateness.of(record)))
                 snapshots += _apply(record, item, origin)
                 if has_answer := _answer_values(record.said) != said_before:
@@ -262,7 +267,8 @@ def _save_batch(
         for record in answered:
             record.said = record.said  # Sets its key.
         create_records(new)
-        update_records([*changed, *loans], [*_COLUMNS_FROM_ANSWER, "updated_at"])
+        for model, rows in by_model([*changed, *loans]).items():
+            update_records(rows, [*_columns_from_answer(model), "updated_at"])
         save_changes(lateness)
         save_words(new + changed)
         _touch(same, origin)
@@ -270,7 +276,7 @@ def _save_batch(
         if lists:
             save_repayments([_repayments_in(item) for item in lists], origin.at)
             repayments_received.send(sender=Answer, account_uuids=[item.uuid for item in lists])
-        released = [record for record in changed if owners[record] and not record.borrower_uuid]
+        released = [one for one in changed if is_account(one) and owners[one] and not one.borrower_uuid]
         _release_repayments(released)
         summed = {record.borrower_uuid for record in new + changed if _affects_totals(record)}
         unread = {record.borrower_uuid for record in new if record.kind in ACCOUNTS and not record.answer_at}
@@ -321,7 +327,7 @@ def _save_answers(answers: Sequence[Answer], source: str) -> None:
 
 
 def _with_repayments(
-    records: Sequence[Record],
+    records: Sequence[Answered],
     changed_lists: Sequence[Answer],
     answers: Mapping[tuple[str, str], Any],
     stored: Stored,
@@ -330,11 +336,15 @@ def _with_repayments(
 
     ``answers`` avoid decoding what was just saved.
     """
-    accounts = {record.uuid: record for record in records if record.kind in ACCOUNTS and record.answer_at}
+    accounts = {record.uuid: record for record in records if is_account(record) and record.answer_at}
     lists = {one.uuid: one for one in changed_lists if one.kind == Kind.LOAN_REPAYMENTS}
     if unsaved := lists.keys() - accounts.keys():
-        loans = [record for (kind, uuid), record in stored.items() if kind == Kind.LOAN and uuid in unsaved]
-        found = records_by_key((Kind.LOAN, uuid) for uuid in unsaved - {one.uuid for one in loans})
+        loans = [
+            record
+            for (kind, uuid), record in stored.items()
+            if kind == Kind.LOAN and uuid in unsaved and is_account(record)
+        ]
+        found = records_of(Kind.LOAN).filter(uuid__in=unsaved - {one.uuid for one in loans})
         accounts |= {one.uuid: one for one in [*loans, *_locked(found)] if one.answer_at}
     others = [uuid for uuid, one in accounts.items() if one.kind == Kind.LOAN and uuid not in lists]
     lists |= {one.uuid: one for one in answers_by_key((Kind.LOAN_REPAYMENTS, uuid) for uuid in others)}
@@ -365,40 +375,41 @@ def _release_repayments(loans: Iterable[Record]) -> None:
         Repayment.objects.filter(account__in=loans).update(borrower_uuid="")
 
 
-def _affects_totals(record: Record) -> bool:
+def _affects_totals(record: Answered) -> bool:
     """Whether the record counts in its borrower's totals. One without an answer makes them less certain."""
-    if record.kind in ACCOUNTS:
+    if is_account(record):
         return record.answer_at is not None
     return record.kind in (Kind.BORROWER, Kind.APPLICATION)
 
 
-def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
+def _is_unchanged(record: Answered, item: Observation, at: datetime) -> bool:
     """Whether the item repeats the saved answer and adds nothing to it."""
     if item.answer is None or item.label or _has_newer_answer(record, at):
         return False
     if _depends_on_copy_day(record, at):
         return False
-    if item.names_other_owner and record.borrower_uuid and not record.owner_confirmed:
+    is_claimed = isinstance(record, Record) and record.borrower_uuid and not record.owner_confirmed
+    if item.names_other_owner and is_claimed:
         return False
-    is_owner = item.borrower_uuid in ("", record.borrower_uuid)
-    return is_owner and saved_text(record) == canonical_json(item.answer)
+    is_same_owner = item.borrower_uuid in ("", record.borrower_uuid)
+    return is_same_owner and saved_text(record) == canonical_json(item.answer)
 
 
-def _depends_on_copy_day(account: Record, at: datetime) -> bool:
+def _depends_on_copy_day(account: Answered, at: datetime) -> bool:
     """Whether the same answer on another day means something else: what fell due since the copy is past due then."""
-    if account.kind not in ACCOUNTS or account.answer_day == business_date_at(at):
+    if not is_account(account) or account.answer_day == business_date_at(at):
         return False
     is_outdated = account.figures_good_through is None or account.figures_good_through < business_date()
     return account.due_since_on is not None or account.needs_check or is_outdated
 
 
-def _touch(records: Sequence[Record], origin: _Origin) -> None:
+def _touch(records: Sequence[Answered], origin: _Origin) -> None:
     """Update only the times of unchanged copies, in one statement for each table."""
     values: dict[str, Any] = {"answer_at": origin.at, "answer_day": business_date_at(origin.at)}
     if origin.source == Source.SERVICE:
         values |= {"checked_at": origin.at}
-    if records:
-        Record.objects.filter(pk__in=[record.pk for record in records]).update(**values)
+    for model, rows in by_model(records).items():
+        model._default_manager.filter(pk__in=[one.pk for one in rows]).update(**values)
     for record in records:
         for name, value in values.items():
             setattr(record, name, value)
@@ -423,12 +434,11 @@ def _touch_answers(answers: Sequence[Answer], origin: _Origin) -> None:
             setattr(answer, name, value)
 
 
-# The columns that an answer may change.
+# The columns of a ``Record`` that an answer may change.
 _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "label", "search_text"),
     *("said_id", "answer_at", "answer_day", "checked_at"),
-    "name_key",
-    *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
+    *("category", "status", "state", "amount", "past_due", "key_date"),
     *("rate", "flagged", "submitted_at"),
     *FIGURE_COLUMNS,
 ]
@@ -439,20 +449,24 @@ _COLUMNS_OF_ANSWER = [
 ]
 
 
-def _column_values(record: Record) -> list[Any]:
-    return [getattr(record, name) for name in _COLUMNS_FROM_ANSWER]
+def _columns_from_answer(model: type[Answered]) -> Sequence[str]:
+    return model.FROM_ANSWER if issubclass(model, OnFile) else _COLUMNS_FROM_ANSWER
+
+
+def _column_values(record: Answered) -> list[Any]:
+    return [getattr(record, name) for name in _columns_from_answer(type(record))]
 
 
 def _answer_values(answer: Answer | None) -> list[Any]:
     return [getattr(answer, name, None) for name in _COLUMNS_OF_ANSWER]
 
 
-def _apply(record: Record, item: Observation, origin: _Origin) -> list[Snapshot]:
+def _apply(record: Answered, item: Observation, origin: _Origin) -> list[Snapshot]:
     """Write the item to the record; return a snapshot of the answer that it replaces, if any."""
     replaced = []
-    if item.names_other_owner and not record.owner_confirmed:
+    if isinstance(record, Record) and item.names_other_owner and not record.owner_confirmed:
         record.borrower_uuid = ""
-    else:
+    elif not isinstance(record, Borrower):
         record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
     record.label = item.label or record.label
     if item.answer is not None and not isinstance(item.answer, list):
@@ -462,15 +476,15 @@ def _apply(record: Record, item: Observation, origin: _Origin) -> list[Snapshot]
     return replaced
 
 
-def set_search_columns(record: Record) -> None:
+def set_search_columns(record: Answered) -> None:
     """Set what finds a record by its name, which may be from staff or a file."""
     text = record.search_text or search_text(None, non_uuid_identifier(record.uuid))
     record.search_text = with_name(text, record.label)
-    if record.kind in PEOPLE:
-        record.name_key = folded_key(record.label)[:300]
+    if isinstance(record, Named):
+        record.folded_name = folded_key(record.name)[:300]
 
 
-def _apply_answer(record: Record, decoded: Decoded, origin: _Origin) -> list[Snapshot]:
+def _apply_answer(record: Answered, decoded: Decoded, origin: _Origin) -> list[Snapshot]:
     answer = record.said or Answer(kind=record.kind, uuid=record.uuid)
     replaced = _replace_answer(answer, canonical_json(decoded), origin)
     if answer.last_at != origin.at:
@@ -503,7 +517,7 @@ def _replace_answer(answer: Answer, text: str, origin: _Origin) -> list[Snapshot
     return replaced
 
 
-def _has_newer_answer(record: Record, at: datetime) -> bool:
+def _has_newer_answer(record: Answered, at: datetime) -> bool:
     """Whether the saved answer is newer."""
     return record.answer_at is not None and at < record.answer_at
 

@@ -26,7 +26,7 @@ from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
-from portal.registry.models import Answer, Kind, Record, Repayment
+from portal.registry.models import LISTED, Answer, Kind, Record, Repayment
 from portal.registry.records import active_records
 from portal.registry.repayments import RETURNED
 from portal.repayments.follows import WhatFollows, what_follows
@@ -269,7 +269,7 @@ def loans_without_scheduled_payment() -> QuerySet[Record]:
         .values("sum")
     )
     return (
-        active_records(Kind.LOAN)
+        Record.objects.filter(LISTED, kind=Kind.LOAN)
         .filter(~_is_closed(), Exists(lists), has_autopay=True, key_date__in=days)
         .annotate(
             pay_by=Cast(pay_by, DateField()),

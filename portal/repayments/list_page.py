@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from portal.lists.filters import amount_filters, date_filters, flag_filter, value_filter
 from portal.lists.pages import Action, Column, ListPage
-from portal.registry.models import Kind, Record, Repayment
+from portal.registry.models import Borrower, Kind, Repayment
 from portal.registry.records import with_borrowers
 from portal.registry.repayments import answer_of, copied_on
 from portal.registry.sources import REPAYMENTS_OF
@@ -30,9 +30,9 @@ def load_rows(repayments: Sequence[Repayment]) -> Iterator[RepaymentRow]:
         yield RepaymentRow(answer_of(one), one.account, owner, one.why_null, copied_on(one))
 
 
-def _unknown_borrower(uuid: str) -> Record | None:
+def _unknown_borrower(uuid: str) -> Borrower | None:
     """A borrower that is not on file, with only an ID."""
-    return Record(kind=Kind.BORROWER, uuid=uuid, label=uuid[:8]) if uuid else None
+    return Borrower(uuid=uuid, name=uuid[:8]) if uuid else None
 
 
 FILE_VALUES: dict[str, Callable[[RepaymentRow], Any]] = {

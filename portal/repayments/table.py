@@ -19,7 +19,7 @@ from django.urls import reverse
 import servicing
 from portal.live.reading import LiveCopy
 from portal.messaging.payment_events import messages_of_repayment
-from portal.registry.models import Record, Repayment
+from portal.registry.models import Borrower, Record, Repayment
 from portal.registry.repayments import RETURNED
 from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.history import HistoryEntry, payment_history
@@ -95,7 +95,7 @@ class RepaymentRow:
 
     repayment: servicing.Repayment
     account: Record | None = None
-    borrower: Record | None = None
+    borrower: Borrower | None = None
     why_null: str = ""
     """Why a value is missing."""
     copied_on: date | None = None

@@ -238,8 +238,8 @@ def fill(folder: Path, size: Size) -> None:
     """Add invented borrowers and messages up to this size."""
     settings = environment(folder, free_port())
     count = (
-        "from portal.registry.models import Record; from portal.messaging.models import Message; "
-        "print(Record.objects.filter(kind='borrower').count(), Message.objects.count())"
+        "from portal.registry.models import Borrower; from portal.messaging.models import Message; "
+        "print(Borrower.objects.count(), Message.objects.count())"
     )
     shell = [sys.executable, "manage.py", "shell", "--no-imports", "-c", count]
     counts = subprocess.run(shell, env=settings, cwd=ROOT, check=True, capture_output=True, text=True).stdout

@@ -166,9 +166,11 @@ def pages() -> tuple[str, str]:
 def save_answer(kind: str, uuid: str, content: Any) -> Any:
     from django.utils import timezone
 
-    from portal.registry.models import Answer, Record
+    from portal.registry.models import Answer, Borrower, Kind, Record
 
     said = Answer.objects.create(kind=kind, uuid=uuid, body=answer(uuid, content), last_at=timezone.now())
+    if kind == Kind.BORROWER:
+        return Borrower.objects.create(uuid=uuid, name="Northwind", answer=said, answer_at=said.last_at)
     return Record.objects.create(
         kind=kind, uuid=uuid, borrower_uuid="b", label="Northwind", said=said, answer_at=said.last_at
     )

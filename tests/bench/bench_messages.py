@@ -82,11 +82,10 @@ def rows() -> list[Row]:
 def link_bank_accounts() -> None:
     """Link two bank accounts to borrowers, as staff do."""
     from portal.messaging.models import BankAccount
-    from portal.registry.models import Kind, Record
+    from portal.registry.models import Borrower
 
     for number, name in enumerate(("busy", "quiet")):
-        fields = {"kind": Kind.BORROWER, "borrower_uuid": name, "label": name.title()}
-        Record.objects.get_or_create(uuid=name, defaults=fields)
+        Borrower.objects.get_or_create(uuid=name, defaults={"name": name.title()})
         BankAccount.objects.get_or_create(uuid=bank(number), borrower_uuid=name, linked_by="Ana")
 
 

@@ -123,15 +123,15 @@ def measure_sorts(name: str, browser: Any, area: str) -> Row:
     return measure_p95(name, browser, [f"/{area}/?{state}" for state in states], target, LIST_MS)
 
 
-COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_at"]
+COLUMNS = ["name", "legal_form", "state", "city", "past_due", "decision", "updated_at"]
 
 
 def admin_list() -> Callable[..., None]:
-    """Return a function that renders the list of records in Django's admin."""
-    from portal.registry.models import Record
+    """Return a function that renders the list of borrowers in Django's admin."""
+    from portal.registry.models import Borrower
 
-    ways = {"list_filter": ["kind", "state"], "search_fields": ["search_text"], "ordering": ["-updated_at"]}
-    return change_list(Record, COLUMNS, **ways)
+    ways = {"list_filter": ["state"], "search_fields": ["search_text"], "ordering": ["-updated_at"]}
+    return change_list(Borrower, COLUMNS, **ways)
 
 
 def compare_with_admin(browser: Any, admin: Callable[..., None], size: str) -> list[Row]:
@@ -141,10 +141,10 @@ def compare_with_admin(browser: Any, admin: Callable[..., None], size: str) -> l
 
     borrowers = active_records(Kind.BORROWER).order_by("-updated_at", "-id")
     pages = {
-        "list of borrowers": ("/borrowers/", {"kind__exact": "borrower"}, borrowers),
+        "list of borrowers": ("/borrowers/", {}, borrowers),
         "list of borrowers in Texas": (
             "/borrowers/?state=TX",
-            {"kind__exact": "borrower", "state__exact": "TX"},
+            {"state__exact": "TX"},
             borrowers.filter(state="TX"),
         ),
         "search": (
@@ -197,9 +197,9 @@ def measure_export(browser: Any) -> list[Row]:
 
 def measure_import(name: str) -> list[Row]:
     """Import IDs of new accounts, each of another borrower, then the same file again."""
-    from portal.registry.models import Kind, Record
+    from portal.registry.models import Borrower
 
-    owners = list(Record.objects.filter(kind=Kind.BORROWER).values_list("uuid", flat=True)[:IMPORTED])
+    owners = list(Borrower.objects.values_list("uuid", flat=True)[:IMPORTED])
     rates: list[tuple[float, float]] = []
     for _ in range(min(ROUNDS, 3)):
         lines = [f"loan,{uuid.uuid4()},{owner},\n" for owner in owners]
@@ -255,13 +255,13 @@ class Registry:
     """Addresses to request, made from a sample of the borrowers."""
 
     def __init__(self, chance: random.Random) -> None:
-        from portal.registry.models import Kind, Record
+        import servicing
+        from portal.registry.models import Borrower
         from portal.registry.store import last_answer
-        from servicing import Borrower
 
         self.chance = chance
-        found = Record.objects.filter(kind=Kind.BORROWER, pk__in=range(1, BORROWERS, BORROWERS // 200))
-        self.samples = [borrower for one in found if (borrower := last_answer(one, Borrower))]
+        found = Borrower.objects.filter(pk__in=range(1, BORROWERS, BORROWERS // 200))
+        self.samples = [borrower for one in found if (borrower := last_answer(one, servicing.Borrower))]
 
     def searches(self) -> list[str]:
         """Return searches as people type them: mostly names and numbers, some partial words, some without a match."""

@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import Any
 
@@ -49,9 +49,9 @@ def holds_real_data() -> bool:
     from django.conf import settings
 
     from portal.messaging.models import Message
-    from portal.registry.models import Record
+    from portal.registry.models import Borrower, Record
 
-    return not settings.DEBUG and (Record.objects.exists() or Message.objects.exists())
+    return not settings.DEBUG and any(one.objects.exists() for one in (Borrower, Record, Message))
 
 
 def generate(borrowers: int = 0, messages: int = 0) -> None:
@@ -69,24 +69,48 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 def add_borrowers(number: int) -> None:
     from django.db.models import OuterRef, Subquery
 
-    from portal.registry.models import PEOPLE, Answer, Record, Repayment
+    from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Repayment
     from portal.registry.spelling import save_words
-    from tests.bench.households import ANSWER_COLUMNS, COLUMNS, REPAYMENT_COLUMNS, Households
+    from tests.bench.households import (
+        ANSWER_COLUMNS,
+        BORROWER_COLUMNS,
+        COLUMNS,
+        PERSON_COLUMNS,
+        REPAYMENT_COLUMNS,
+        Households,
+    )
 
     stored = Record.objects.count()
     households = Households(seed=stored)
     answer = Answer.objects.filter(kind=OuterRef("kind"), uuid=OuterRef("uuid"))
-    with create_indexes_last("registry_record", is_worth_it=number > stored):
+    tables = {
+        Kind.BORROWER: ("registry_borrower", BORROWER_COLUMNS),
+        Kind.KEY_PERSON: ("registry_keyperson", PERSON_COLUMNS),
+    }
+    with ExitStack() as stack:
+        for table in ("registry_record", *(table for table, _ in tables.values())):
+            stack.enter_context(create_indexes_last(table, is_worth_it=number > stored))
         for part in parts(0, number):
             rows = list(chain.from_iterable(map(households.rows, part)))
-            write("registry_record", COLUMNS, [[record for record, _ in rows]])
+            others = [row for row, _ in rows if row["kind"] not in tables]
+            write("registry_record", COLUMNS, [_values(others, COLUMNS)])
+            for kind, (table, columns) in tables.items():
+                of_kind = [row for row, _ in rows if row["kind"] == kind]
+                write(table, columns, [_values(of_kind, columns)])
             write("registry_answer", ANSWER_COLUMNS, [[told for _, told in rows]])
         Record.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
-        save_words(Record.objects.filter(kind__in=PEOPLE).only("kind", "label").iterator(BATCH))
+        for model in (Borrower, KeyPerson):
+            own = Answer.objects.filter(kind=model.kind, uuid=OuterRef("uuid")).values("pk")
+            model.objects.filter(answer=None, answer_at__isnull=False).update(answer=Subquery(own))
+            save_words(model.objects.only("name").iterator(BATCH))
     loan = Record.objects.filter(kind="loan", borrower_uuid=OuterRef("borrower_uuid"))
     with create_indexes_last("registry_repayment", is_worth_it=number > stored):
         write("registry_repayment", REPAYMENT_COLUMNS, [households.repayments])
         Repayment.objects.filter(account=None).update(account=Subquery(loan.values("pk")))
+
+
+def _values(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> list[list[Any]]:
+    return [[row[name] for name in columns] for row in rows]
 
 
 def add_messages(number: int) -> None:

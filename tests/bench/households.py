@@ -56,13 +56,23 @@ DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["kind", "uuid", "borrower_uuid", "label", "search_text"], ""),
     **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "created_by": "",
-    **dict.fromkeys(["category", "status", "subtype", "state", "city", "phone", "email"], ""),
-    **dict.fromkeys(["amount", "rate", "submitted_at", "name_key", *FIGURE_COLUMNS]),
+    **dict.fromkeys(["category", "status", "state"], ""),
+    **dict.fromkeys(["amount", "rate", "submitted_at", *FIGURE_COLUMNS]),
     "flagged": False,
     "needs_check": False,
 }
 """The columns that get a value; the others have database defaults."""
 COLUMNS: Final = list(DEFAULTS)
+NAMED_COLUMNS: Final = [
+    *("uuid", "answer_at", "answer_day", "checked_at", "created_at", "updated_at", "created_by"),
+    *("name", "state", "city", "phone", "email", "folded_name", "search_text"),
+]
+BORROWER_COLUMNS: Final = [
+    *NAMED_COLUMNS,
+    *("type", "legal_form", "past_due", "past_due_rank", "is_past_due"),
+    *("oldest_unpaid_on", "days_past_due", "decision"),
+]
+PERSON_COLUMNS: Final = [*NAMED_COLUMNS, "borrower_uuid", "title"]
 ANSWER_COLUMNS: Final = (
     *("kind", "uuid", "operation", "source", "failure"),
     *("body", "first_at", "last_at", "last_on"),
@@ -88,16 +98,21 @@ class Households:
         """The values of :data:`REPAYMENT_COLUMNS` for the repayments of all borrowers so far."""
         self._days = [(today + timedelta(days=number)).isoformat() for number in range(-300, 300)]
 
-    def rows(self, number: int) -> Iterator[tuple[list[Any], list[Any]]]:
-        """Yield the values of :data:`COLUMNS` and :data:`ANSWER_COLUMNS` for a borrower, its people and accounts."""
+    def rows(self, number: int) -> Iterator[tuple[Row, list[Any]]]:
+        """Yield the row, and the values of :data:`ANSWER_COLUMNS`, of a borrower, its people and accounts."""
         moment = self._now - timedelta(seconds=number * 20)
         at = f"{moment:%Y-%m-%d %H:%M:%S}"
         owner, loan = self._uuid(), self._uuid()
         is_late = number % 40 == 0
         people = [self._person(number), self._person(number)]
         accounts = [self._loan(loan, owner, is_late)]
+        loan_row = accounts[0]
         position: Row = {
-            name: accounts[0][name] for name in ("past_due_rank", "oldest_unpaid_due", "flagged")
+            "past_due_rank": loan_row["past_due_rank"],
+            "oldest_unpaid_on": loan_row["oldest_unpaid_due"],
+            "is_past_due": loan_row["flagged"],
+            "days_past_due": None,
+            "decision": "",
         }
         is_open = accounts[0]["status"] == "ACTIVE"
         position["past_due"] = accounts[0]["past_due"] if is_open else None
@@ -110,7 +125,7 @@ class Households:
             self.repayments.append(self._repayment(number, owner, moment))
         if number % 10 == 0:
             accounts.append(application := self._application(number, at))
-            position["status"] = application["status"] if application["status"] in DECIDED else OPEN
+            position["decision"] = application["status"] if application["status"] in DECIDED else OPEN
         borrower = self._borrower(number, owner, people) | position
         common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
         common |= {"borrower_uuid": owner, "answer_day": business_date_at(moment).isoformat()}
@@ -119,7 +134,7 @@ class Households:
             figures = {"has_no_schedule_yet": False} if is_account else {}
             times = [at, at, common["answer_day"]]
             told = [row["kind"], row["uuid"], "", Source.SERVICE.value, "", row.pop("answer"), *times]
-            yield [*(common | row | figures).values()], told
+            yield common | row | figures, told
 
     def _borrower(self, number: int, owner: str, people: list[Row]) -> Row:
         first = self._choose(FIRST)
@@ -129,11 +144,11 @@ class Households:
         return contact | {
             "kind": "borrower",
             "uuid": owner,
-            "label": name,
-            "name_key": folded_key(name),
-            "category": "BUSINESS",
-            "subtype": entity,
-            "search_text": _lines(name, *lines, *(person["label"] for person in people)),
+            "name": name,
+            "folded_name": folded_key(name),
+            "type": "BUSINESS",
+            "legal_form": entity,
+            "search_text": _lines(name, *lines, *(person["name"] for person in people)),
             "answer": f'{{"address":{address},"email":"{contact["email"]}","entity":"{entity}","first_name":"{name}",'
             f'"key_people":[{people[0]["answer"]},{people[1]["answer"]}],"phone":"{contact["phone"]}",'
             f'"start_date":"2014-06-02","user_type":"BUSINESS","uuid":"{owner}"}}',
@@ -146,9 +161,9 @@ class Households:
         return contact | {
             "kind": "key_person",
             "uuid": uuid,
-            "label": name,
-            "name_key": folded_key(name),
-            "category": "OWNER",
+            "name": name,
+            "folded_name": folded_key(name),
+            "title": "OWNER",
             "search_text": _lines(name, *lines),
             "answer": f'{{"address":{address},"email":"{contact["email"]}","first_name":"{given}",'
             f'"last_name":"{family}","phone":"{contact["phone"]}","title":"OWNER","uuid":"{uuid}"}}',

@@ -6,7 +6,9 @@ from typing import Any
 ROWS = 25
 BARE = """<!doctype html><title>Rows</title><table>
 {% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</table>"""
-COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_at"]
+COLUMNS = ["label", "category", "state", "amount", "past_due", "status", "updated_at"]
+BORROWER_COLUMNS = ["name", "legal_form", "state", "city", "past_due", "decision", "updated_at"]
+PERSON_COLUMNS = ["name", "title", "state", "city", "phone", "email", "updated_at"]
 REPAYMENT_COLUMNS = ["uuid", "product", "payment_type", "status", "amount", "effective_on", "updated_at"]
 MESSAGE_COLUMNS = ["uuid", "event", "status", "product", "amount", "payment_status", "day"]
 DJANGO = "admin"
@@ -65,7 +67,7 @@ def add_references() -> None:
     from django.urls import path
 
     from portal.messaging.models import Message
-    from portal.registry.models import NAMED_KINDS, Repayment
+    from portal.registry.models import RECORDED_KINDS, Borrower, KeyPerson, Repayment
     from portal.registry.records import active_records
 
     engine = "django.template.backends.django.DjangoTemplates"
@@ -77,8 +79,10 @@ def add_references() -> None:
 
     newest = ["-updated_at", "-id"]
     rows: dict[str, Any] = {
-        kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in NAMED_KINDS
+        kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in RECORDED_KINDS
     }
+    rows["borrower"] = Borrower.objects.order_by(*newest).values_list(*BORROWER_COLUMNS)
+    rows["key_person"] = KeyPerson.objects.order_by(*newest).values_list(*PERSON_COLUMNS)
     rows["repayment"] = Repayment.objects.order_by(*newest).values_list(*REPAYMENT_COLUMNS)
     rows["message"] = Message.objects.values_list(*MESSAGE_COLUMNS)
     renderers = {kind: bare(found) for kind, found in rows.items()}
@@ -90,13 +94,13 @@ def add_references() -> None:
 
 
 def admin_address(way: str, kind: str, text: str = "") -> str:
-    """Return the address of the admin's list of a kind, or of its search of all records."""
+    """Return the address of the admin's list of a kind, or of its search of borrowers."""
     if text:
-        return f"/bench/{way}/registry/record/?q={text}"
+        return f"/bench/{way}/registry/borrower/?q={text}"
     if kind == "message":
         return f"/bench/{way}/messaging/message/"
-    if kind == "repayment":
-        return f"/bench/{way}/registry/repayment/"
+    if kind in ("borrower", "key_person", "repayment"):
+        return f"/bench/{way}/registry/{kind.replace('_', '')}/"
     return (
         f"/bench/plain/registry/record/?kind__exact={kind}"
         if way == "plain"
@@ -111,7 +115,7 @@ def _admin(way: str, kinds: list[str]) -> Any:
     from django.http import HttpRequest
 
     from portal.messaging.models import Message
-    from portal.registry.models import Record, Repayment
+    from portal.registry.models import RECORDED_KINDS, Borrower, KeyPerson, Record, Repayment
     from portal.registry.records import active_records
     from servicing.rules import US_STATES
 
@@ -159,11 +163,14 @@ def _admin(way: str, kinds: list[str]) -> Any:
         "search_fields": ["uuid"],
         "list_filter": [choices("status", ["SUCCEEDED", "SCHEDULED"])] if is_tuned else ["status", "product"],
     }
+    own_options = record_options if is_tuned else record_options | {"list_filter": ["state"]}
+    site.register(Borrower, type("Borrowers", (ListAdmin,), own_options | {"list_display": BORROWER_COLUMNS}))
+    site.register(KeyPerson, type("People", (ListAdmin,), own_options | {"list_display": PERSON_COLUMNS}))
     site.register(Repayment, type("Repayments", (ListAdmin,), repayment_options))
     site.register(Record, type("Records", (ListAdmin,), record_options))
     site.register(Message, type("Messages", (ListAdmin,), message_options))
     for kind in kinds if is_tuned else ():
-        if kind not in ("message", "repayment"):
+        if kind in RECORDED_KINDS:
             meta = type("Meta", (), {"proxy": True, "app_label": "registry"})
             proxy = type(kind, (Record,), {"__module__": Record.__module__, "Meta": meta})
             query = {"get_queryset": lambda self, request, kind=kind: active_records(kind)}

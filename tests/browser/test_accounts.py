@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
 from portal.credit_lines import documents
-from portal.registry.models import Answer, Record
+from portal.registry.models import Answer, Borrower, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -24,7 +24,7 @@ DAYS = ("2026-02-15", "2026-03-15", "2026-04-15", "2026-05-15")
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox, settings: LazySettings) -> Record:
+def borrower(portal_service: Sandbox, settings: LazySettings) -> Borrower:
     """A borrower whose statements are served by this machine."""
     settings.DEBUG = True
     documents._fetcher.cache_clear()
@@ -32,14 +32,14 @@ def borrower(portal_service: Sandbox, settings: LazySettings) -> Record:
 
 
 @pytest.fixture
-def loan(portal_service: Sandbox, borrower: Record) -> Record:
+def loan(portal_service: Sandbox, borrower: Borrower) -> Record:
     record = given.loan(portal_service, borrower, installments=360, paid=40)
     portal_service.world.repayment(record.uuid, amount="671.11", effective_date="2026-10-02")
     return record
 
 
 @pytest.fixture
-def line(portal_service: Sandbox, borrower: Record) -> Record:
+def line(portal_service: Sandbox, borrower: Borrower) -> Record:
     record = given.line(portal_service, borrower, opened=date(2026, 1, 1), limit="20000", drawn="7600")
     for day in DAYS:
         portal_service.world.statement(record.uuid, day)
@@ -191,7 +191,7 @@ def test_a_browser_without_a_pdf_viewer_loads_documents_on_demand(page: Page, li
     assert opened.value.url.endswith(f"/statements/{DAYS[-1]}/pdf/")
 
 
-def test_selected_loans_are_refreshed(page: Page, portal_service: Sandbox, borrower: Record) -> None:
+def test_selected_loans_are_refreshed(page: Page, portal_service: Sandbox, borrower: Borrower) -> None:
     for _ in range(3):
         given.loan(portal_service, borrower)
     page.goto("/loans/")
@@ -228,7 +228,7 @@ def test_each_filter_narrows_the_list(
 
 
 def test_pages_pass_axe(
-    page: Page, portal_service: Sandbox, borrower: Record, loan: Record, line: Record
+    page: Page, portal_service: Sandbox, borrower: Borrower, loan: Record, line: Record
 ) -> None:
     empty = given.loan(portal_service, borrower, installments=0)
     for address in (

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
 @pytest.fixture
-def compared(borrower: Record) -> Record:
+def compared(borrower: Borrower) -> Record:
     """An application with four offers, one of them with gaps."""
     gaps = {"installment": None, "interest_amount": None, "term": None, "maturity_date": None}
     return saved_application(
@@ -29,7 +29,7 @@ def compared(borrower: Record) -> Record:
 
 
 def test_an_application_is_opened_by_keyboard_alone(
-    page: Page, portal_service: Sandbox, borrower: Record
+    page: Page, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     page.goto(f"/borrowers/{borrower.uuid}/")
     page.keyboard.press("a")
@@ -47,7 +47,7 @@ def test_an_application_is_opened_by_keyboard_alone(
 
 
 def test_closing_the_confirmation_sends_nothing(
-    page: Page, portal_service: Sandbox, borrower: Record
+    page: Page, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
     page.fill("[name=amount]", "25,000")
@@ -59,7 +59,7 @@ def test_closing_the_confirmation_sends_nothing(
     assert portal_service.calls == []
 
 
-def test_a_corrected_amount_clears_the_error_behind_the_confirmation(page: Page, borrower: Record) -> None:
+def test_a_corrected_amount_clears_the_error_behind_the_confirmation(page: Page, borrower: Borrower) -> None:
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
     review = page.get_by_role("button", name="Review and send")
     review.press("Enter")
@@ -75,7 +75,7 @@ def test_a_corrected_amount_clears_the_error_behind_the_confirmation(page: Page,
 
 
 def test_a_rejection_closes_the_dialog_and_focuses_the_error(
-    page: Page, portal_service: Sandbox, borrower: Record
+    page: Page, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     portal_service.fail_next("applications.submit", status=422, message="amount is above your limit")
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
@@ -88,7 +88,7 @@ def test_a_rejection_closes_the_dialog_and_focuses_the_error(
 
 
 def test_a_lost_answer_leads_to_the_page_of_the_request(
-    page: Page, portal_service: Sandbox, borrower: Record
+    page: Page, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     portal_service.fail_next("applications.submit", html=True)
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
@@ -142,7 +142,7 @@ def test_offers_are_cards_on_a_narrow_screen(page: Page, compared: Record) -> No
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_pages_pass_axe(page: Page, borrower: Record, compared: Record) -> None:
+def test_pages_pass_axe(page: Page, borrower: Borrower, compared: Record) -> None:
     address = f"/borrowers/{borrower.uuid}/applications"
     for path in (
         compared.get_absolute_url(),

@@ -9,14 +9,15 @@ from django.conf import settings
 from django.utils import timezone
 from playwright.sync_api import Page
 
+import servicing
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from portal.borrowers.page import TABS
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Borrower, Kind, Source
 from portal.registry.sources import OPERATIONS
-from servicing import Application, Borrower, Loan, Repayment, Statement, codec
+from servicing import Application, Loan, Repayment, Statement, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests.browser.axe import LAYOUT_SHIFT
@@ -125,8 +126,10 @@ def addresses(portal_service: Sandbox) -> list[str]:
         "website": f"https://{'w' * 200}.example",
         "industry": FLAGS,
     }
-    owner = store.save(store.observe(codec.decode(Borrower, dumps(answer))), source=Source.SERVICE)[0]
-    Record.objects.create(kind=Kind.BORROWER, uuid=BARE, borrower_uuid=BARE)
+    owner = store.save(store.observe(codec.decode(servicing.Borrower, dumps(answer))), source=Source.SERVICE)[
+        0
+    ]
+    Borrower.objects.create(uuid=BARE)
     installments = [
         {"number": number, "due_date": "2026-03-08", "total": MONEY, "principal": MONEY, "interest": None}
         | {"fees": MONEY, "balance": MONEY, "status": [STATUS, None, "PAID"][number % 3], "paid_on": None}

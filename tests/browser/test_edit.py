@@ -9,7 +9,7 @@ from django.conf import LazySettings, settings
 from playwright.sync_api import Page, Route, expect
 
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, KeyPerson
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -21,17 +21,17 @@ SSN = "219099999"
 
 
 @pytest.fixture
-def maya(portal_service: Sandbox, settings: LazySettings) -> Record:
+def maya(portal_service: Sandbox, settings: LazySettings) -> KeyPerson:
     settings.APPROVAL_ACTS = []  # Approvals have their own tests.
     owner = given.borrower(portal_service)
-    return Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
+    return KeyPerson.objects.get(borrower_uuid=owner.uuid)
 
 
-def borrower_edit_path(record: Record) -> str:
+def borrower_edit_path(record: Borrower) -> str:
     return f"/borrowers/{record.borrower_uuid}/edit/"
 
 
-def person_edit_path(record: Record) -> str:
+def person_edit_path(record: KeyPerson) -> str:
     return f"/borrowers/{record.borrower_uuid}/people/{record.uuid}/edit/"
 
 
@@ -50,7 +50,7 @@ def release_request(page: Page, paused: list[Route]) -> None:
 
 
 def test_title_and_ssn_are_changed_by_keyboard_alone(
-    page: Page, maya: Record, portal_service: Sandbox
+    page: Page, maya: KeyPerson, portal_service: Sandbox
 ) -> None:
     page.goto(person_edit_path(maya))
     page.focus("[name=title]")
@@ -72,7 +72,7 @@ def test_title_and_ssn_are_changed_by_keyboard_alone(
 
 
 def test_an_individual_is_edited_from_the_home_page(
-    page: Page, maya: Record, portal_service: Sandbox
+    page: Page, maya: KeyPerson, portal_service: Sandbox
 ) -> None:
     given.individual(portal_service, first_name="Theodora", last_name="Hathaway")
     page.goto("/")
@@ -94,7 +94,7 @@ def test_an_individual_is_edited_from_the_home_page(
     assert body == {"phone": "5125550143", "dob": "1987/04/19"}
 
 
-def test_review_buttons_and_values_are_aligned(page: Page, maya: Record) -> None:
+def test_review_buttons_and_values_are_aligned(page: Page, maya: KeyPerson) -> None:
     page.goto(borrower_edit_path(maya))
     page.fill("[name=phone]", "(512) 555-0188")
     page.get_by_role("button", name="Review changes").click()
@@ -108,7 +108,7 @@ def test_review_buttons_and_values_are_aligned(page: Page, maya: Record) -> None
         assert (width, len(tops) > 1, len(set(tops))) == (width, True, 1)
 
 
-def test_a_changed_field_shows_its_old_value_and_can_be_undone(page: Page, maya: Record) -> None:
+def test_a_changed_field_shows_its_old_value_and_can_be_undone(page: Page, maya: KeyPerson) -> None:
     page.goto(borrower_edit_path(maya))
     phone, row = page.locator("[name=phone]"), page.locator(".sd-edit-phone")
     before = phone.input_value()
@@ -124,7 +124,7 @@ def test_a_changed_field_shows_its_old_value_and_can_be_undone(page: Page, maya:
 
 
 def test_a_phone_number_is_changed_in_a_dialog_on_the_borrower_page(
-    page: Page, maya: Record, portal_service: Sandbox
+    page: Page, maya: KeyPerson, portal_service: Sandbox
 ) -> None:
     borrower = f"/borrowers/{maya.borrower_uuid}/"
     page.goto(borrower)
@@ -161,7 +161,7 @@ def test_a_phone_number_is_changed_in_a_dialog_on_the_borrower_page(
     assert [call.operation for call in portal_service.calls] == ["borrowers.update"]
 
 
-def test_ctrl_enter_saves_a_note(page: Page, maya: Record) -> None:
+def test_ctrl_enter_saves_a_note(page: Page, maya: KeyPerson) -> None:
     page.goto(f"/borrowers/{maya.borrower_uuid}/?tab=notes")
     page.get_by_role("link", name="Add note").click()
     expect(page.get_by_role("dialog").get_by_label("Note", exact=True)).to_be_focused()
@@ -172,7 +172,7 @@ def test_ctrl_enter_saves_a_note(page: Page, maya: Record) -> None:
     assert Note.objects.get().text == "Calls only after noon."
 
 
-def test_date_buttons_set_the_follow_up_date(page: Page, maya: Record) -> None:
+def test_date_buttons_set_the_follow_up_date(page: Page, maya: KeyPerson) -> None:
     today = business_date()
     page.goto(f"/borrowers/{maya.borrower_uuid}/?tab=notes")
     page.get_by_role("link", name="Add a follow-up").click()
@@ -196,7 +196,7 @@ def test_date_buttons_set_the_follow_up_date(page: Page, maya: Record) -> None:
     assert FollowUp.objects.get().due == today + timedelta(7)
 
 
-def test_going_back_from_the_review_asks_first(page: Page, maya: Record) -> None:
+def test_going_back_from_the_review_asks_first(page: Page, maya: KeyPerson) -> None:
     page.goto(borrower_edit_path(maya))
     page.goto(person_edit_path(maya))
     page.fill("[name=last_name]", "Raman")
@@ -210,7 +210,7 @@ def test_going_back_from_the_review_asks_first(page: Page, maya: Record) -> None
     expect(heading).to_be_visible()
 
 
-def test_enter_opens_the_review_and_then_sends(page: Page, maya: Record, portal_service: Sandbox) -> None:
+def test_enter_opens_the_review_and_then_sends(page: Page, maya: KeyPerson, portal_service: Sandbox) -> None:
     page.goto(borrower_edit_path(maya))
     page.fill("[name=email]", "new@bakery.example")
     press(page, "Enter")
@@ -222,7 +222,7 @@ def test_enter_opens_the_review_and_then_sends(page: Page, maya: Record, portal_
     assert [call.operation for call in portal_service.calls] == ["borrowers.update"]
 
 
-def test_a_slow_click_on_the_button_submits_the_form(page: Page, maya: Record) -> None:
+def test_a_slow_click_on_the_button_submits_the_form(page: Page, maya: KeyPerson) -> None:
     page.goto(person_edit_path(maya))
     page.fill("[name=last_name]", "Raman2")
     page.locator("text=Review changes >> nth=-1").hover()
@@ -232,7 +232,7 @@ def test_a_slow_click_on_the_button_submits_the_form(page: Page, maya: Record) -
     expect(page.locator(".sd-errors")).to_be_visible()
 
 
-def test_a_field_message_waits_while_a_button_is_pressed(page: Page, maya: Record) -> None:
+def test_a_field_message_waits_while_a_button_is_pressed(page: Page, maya: KeyPerson) -> None:
     page.goto(person_edit_path(maya))
     paused: list[Route] = []
     page.route("**/edit/", lambda route: paused.append(route), times=1)
@@ -264,7 +264,7 @@ def test_a_partly_typed_date_survives_a_click_elsewhere(page: Page) -> None:
     expect(page.get_by_label("Month").first).to_have_value("12")
 
 
-def test_leaving_an_unchanged_field_again_shows_its_message(page: Page, maya: Record) -> None:
+def test_leaving_an_unchanged_field_again_shows_its_message(page: Page, maya: KeyPerson) -> None:
     page.goto(person_edit_path(maya))
     paused: list[Route] = []
     page.route("**/edit/", lambda route: paused.append(route), times=1)
@@ -275,14 +275,14 @@ def test_leaving_an_unchanged_field_again_shows_its_message(page: Page, maya: Re
     expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
 
 
-def test_a_field_message_appears_after_a_click_elsewhere(page: Page, maya: Record) -> None:
+def test_a_field_message_appears_after_a_click_elsewhere(page: Page, maya: KeyPerson) -> None:
     page.goto(person_edit_path(maya))
     page.fill("[name=last_name]", "O’Neil & Co")
     page.locator("h1").click(delay=500)
     expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
 
 
-def test_leaving_a_name_field_checks_it(page: Page, maya: Record) -> None:
+def test_leaving_a_name_field_checks_it(page: Page, maya: KeyPerson) -> None:
     page.goto(person_edit_path(maya))
     page.fill("[name=last_name]", "O’Neil & Co")
     press(page, "Tab")
@@ -292,7 +292,7 @@ def test_leaving_a_name_field_checks_it(page: Page, maya: Record) -> None:
     expect(page.get_by_text("Accepted")).to_be_visible()
 
 
-def test_a_check_preserves_text_typed_while_it_runs(page: Page, maya: Record) -> None:
+def test_a_check_preserves_text_typed_while_it_runs(page: Page, maya: KeyPerson) -> None:
     page.goto(person_edit_path(maya))
     paused: list[Route] = []
     page.route("**/edit/", lambda route: paused.append(route))
@@ -306,7 +306,7 @@ def test_a_check_preserves_text_typed_while_it_runs(page: Page, maya: Record) ->
     expect(page.locator("[name=first_name]")).to_have_value("O’Neil & Company")
 
 
-def test_fast_typing_on_a_slow_connection_checks_every_field(page: Page, maya: Record) -> None:
+def test_fast_typing_on_a_slow_connection_checks_every_field(page: Page, maya: KeyPerson) -> None:
     page.goto(person_edit_path(maya))
     connection = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
     page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", connection)
@@ -322,7 +322,7 @@ def test_fast_typing_on_a_slow_connection_checks_every_field(page: Page, maya: R
         expect(page.locator(f".sd-field:has([name={name}]) .sd-note-bad")).to_be_visible()
 
 
-def test_a_late_check_preserves_text_in_a_field_already_left(page: Page, maya: Record) -> None:
+def test_a_late_check_preserves_text_in_a_field_already_left(page: Page, maya: KeyPerson) -> None:
     page.goto(person_edit_path(maya))
     paused: list[Route] = []
     page.route("**/edit/", lambda route: paused.append(route), times=1)
@@ -335,7 +335,7 @@ def test_a_late_check_preserves_text_in_a_field_already_left(page: Page, maya: R
     expect(page.locator("[name=first_name]")).to_have_value("O’Neil & Company")
 
 
-def test_a_report_shows_its_size_and_is_sent(page: Page, maya: Record, portal_service: Sandbox) -> None:
+def test_a_report_shows_its_size_and_is_sent(page: Page, maya: KeyPerson, portal_service: Sandbox) -> None:
     page.goto(borrower_edit_path(maya))
     page.click("main summary")
     page.check("[name=with_asset_report]")
@@ -348,7 +348,7 @@ def test_a_report_shows_its_size_and_is_sent(page: Page, maya: Record, portal_se
     assert portal_service.world.received_report(maya.borrower_uuid, "asset_report_json_gzip")
 
 
-def test_leaving_with_changes_asks_first(page: Page, maya: Record) -> None:
+def test_leaving_with_changes_asks_first(page: Page, maya: KeyPerson) -> None:
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.accept()))
     page.goto(borrower_edit_path(maya))
@@ -357,7 +357,7 @@ def test_leaving_with_changes_asks_first(page: Page, maya: Record) -> None:
     assert dialogs == ["beforeunload"]
 
 
-def test_typed_values_survive_signing_out_in_another_tab(page: Page, maya: Record) -> None:
+def test_typed_values_survive_signing_out_in_another_tab(page: Page, maya: KeyPerson) -> None:
     page.goto(borrower_edit_path(maya))
     page.fill("[name=phone]", "5125550199")
     page.fill("[name=email]", "new@bakery.example")
@@ -369,7 +369,7 @@ def test_typed_values_survive_signing_out_in_another_tab(page: Page, maya: Recor
     expect(page.locator("[name=phone]")).to_have_value("(512) 555-0199")
 
 
-def test_edit_steps_pass_axe(page: Page, maya: Record) -> None:
+def test_edit_steps_pass_axe(page: Page, maya: KeyPerson) -> None:
     problems: list[str] = []
     page.goto(person_edit_path(maya))
     page.click("main summary")
@@ -379,7 +379,7 @@ def test_edit_steps_pass_axe(page: Page, maya: Record) -> None:
     page.locator(".sd-errors").wait_for()
     problems += find_problems(page)
     page.fill("[name=last_name]", "Raman")
-    answer = json.loads(Record.objects.get(uuid=maya.borrower_uuid).said.body)
+    answer = json.loads(Borrower.objects.get(uuid=maya.borrower_uuid).answer.body)
     answer["key_people"][0]["last_name"] = "Okafor"
     given.save_answer(answer)
     page.click("text=Review changes >> nth=-1")

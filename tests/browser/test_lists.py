@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from portal.audit.models import Actor
 from portal.live import reading
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Borrower, Kind, Record, Source
 from portal.runtime.business_date import business_date
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
@@ -27,7 +27,7 @@ LONG_WORD = "REFERRED_TO_EXTERNAL_COUNSEL_UNDER_REVIEW"
 AMOUNT = "987654321.09"
 
 
-def create_application(service: Sandbox, owner: Record, **overrides: object) -> None:
+def create_application(service: Sandbox, owner: Borrower, **overrides: object) -> None:
     answer = service.world.loan_application(owner.uuid, amount="98765.43", **overrides)
     store.save(
         store.observe(codec.decode(Application, dumps(answer)), borrower_uuid=owner.uuid),

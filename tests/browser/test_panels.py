@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import LAYOUT_SHIFT
@@ -182,7 +182,7 @@ def test_a_second_click_on_refresh_reads_nothing_more(page: Page, portal_service
 def test_the_open_tab_and_the_counts_follow_the_accounts(page: Page, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service))
     portal_service.world.repayment(loan.uuid, amount="310.00")
-    page.goto(Record.objects.get(kind=Kind.BORROWER).get_absolute_url())
+    page.goto(Borrower.objects.get().get_absolute_url())
     expect(page.locator("#tab-repayments")).to_contain_text("1")
     expect(page.locator("#borrower-tab .sd-timeline")).to_contain_text("$310.00")
     assert PageView.objects.filter(page="borrowers.detail").get().count == 1

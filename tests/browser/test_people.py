@@ -18,7 +18,7 @@ from portal.borrowers.page import TABS
 from portal.lists.models import SavedView
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -87,7 +87,7 @@ def test_edits_approvals_and_lookups_work_by_keyboard_alone(
     visit: Visit, portal_service: Sandbox, scripted: bool
 ) -> None:
     owner = given.borrower(portal_service, first_name="Birch Farms LLC", phone="5125550144")
-    maya = Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
+    maya = KeyPerson.objects.get(borrower_uuid=owner.uuid)
     page = visit(Role.SERVICER, java_script_enabled=scripted)
     page.goto("/")
 
@@ -174,9 +174,9 @@ def records(portal_service: Sandbox) -> dict[str, Record]:
     )
     given.account(Kind.APPLICATION, owner, portal_service.world.line_application(owner.uuid)["uuid"])
     portal_service.world.repayment(loan.uuid, amount=Decimal("310.00"))
-    bare = Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Bare LLC")
+    bare = Borrower.objects.create(uuid="b-1", name="Bare LLC")
     gone = given.borrower(portal_service, first_name="Gone LLC")
-    Record.objects.filter(pk=gone.pk).update(archived_at=timezone.now())
+    Borrower.objects.filter(pk=gone.pk).update(archived_at=timezone.now())
     WriteIntent.objects.create(
         submit_id=uuid4().hex, label="Email", state="unknown", borrower_uuid=owner.uuid, actor_name="Ana"
     )

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -115,7 +115,7 @@ def test_a_row_menu_offers_a_new_application(page: Page, borrowers: None) -> Non
     page.goto("/borrowers/?sort=name")
     page.get_by_role("button", name="More for Acorn Inc").press("Enter")
     expect(page.get_by_role("link", name="New application")).to_be_visible()
-    acorn = Record.objects.get(label="Acorn Inc")
+    acorn = Borrower.objects.get(name="Acorn Inc")
     expect(page.get_by_role("link", name="New application")).to_have_attribute(
         "href", f"/borrowers/{acorn.uuid}/applications/new/"
     )

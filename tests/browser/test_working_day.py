@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from portal.accounts.roles import Role
-from portal.registry.models import Kind, Record, Repayment
+from portal.registry.models import Borrower, Kind, Record, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -173,7 +173,7 @@ def test_pages_pass_axe(page: Page, returned: Record) -> None:
 
 
 def test_tabs_pills_and_pages_keep_the_focus(page: Page, returned: Record, portal_service: Sandbox) -> None:
-    borrower = Record.objects.get(kind=Kind.BORROWER)
+    borrower = Borrower.objects.get()
     line = given.line(portal_service, borrower, past_due_balance=Decimal("5852.92"), days_past_due=103)
     panel(browser_of(Role.VIEWER), f"{line.get_absolute_url()}?refresh=1", "line")
     given.create_records(60, kind=Kind.LINE)

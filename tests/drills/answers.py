@@ -25,7 +25,8 @@ from portal.accounts.roles import Role
 from portal.audit import unsaved, writes
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
-from portal.registry.models import Record
+from portal.registry.models import NAMED_KINDS
+from portal.registry.records import records_of
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.drills.killing import TOKEN, Portal
@@ -193,7 +194,7 @@ def _compare(operation: str, sending: PreparedWrite, service: Sandbox, found: Ve
         return
     if RemoteCall.objects.filter(intent_id=intent.pk).count() != 1:
         found.doubled.append("the answer was not recorded exactly once")
-    if not Record.objects.filter(uuid=intent.subject_uuid).exists():
+    if not any(records_of(one).filter(uuid=intent.subject_uuid).exists() for one in NAMED_KINDS):
         found.lost.append("the new record is not on file")
     kind = CREATIONS.get(operation, "")
     if kind and intent.subject_uuid not in [one.uuid for one in service.world.store.all(kind)]:

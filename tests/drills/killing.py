@@ -27,7 +27,7 @@ from portal.accounts.roles import Role
 from portal.audit.integrity import verify_chain
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry.models import Record
+from portal.registry.models import Borrower, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.databases import database_url
@@ -170,7 +170,7 @@ def _new_staff_member(service: Sandbox, number: int) -> tuple[str, Record, list[
 
 
 def _send_forms(
-    portal: Portal, cookie: str, owner: Record, number: int, forms: list[Form], stopping: threading.Event
+    portal: Portal, cookie: str, owner: Borrower, number: int, forms: list[Form], stopping: threading.Event
 ) -> None:
     """Send forms one by one, repeating each until it is answered."""
     while not stopping.is_set():

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client as Browser
 
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import SSN, TWICE, WITH_SSN, Editor
@@ -77,7 +77,7 @@ def update(browser: Browser, service: Sandbox) -> PreparedWrite:
 def person_update(browser: Browser, service: Sandbox) -> PreparedWrite:
     """Prepare a change of a key person with an SSN."""
     owner = given.borrower(service)
-    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid).order_by("id")[0]
+    person = KeyPerson.objects.filter(borrower_uuid=owner.uuid).order_by("id")[0]
 
     def email() -> str:
         people = service.world.user(owner.uuid)["key_people"]

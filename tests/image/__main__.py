@@ -345,7 +345,7 @@ def restore_copy(containers: Containers, secret_files: dict[str, str]) -> None:
 
 def borrowers(database: str) -> int:
     with psycopg.connect(database) as connection:
-        found = connection.execute("SELECT count(*) FROM registry_record WHERE kind = 'borrower'").fetchone()
+        found = connection.execute("SELECT count(*) FROM registry_borrower").fetchone()
         return int(found[0]) if found else 0
 
 

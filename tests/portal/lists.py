@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from portal.registry.search import MAX_OWNERS
 from portal.registry.texts import search_text
 from servicing.sandbox import Sandbox
@@ -71,8 +71,8 @@ class AccountList:
     ) -> None:
         self.add_record(portal_service, "Aurora Borealis Lamps LLC")
         text = search_text("Aurora Borealis")
-        many = (Record(kind=Kind.BORROWER, uuid=str(uuid4()), search_text=text) for _ in range(MAX_OWNERS))
-        Record.objects.bulk_create(many)
+        many = (Borrower(uuid=str(uuid4()), search_text=text) for _ in range(MAX_OWNERS))
+        Borrower.objects.bulk_create(many)
         assert f"More than {MAX_OWNERS} borrowers match" in self.fragment(viewer, "?q=borealis")
 
     def test_an_empty_list_says_none_on_file(self, viewer: Browser) -> None:

@@ -14,7 +14,7 @@ from portal.collections.models import Promise
 from portal.credit_lines import documents
 from portal.documents.models import Batch, LongDocument, Printed
 from portal.lookup.models import Upload
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, KeyPerson, Kind
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -22,11 +22,13 @@ from tests.portal.borrowers.editor import Editor
 from tests.portal.pages import panel
 
 
-def addresses_with_content(portal_service: Sandbox, supervisor: Browser, borrower: Record) -> dict[str, str]:
+def addresses_with_content(
+    portal_service: Sandbox, supervisor: Browser, borrower: Borrower
+) -> dict[str, str]:
     """Create what each page of a borrower shows, and return its address by the name of its URL."""
     documents._fetcher.cache_clear()
     world, own = portal_service.world, borrower.get_absolute_url()
-    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower.uuid)[0]
+    person = KeyPerson.objects.filter(borrower_uuid=borrower.uuid)[0]
     loan, line = (
         given.loan(portal_service, borrower),
         given.line(portal_service, borrower, opened=date(2026, 1, 1)),

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from portal.audit.models import Entry
 from portal.lists.pages import MAX_SELECTED
-from portal.registry.models import Record
+from portal.registry.models import Borrower, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -29,7 +29,7 @@ class PortfolioList(RecordList):
     noun: ClassVar[str]
     heads: ClassVar[list[str]]
 
-    def create_account(self, sandbox: Sandbox, owner: Record | None = None, **terms: Any) -> Record:
+    def create_account(self, sandbox: Sandbox, owner: Borrower | None = None, **terms: Any) -> Record:
         """Create an account at the service and on file."""
         make = given.loan if self.noun == "loan" else given.line
         return make(sandbox, owner or given.borrower(sandbox), **terms)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Repayment as SavedRepayment
 from portal.registry.sources import LISTS, OPERATIONS
 from servicing import Loan, RemoteTime, Repayment, Statement, codec
 from servicing.sandbox.wire import dumps
@@ -141,6 +142,7 @@ class TestAnyAnswer:
         ),
     )
     def test_any_repayment_renders(self, viewer: Browser, kind: Kind, answer: list[dict[str, Any]]) -> None:
+        SavedRepayment.objects.all().delete()
         Record.objects.all().delete()
         account = Kind.LOAN if kind == Kind.LOAN_REPAYMENTS else Kind.LINE
         Record.objects.create(kind=account, uuid=ACCOUNT, borrower_uuid=OWNER)

@@ -15,7 +15,7 @@ from portal.accounts.roles import Role
 from portal.audit.chain import GENESIS_HASH, append, entry_hash
 from portal.audit.models import Actor, Entry, PageView, RemoteCall, WriteIntent
 from portal.audit.reading import sentence
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -112,7 +112,7 @@ class TestRecordedViews:
         self, servicer: Browser, portal_service: Sandbox, address: str, action: str
     ) -> None:
         borrower = given.borrower(portal_service)
-        person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower.uuid)[0]
+        person = KeyPerson.objects.filter(borrower_uuid=borrower.uuid)[0]
         loan = given.loan(portal_service, borrower)
         page = address.format(borrower=borrower.uuid, person=person.uuid, loan=loan.uuid)
         assert [servicer.get(page).status_code for _ in range(2)] == [200, 200]

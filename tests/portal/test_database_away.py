@@ -9,7 +9,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry, WriteIntent
 from portal.notes.models import Note
-from portal.registry.models import Record
+from portal.registry.models import Borrower, Record
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import htmx
@@ -53,11 +53,11 @@ def test_a_page_whose_view_cannot_be_recorded_is_not_shown(
 
 
 def test_the_page_of_a_record_is_not_shown_without_its_view(viewer: Browser, loan: Record) -> None:
-    borrower = Record.objects.get(uuid=loan.borrower_uuid)
+    borrower = Borrower.objects.get(uuid=loan.borrower_uuid)
     with databases.locked(), time_limit():
         answer = viewer.get(borrower.get_absolute_url())
     assert answer.status_code == 503
-    assert borrower.label not in answer.content.decode()
+    assert borrower.name not in answer.content.decode()
     assert borrower.label in page(viewer, borrower.get_absolute_url())
 
 

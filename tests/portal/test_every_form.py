@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from portal import urls as _all_forms  # noqa: F401 - every area's forms are loaded with its addresses.
 from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.profile_forms import IndividualProfile, ProfileForm
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower
 from portal.ui.forms import StaffForm
 from tests.drills.hostile import WORDS
 
 PROFILE = {"known": {}, "version": "v", "url": "/edit/"}
-OWNER = Record(kind=Kind.BORROWER, uuid="b-1", label="Northwind LLC")
+OWNER = Borrower(uuid="b-1", name="Northwind LLC")
 
 
 def profile() -> ProfileForm:

@@ -31,7 +31,7 @@ from portal.jobs.queue import start_job
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Borrower, Record, Source
 from portal.registry.recalculation import outdated_accounts, outdated_keys
 from portal.registry.tasks import recalculate_after_midnight, recalculate_figures
 from portal.runtime.business_date import business_date
@@ -70,7 +70,7 @@ def save_account(model: type[Loan | Statement], owner: str, uuid: str, answer: d
 
 
 def save_borrower(uuid: str, name: str) -> Record:
-    return Record.objects.create(kind=Kind.BORROWER, uuid=uuid, label=name, search_text=f"\n{name.lower()}\n")
+    return Borrower.objects.create(uuid=uuid, name=name, search_text=f"\n{name.lower()}\n")
 
 
 # --- Where figures are shown ---
@@ -105,7 +105,7 @@ def past_due_on_home(browser: Browser) -> list[str]:
     return [item.key.partition(":")[2] for item, _ in found]
 
 
-def summary_text(owner: Record, options: Options = Options()) -> str:  # noqa: B008 - frozen
+def summary_text(owner: Borrower, options: Options = Options()) -> str:  # noqa: B008 - frozen
     """Return the text of the printed summary's PDF, without spaces."""
     copies = borrower_summary.account_copies_of(owner)
     paper = borrower_summary.document(owner, copies, options, today=business_date())
@@ -195,7 +195,7 @@ def test_records_of_an_earlier_version_are_recalculated(cached_portal: Sandbox, 
         "remaining": None,
     }
     Record.objects.filter(uuid="loan-1").update(figures_good_through=None, **bare)
-    Record.objects.filter(uuid="b-1").update(past_due=None, past_due_rank=None, flagged=False)
+    Borrower.objects.filter(uuid="b-1").update(past_due=None, past_due_rank=None, is_past_due=False)
     assert read_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]["Past due"] == "75.10"
     assert read_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "75.10"
 
@@ -403,6 +403,7 @@ def test_every_page_and_file_shows_the_same_figures(
     copied_on = TODAY - timedelta(days=age)
     with time_machine.travel(noon(copied_on), tick=True):
         Record.objects.all().delete()
+        Borrower.objects.all().delete()
         for number, (loans, lines) in enumerate(borrowers):
             save_borrower(f"b-{number}", f"Borrower {number}")
             for place, answer in enumerate(loans):
@@ -519,7 +520,7 @@ def check_borrowers(viewer: Browser, accounts: dict[str, Any]) -> None:
         total = wording.money(amount) if amount else "Not known" if unknown else ""
         assert not total or f"Past due {total}" in page
         if number == 0:
-            printed = summary_text(Record.objects.get(uuid="b-0"))
+            printed = summary_text(Borrower.objects.get(uuid="b-0"))
             assert not total or f"Pastdue:{total.replace(' ', '')}" in printed
             for uuid, one in of_borrower.items():
                 assert printed_row(uuid, one) in printed

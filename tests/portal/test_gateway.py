@@ -26,7 +26,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of, htmx
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.urls("tests.portal.trial_urls")
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service)
 
 
@@ -48,7 +48,7 @@ def unreachable(portal_service: Sandbox, settings: LazySettings) -> None:
     gateway.client.cache_clear()
 
 
-def submit(browser: Browser, borrower: Record, *, amount: str = "1200.00", **extra: Any) -> HttpResponse:
+def submit(browser: Browser, borrower: Borrower, *, amount: str = "1200.00", **extra: Any) -> HttpResponse:
     typed = {"submit_id": str(uuid4()), "borrower": borrower.uuid, "amount": amount}
     headers = extra.pop("headers", None)
     return browser.post("/trial/submit/", typed | extra, headers=headers)
@@ -64,7 +64,7 @@ def entries_of(intent: WriteIntent) -> list[tuple[str, str]]:
 
 class TestWrite:
     def test_a_confirmed_write_leaves_one_attempt_and_one_outcome(
-        self, servicer: Browser, borrower: Record
+        self, servicer: Browser, borrower: Borrower
     ) -> None:
         answer = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
@@ -72,7 +72,7 @@ class TestWrite:
         assert (intent.subject_kind, intent.subject_uuid) == ("application", answer.content.decode())
         assert entries_of(intent) == [("attempt", ""), ("outcome", "confirmed")]
 
-    def test_the_answer_and_the_call_are_saved(self, servicer: Browser, borrower: Record) -> None:
+    def test_the_answer_and_the_call_are_saved(self, servicer: Browser, borrower: Borrower) -> None:
         answer = submit(servicer, borrower)
         record = Record.objects.get(kind=Kind.APPLICATION)
         call = RemoteCall.objects.get()
@@ -83,7 +83,7 @@ class TestWrite:
         assert call.request_id.startswith(answer["X-Request-ID"])
 
     def test_durations_are_recorded_in_milliseconds(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", delay=0.5)
         submit(servicer, borrower)
@@ -91,7 +91,7 @@ class TestWrite:
         assert 500 <= duration < 60_000
         assert Entry.objects.get(phase="outcome").detail["duration_ms"] == duration
 
-    def test_entries_record_the_actor_request_and_reason(self, servicer: Browser, borrower: Record) -> None:
+    def test_entries_record_the_actor_request_and_reason(self, servicer: Browser, borrower: Borrower) -> None:
         answer = submit(servicer, borrower, headers={"User-Agent": "Desk browser"})
         attempt, outcome = Entry.objects.exclude(phase="event").order_by("id")
         assert attempt.detail == {"request": {"amount": "1200.00"}}
@@ -128,7 +128,7 @@ class TestWrite:
     def test_every_failure_records_one_outcome(
         self,
         servicer: Browser,
-        borrower: Record,
+        borrower: Borrower,
         portal_service: Sandbox,
         fault: dict[str, Any],
         state: str,
@@ -143,7 +143,7 @@ class TestWrite:
         assert not Record.objects.filter(kind=Kind.APPLICATION).exists()
 
     def test_an_unreachable_service_leaves_the_write_not_sent(
-        self, servicer: Browser, borrower: Record, unreachable: None
+        self, servicer: Browser, borrower: Borrower, unreachable: None
     ) -> None:
         answer = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
@@ -152,7 +152,7 @@ class TestWrite:
         assert "Nothing was sent." in answer.content.decode()
 
     def test_the_services_message_is_quoted(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", status=400, message="amount is <too> large")
         page = submit(servicer, borrower).content.decode()
@@ -160,7 +160,7 @@ class TestWrite:
         assert WriteIntent.objects.get().message == "amount is <too> large"
 
     def test_an_unknown_outcome_links_to_the_write(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", cut_after_commit=True)
         answer = submit(servicer, borrower)
@@ -169,7 +169,7 @@ class TestWrite:
         assert "may or may not have gone through" in page
 
     def test_locally_rejected_input_is_never_sent(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         answer = submit(servicer, borrower, amount="-5")
         assert answer.status_code == 422
@@ -177,7 +177,7 @@ class TestWrite:
         assert (portal_service.calls, WriteIntent.objects.count()) == ([], 0)
 
     def test_a_write_without_a_form_has_an_intent(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         loan = portal_service.world.loan(borrower.uuid)
         servicer.post("/trial/submit-without-a-form/", {"borrower": borrower.uuid, "loan": loan["uuid"]})
@@ -190,7 +190,7 @@ class TestWrite:
 
 class TestSendingOnce:
     def test_the_same_form_sends_once(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         submit(servicer, borrower, submit_id="one")
         again = submit(servicer, borrower, submit_id="one", amount="9000.00")
@@ -199,7 +199,7 @@ class TestSendingOnce:
 
     @pytest.mark.django_db(transaction=True)
     def test_two_simultaneous_clicks_send_once(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", delay=0.5, times=None)
         barrier = threading.Barrier(2)
@@ -219,7 +219,7 @@ class TestSendingOnce:
         assert entries_of(WriteIntent.objects.get()) == [("attempt", ""), ("outcome", "confirmed")]
 
     def test_a_duplicate_is_rejected_while_the_outcome_is_unknown(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", cut_after_commit=True)
         submit(servicer, borrower, once="on")
@@ -228,13 +228,13 @@ class TestSendingOnce:
         assert WriteIntent.objects.get().get_absolute_url() in again.content.decode()
 
     def test_a_duplicate_is_sent_after_a_confirmed_write(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         submit(servicer, borrower, once="on")
         assert submit(servicer, borrower, once="on").status_code == 200
 
     def test_a_different_write_is_sent_while_one_is_open(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", cut_after_commit=True)
         submit(servicer, borrower, once="on")
@@ -267,7 +267,7 @@ class TestConnection:
 
 class TestPortalFailures:
     def test_a_write_that_cannot_be_recorded_is_not_sent(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         databases.reject_inserts("audit_entry")
         with pytest.raises(Exception, match="the disk is full"):
@@ -275,7 +275,7 @@ class TestPortalFailures:
         assert (portal_service.calls, WriteIntent.objects.count()) == ([], 0)
 
     def test_a_write_inside_a_transaction_is_not_sent(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         typed = {"submit_id": "one", "borrower": borrower.uuid, "amount": "1200"}
         with pytest.raises(RuntimeError, match="durable"):
@@ -284,7 +284,7 @@ class TestPortalFailures:
 
     @pytest.mark.django_db(transaction=True)
     def test_a_write_of_a_killed_process_becomes_unknown(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         portal_service.fail_next("applications.submit", delay=60)
         process = subprocess.Popen(
@@ -305,7 +305,7 @@ class TestPortalFailures:
         assert (outcome.detail, outcome.actor_name) == ({"note": "no outcome was recorded in time"}, "system")
 
     def test_a_late_answer_keeps_the_first_outcome(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         watcher = gateway.Watcher(gateway.Actor.system("late"))
         service_client = gateway.client().with_watcher(SlowWatcher(watcher))
@@ -357,7 +357,7 @@ def wait_until(condition: Any, seconds: float = 30) -> None:
 
 class TestRead:
     @pytest.fixture
-    def address(self, borrower: Record, portal_service: Sandbox) -> str:
+    def address(self, borrower: Borrower, portal_service: Sandbox) -> str:
         return f"/trial/read/{borrower.uuid}/{portal_service.world.loan(borrower.uuid)['uuid']}/"
 
     def test_an_answer_and_its_call_are_saved(self, viewer: Browser, address: str) -> None:
@@ -411,7 +411,7 @@ class TestRead:
         assert any(r.name == "portal.errors" and reference in r.getMessage() for r in caplog.records)
 
     def test_an_id_that_would_reach_another_record_is_never_sent(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         answer = viewer.get(f"/trial/read/{borrower.uuid}/%2E%2E/")
         assert (answer.status_code, portal_service.calls) == (422, [])

@@ -12,18 +12,19 @@ from django.db import connection
 from django.db.models import Model
 from django.test import Client as Browser
 
+import servicing
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Answer, Kind, Record, Repayment, Source
+from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Repayment, Source
 from portal.registry.repayments import AccountList, answer_of, save_repayments
-from servicing import Application, Borrower, KeyPerson, Loan, Statement, codec
+from servicing import Application, Loan, Statement, codec
 from servicing import Message as ListedMessage
 from tests.databases import database_url, forget_connections
 
 MODELS = {
-    Kind.BORROWER: Borrower,
-    Kind.KEY_PERSON: KeyPerson,
+    Kind.BORROWER: servicing.Borrower,
+    Kind.KEY_PERSON: servicing.KeyPerson,
     Kind.APPLICATION: Application,
     Kind.LOAN: Loan,
     Kind.LINE: Statement,
@@ -62,9 +63,9 @@ def column_values(model: type[Model], *excluded: str) -> list[dict[str, Any]]:
 
 
 def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
-    borrowers = Record.objects.filter(kind=Kind.BORROWER)
-    assert {one.status for one in borrowers} == {"", "APPROVED", "OPEN"}
-    assert {one.flagged for one in borrowers} == {True, False}
+    borrowers = Borrower.objects.filter()
+    assert {one.decision for one in borrowers} == {"", "APPROVED", "OPEN"}
+    assert {one.is_past_due for one in borrowers} == {True, False}
     assert {one.past_due is None for one in borrowers} == {True, False}
     assert borrowers.filter(past_due__gt=0).exists()
     owners = dict(Record.objects.filter(kind=Kind.LOAN).values_list("uuid", "borrower_uuid"))
@@ -75,15 +76,24 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     assert len(repayments) == 12
 
     generated = column_values(Record, "said_id", "created_at", "updated_at")
-    records = list(Record.objects.order_by("id").select_related("said"))
+    generated_borrowers = column_values(Borrower, "answer_id", "created_at", "updated_at")
+    generated_people = column_values(KeyPerson, "answer_id", "created_at", "updated_at")
+    records = [
+        *Record.objects.order_by("id").select_related("said"),
+        *Borrower.objects.order_by("id").select_related("answer"),
+        *KeyPerson.objects.order_by("id").select_related("answer"),
+    ]
     assert all(record.created_at == record.updated_at == record.answer_at for record in records)
     assert [sum(record.kind == kind for record in records) for kind in MODELS] == [60, 120, 6, 60, 30]
     answers = column_values(Answer, "operation")
     paid = column_values(Repayment, "account_id", "updated_at")
     Repayment.objects.all().delete()
     Record.objects.all().delete()
+    Borrower.objects.all().delete()
+    KeyPerson.objects.all().delete()
     Answer.objects.all().delete()
     for record in records:
+        assert record.said
         answer = codec.decode(MODELS[Kind(record.kind)], record.said.body)
         items = store.observe(answer, uuid=record.uuid, borrower_uuid=record.borrower_uuid)
         store.save(items, source=Source.SERVICE, at=record.answer_at)
@@ -92,6 +102,8 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
             listed = AccountList(Kind.LOAN, one.account.uuid, one.borrower_uuid, [answer_of(one)])
             save_repayments([listed], one.last_listed_at)
     assert column_values(Record, "said_id", "created_at", "updated_at") == generated
+    assert column_values(Borrower, "answer_id", "created_at", "updated_at") == generated_borrowers
+    assert column_values(KeyPerson, "answer_id", "created_at", "updated_at") == generated_people
     assert column_values(Answer, "operation") == answers
     assert column_values(Repayment, "account_id", "updated_at") == paid
 
@@ -113,7 +125,7 @@ def test_all_indexes_are_rebuilt(generate: Run) -> None:
             if each["index"]
         }
 
-    models: list[type[Model]] = [Record, Repayment, Message]
+    models: list[type[Model]] = [Record, Borrower, KeyPerson, Repayment, Message]
     before = [indexes(model) for model in models]
     generate("--borrowers", "1", "--messages", "1").check_returncode()
     for model, names in zip(models, before, strict=True):
@@ -122,7 +134,7 @@ def test_all_indexes_are_rebuilt(generate: Run) -> None:
 
 
 def test_generated_data_can_be_searched_listed_and_extended(world: Browser) -> None:
-    one = Record.objects.filter(kind=Kind.BORROWER).last()
+    one = Borrower.objects.last()
     message = Message.objects.first()
     assert one
     assert message
@@ -137,7 +149,9 @@ def test_generated_data_can_be_searched_listed_and_extended(world: Browser) -> N
     ):
         assert world.get(page).status_code == 200
     # What comes later is found too.
-    answer = codec.decode(Borrower, '{"uuid":"b-1","first_name":"Quillon Ferry Works","key_people":[]}')
+    answer = codec.decode(
+        servicing.Borrower, '{"uuid":"b-1","first_name":"Quillon Ferry Works","key_people":[]}'
+    )
     store.save(store.observe(answer), source=Source.SERVICE)
     assert "/borrowers/b-1/" in world.get("/search/", {"q": "quillon"}).content.decode()
     save_messages(codec.read_list(ListedMessage, codec.parse('[{"uuid":"m-1","event":"payment.zebrawood"}]')))
@@ -157,5 +171,5 @@ def test_production_databases_with_records_are_rejected(world: Browser, generate
     assert (refused.returncode, refused.stdout) == (1, ""), refused.stderr
     assert refused.stderr.startswith("This database holds records.")
     generate("--borrowers", "2", "--messages", "2").check_returncode()
-    assert Record.objects.filter(kind=Kind.BORROWER).count() == 62
+    assert Borrower.objects.count() == 62
     assert Message.objects.count() == 52

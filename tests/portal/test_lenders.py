@@ -19,7 +19,7 @@ from portal.audit.models import Actor, WriteIntent
 from portal.credit_lines import documents
 from portal.messaging.models import Message
 from portal.messaging.sync import Sync
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor, html_of_error
@@ -147,7 +147,7 @@ def test_a_lender_that_differs_is_met_by_settings(
         assert Wizard(servicer).fill().send(typed).status_code == 303
         assert WriteIntent.objects.get().state == "confirmed"
         (user,) = service.world.users()
-        record = Record.objects.get(kind=Kind.BORROWER)
+        record = Borrower.objects.get()
         assert (record.uuid, record.label) == (user["uuid"], BUSINESS["first_name"])
         assert service.world.received_ein(user["uuid"]) == EIN.replace("-", "")
         received = {service.world.received_ssn(one["uuid"]) for one in user["key_people"]}

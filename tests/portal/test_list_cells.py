@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.db.models import Model
 from django.test import Client as Browser
 from django.utils.html import escape
 
@@ -11,12 +12,16 @@ from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry.models import Kind, Record, Repayment
+from portal.registry.models import Borrower, KeyPerson, Kind, Record, Repayment
 from portal.repayments.list_page import REPAYMENTS
 from tests import given
 
 EVIL = "<i x='\"&"
-WORDS = ["label", "category", "subtype", "status", "state", "city", "phone", "email", "created_by"]
+WORDS: dict[type[Model], list[str]] = {
+    Record: ["borrower_uuid", "label", "category", "status", "state", "created_by"],
+    Borrower: ["name", "type", "legal_form", "decision", "state", "city", "phone", "email", "created_by"],
+    Repayment: ["borrower_uuid", "product", "status", "payment_type", "bank_account"],
+}
 
 
 @pytest.mark.django_db
@@ -35,16 +40,16 @@ def test_hostile_text_is_escaped_in_every_cell(viewer: Browser, list_page: ListP
         "effective_date": EVIL,
         "amount": EVIL,
     }
-    hostile = dict.fromkeys(WORDS, EVIL) | {"borrower_uuid": EVIL}
+    hostile = dict.fromkeys(WORDS[list_page.model], EVIL)
     if list_page.model is Repayment:
-        columns = dict.fromkeys(["product", "status", "payment_type", "bank_account", "borrower_uuid"], EVIL)
-        Repayment.objects.create(uuid="a-1", body=json.dumps(answer), **columns)
+        Repayment.objects.create(uuid="a-1", body=json.dumps(answer), **hostile)
+    elif list_page.model is Borrower:
+        given.put_on_file(Borrower.objects.create(uuid="a-1", **hostile), json.dumps(answer))
     else:
-        given.put_on_file(
-            Record.objects.create(kind=list_page.kinds[0], uuid="a-1", **hostile), json.dumps(answer)
-        )
-    Record.objects.create(kind=Kind.BORROWER, uuid=EVIL, label=EVIL)
-    Record.objects.create(kind=Kind.KEY_PERSON, uuid="p-1", borrower_uuid="a-1", label=EVIL)
+        record = Record.objects.create(kind=list_page.kinds[0], uuid="a-1", **hostile)
+        given.put_on_file(record, json.dumps(answer))
+    Borrower.objects.create(uuid=EVIL, name=EVIL)
+    KeyPerson.objects.create(uuid="p-1", borrower_uuid="a-1", name=EVIL)
     if list_page.optional_columns:
         chosen = {"column": [column.name for column in list_page.optional_columns]}
         assert viewer.post(list_page.url, chosen)["Location"] == list_page.url

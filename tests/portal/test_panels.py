@@ -14,7 +14,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
 from portal.jobs.models import Job
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -40,7 +40,7 @@ def calls(service: Sandbox) -> Counter[tuple[str, str]]:
 
 
 def test_a_page_calls_nobody(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
-    for record in (loan, Record.objects.get(kind=Kind.BORROWER)):
+    for record in (loan, Borrower.objects.get()):
         shown = page(viewer, record.get_absolute_url())
         plain(viewer, record.get_absolute_url())
         assert "$12,000.00" not in shown
@@ -102,7 +102,7 @@ def test_what_no_borrower_is_confirmed_for_says_so_instead_of_a_refresh(
 
 
 def test_the_cards_say_how_many_are_loaded(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
-    borrower = Record.objects.get(kind=Kind.BORROWER)
+    borrower = Borrower.objects.get()
     given.loan(portal_service, borrower)
     panel(viewer, loan.get_absolute_url(), "loan")
     shown = panel(viewer, borrower.get_absolute_url(), "position")
@@ -123,7 +123,7 @@ def test_a_panel_of_a_tab_left_open_is_no_page_view(
 
 
 def test_a_panel_is_no_page_view(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
-    borrower = Record.objects.get(kind=Kind.BORROWER)
+    borrower = Borrower.objects.get()
     for address in (loan.get_absolute_url(), borrower.get_absolute_url()):
         grow_old()
         load_panels(viewer, address)
@@ -235,7 +235,7 @@ def test_a_job_refreshes_all_of_many_accounts(viewer: Browser, portal_service: S
 def test_without_scripts_the_refresh_button_waits(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
-    borrower = Record.objects.get(kind=Kind.BORROWER)
+    borrower = Borrower.objects.get()
     for record in (loan, borrower):
         portal_service.fail_next("loans.get", delay=1)
         assert "$12,000.00" in plain(viewer, f"{record.get_absolute_url()}?refresh=1")
@@ -254,7 +254,7 @@ def test_a_page_that_was_refreshed_does_not_refresh_again_by_itself(
 
 
 def test_the_cards_follow_the_accounts(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
-    borrower = Record.objects.get(kind=Kind.BORROWER)
+    borrower = Borrower.objects.get()
     shown = page(viewer, borrower.get_absolute_url())
     own = borrower.get_absolute_url()
     assert f'id="position" hx-get="{own}?" hx-trigger="account:read from:body delay:200ms' in shown
@@ -280,7 +280,7 @@ def test_an_account_is_read_for_its_own_borrower_only(
 
 
 def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
-    given.line(portal_service, borrower := Record.objects.get(kind=Kind.BORROWER))
+    given.line(portal_service, borrower := Borrower.objects.get())
     shown = page(viewer, borrower.get_absolute_url())
     assert re.findall(r'id="([\w-]+-age)"', shown) == ["position-age"]
     portal_service.fail_next("credit_lines.statement", status=500, times=None)
@@ -303,8 +303,8 @@ def test_a_failed_panel_is_reported_in_the_header(
 
 
 def test_links_of_panels_omit_the_refresh(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
-    given.line(portal_service, Record.objects.get(kind=Kind.BORROWER))
-    for record in Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE, Kind.BORROWER]):
+    given.line(portal_service, Borrower.objects.get())
+    for record in (*Borrower.objects.all(), *Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE])):
         shown = plain(viewer, f"{record.get_absolute_url()}?refresh=1")
         refreshing = re.sub(r'<a [^>]*id="(?:[\w-]+-)?refresh"[^>]*>', "", shown)
         assert not re.findall(r'(?:href|hx-get)="[^"]*refresh=[^"]*"', refreshing)

@@ -20,7 +20,7 @@ from portal.lists.models import SavedView
 from portal.live import reading
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Record
+from portal.registry.models import Borrower, Record
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -66,7 +66,7 @@ class File:
 
 
 @pytest.fixture
-def owner(portal_service: Sandbox) -> Record:
+def owner(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service)
 
 
@@ -74,7 +74,7 @@ def subject_url(name: str, record: Record) -> str:
     return reverse(name, args=[record.kind, record.uuid])
 
 
-def test_a_note_is_saved_once(owner: Record) -> None:
+def test_a_note_is_saved_once(owner: Borrower) -> None:
     servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
     typed = {"text": "Called about the wire.", "save_id": form_id(servicer, address)}
     assert post_at_once(servicer, address, typed) == [303] * TIMES
@@ -84,7 +84,7 @@ def test_a_note_is_saved_once(owner: Record) -> None:
     assert Note.objects.count() == 2
 
 
-def test_a_follow_up_is_saved_once(owner: Record) -> None:
+def test_a_follow_up_is_saved_once(owner: Borrower) -> None:
     servicer, address = browser_of(Role.SERVICER), reverse("notes:add_follow_up", args=[owner.uuid])
     typed = {"title": "Call back", "due": str(business_date()), "save_id": form_id(servicer, address)}
     assert post_at_once(servicer, address, typed) == [303] * TIMES
@@ -92,7 +92,7 @@ def test_a_follow_up_is_saved_once(owner: Record) -> None:
 
 
 def test_a_contact_with_its_promise_and_follow_up_is_saved_once(
-    portal_service: Sandbox, owner: Record
+    portal_service: Sandbox, owner: Borrower
 ) -> None:
     loan, servicer = given.loan(portal_service, owner), browser_of(Role.SERVICER)
     for copy in reading.account_copies(loan):
@@ -114,14 +114,14 @@ def test_a_contact_with_its_promise_and_follow_up_is_saved_once(
     assert (Contact.objects.count(), Promise.objects.count(), FollowUp.objects.count()) == (1, 1, 1)
 
 
-def test_a_view_is_saved_once(owner: Record) -> None:
+def test_a_view_is_saved_once(owner: Borrower) -> None:
     viewer, address = browser_of(Role.VIEWER), f"{reverse('saved_views:save')}?list=loans:index"
     typed = {"name": "Mine", "list": "loans:index", "query": "", "save_id": form_id(viewer, address)}
     assert post_at_once(viewer, address, typed) == [303] * TIMES
     assert SavedView.objects.count() == Entry.objects.filter(action="saved_views.save").count() == 1
 
 
-def test_a_file_is_imported_once(owner: Record) -> None:
+def test_a_file_is_imported_once(owner: Borrower) -> None:
     supervisor, address = browser_of(Role.SUPERVISOR), reverse("lookup:import_records")
     file = File("ids.csv", b"kind,uuid,borrower_uuid,label\nborrower,b-77,,Acme\n")
     typed = {"ids": file, "exported_on": str(business_date()), "save_id": form_id(supervisor, address)}
@@ -129,7 +129,7 @@ def test_a_file_is_imported_once(owner: Record) -> None:
     assert Upload.objects.count() == Job.objects.filter(name="lookup.import_file").count() == 1
 
 
-def test_a_record_is_archived_and_corrected_once(owner: Record) -> None:
+def test_a_record_is_archived_and_corrected_once(owner: Borrower) -> None:
     supervisor = browser_of(Role.SUPERVISOR)
     for name, act, typed in (
         ("lookup:correct", "lookup.correct", {"label": "Northwind Two LLC", "reason": "Renamed"}),
@@ -141,7 +141,7 @@ def test_a_record_is_archived_and_corrected_once(owner: Record) -> None:
         assert Entry.objects.filter(action=act).count() == 1
 
 
-def test_a_repeated_post_elsewhere_says_that_it_is_saved(owner: Record) -> None:
+def test_a_repeated_post_elsewhere_says_that_it_is_saved(owner: Borrower) -> None:
     servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
     save_id = form_id(servicer, address)
     servicer.post(address, {"text": "Once.", "pinned_until": str(business_date()), "save_id": save_id})
@@ -157,7 +157,7 @@ def test_a_repeated_post_elsewhere_says_that_it_is_saved(owner: Record) -> None:
     assert Entry.objects.filter(action="notes.unpin").count() == 1
 
 
-def test_a_snooze_posted_again_leads_home(portal_service: Sandbox, owner: Record) -> None:
+def test_a_snooze_posted_again_leads_home(portal_service: Sandbox, owner: Borrower) -> None:
     servicer, loan = browser_of(Role.SERVICER), given.line(portal_service, owner, past_due_balance="90.00")
     for copy in reading.account_copies(loan):
         reading.read_live(Actor(name="Maya Chen"), copy)
@@ -169,7 +169,7 @@ def test_a_snooze_posted_again_leads_home(portal_service: Sandbox, owner: Record
     assert Entry.objects.filter(action="home.snooze").count() == 1
 
 
-def test_other_words_in_a_form_that_is_saved_are_not_said_to_be_added(owner: Record) -> None:
+def test_other_words_in_a_form_that_is_saved_are_not_said_to_be_added(owner: Borrower) -> None:
     servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
     save_id = form_id(servicer, address)
     servicer.post(address, {"text": "Called.", "save_id": save_id})
@@ -180,7 +180,7 @@ def test_other_words_in_a_form_that_is_saved_are_not_said_to_be_added(owner: Rec
     assert "Note added." not in shown
 
 
-def test_a_form_can_be_corrected_and_posted_again(owner: Record) -> None:
+def test_a_form_can_be_corrected_and_posted_again(owner: Borrower) -> None:
     servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
     save_id = str(uuid4())  # The page isn't read before, so the rejected post is its first view.
     assert servicer.post(address, {"text": "", "save_id": save_id}).status_code == 422
@@ -188,7 +188,7 @@ def test_a_form_can_be_corrected_and_posted_again(owner: Record) -> None:
     assert [one.text for one in Note.objects.all()] == ["Called."]
 
 
-def test_a_form_that_was_denied_can_be_posted_with_another_role(owner: Record) -> None:
+def test_a_form_that_was_denied_can_be_posted_with_another_role(owner: Borrower) -> None:
     viewer, address = browser_of(Role.VIEWER), subject_url("notes:add", owner)
     typed = {"text": "Called.", "save_id": str(uuid4())}
     assert viewer.post(address, typed).status_code == 403
@@ -197,7 +197,7 @@ def test_a_form_that_was_denied_can_be_posted_with_another_role(owner: Record) -
 
 
 @pytest.mark.parametrize("save_id", ["", "x", "1" * 2000, "\0"])
-def test_a_form_without_a_usable_id_is_saved_each_time(owner: Record, save_id: str) -> None:
+def test_a_form_without_a_usable_id_is_saved_each_time(owner: Borrower, save_id: str) -> None:
     servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
     for _ in range(2):
         assert servicer.post(address, {"text": "Twice.", "save_id": save_id}).status_code == 303

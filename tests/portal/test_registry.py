@@ -15,14 +15,14 @@ import servicing
 from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
 from portal.registry import store
-from portal.registry.models import NAMED_KINDS, Answer, Kind, Record, Repayment, Source
+from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Repayment, Source
 from portal.registry.query import parse_query
 from portal.registry.records import active_records
 from portal.registry.repayments import matching_repayments
 from portal.registry.rollup import totals_of
-from portal.registry.search import filter_by_text
+from portal.registry.search import find_by_text
 from portal.ui import wording
-from servicing import Borrower, Loan, Statement, codec
+from servicing import Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
@@ -34,7 +34,7 @@ TODAY = date(2026, 11, 27)
 
 
 def find_borrowers(text: str) -> list[str]:
-    return [record.label for record in filter_by_text(active_records(Kind.BORROWER), text, [Kind.BORROWER])]
+    return [record.label for record in find_by_text(Kind.BORROWER, text)]
 
 
 class TestStore:
@@ -43,19 +43,21 @@ class TestStore:
         given.save_answer(user)
         record = given.save_answer(user | {"email": "new@northwind.example"})
         assert record.email == "new@northwind.example"
-        assert [codec.decode(Borrower, s.body).email for s in record.said.snapshots.all()] == [user["email"]]
+        assert [codec.decode(servicing.Borrower, s.body).email for s in record.said.snapshots.all()] == [
+            user["email"]
+        ]
 
     def test_an_identical_answer_updates_only_its_age(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
         before = given.save_answer(user)
         after = given.save_answer(user)
         assert after.answer_at > before.answer_at
-        assert Record.objects.get(pk=after.pk).updated_at == before.updated_at
+        assert Borrower.objects.get(pk=after.pk).updated_at == before.updated_at
 
     def test_the_first_and_last_time_of_each_answer_are_kept(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
         one, two = (
-            store.observe(codec.decode(Borrower, dumps(user | {"email": email})))
+            store.observe(codec.decode(servicing.Borrower, dumps(user | {"email": email})))
             for email in ("one@northwind.example", "two@northwind.example")
         )
         days = [timezone.now() - timedelta(days=days) for days in (5, 4, 3, 2, 1)]
@@ -67,19 +69,19 @@ class TestStore:
 
     def test_importing_known_data_leaves_updated_at_unchanged(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower(key_people=[])
-        answer = store.observe(codec.decode(Borrower, dumps(user)))
+        answer = store.observe(codec.decode(servicing.Borrower, dumps(user)))
         loan = store.Observation(kind=Kind.LOAN, uuid=LINE, borrower_uuid=user["uuid"])
         store.save([*answer, loan], source=Source.FILE)
         written = dict(Record.objects.values_list("uuid", "updated_at"))
         after = timezone.now()
         store.save([*answer, loan], source=Source.FILE, at=after)
         assert dict(Record.objects.values_list("uuid", "updated_at")) == written
-        assert Record.objects.get(kind=Kind.BORROWER).answer_at == after
-        assert Record.objects.get(kind=Kind.BORROWER).checked_at is None
+        assert Borrower.objects.get().answer_at == after
+        assert Borrower.objects.get().checked_at is None
         store.save([replace(loan, label="Oven")], source=Source.FILE)
         labeled = Record.objects.get(kind=Kind.LOAN)
         assert (labeled.label, labeled.updated_at > written[LINE]) == ("Oven", True)
-        assert filter_by_text(Record.objects.all(), "oven", NAMED_KINDS).get() == labeled
+        assert find_by_text(Kind.LOAN, "oven").get() == labeled
 
     def test_an_identical_answer_saves_no_snapshot(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
@@ -89,15 +91,15 @@ class TestStore:
     def test_an_older_file_does_not_replace_a_newer_answer(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower(email="now@northwind.example")
         given.save_answer(user)
-        old = codec.decode(Borrower, dumps(user | {"email": "then@northwind.example"}))
+        old = codec.decode(servicing.Borrower, dumps(user | {"email": "then@northwind.example"}))
         yesterday = timezone.now() - timedelta(days=1)
         (record, *_) = store.save(store.observe(old), source=Source.FILE, at=yesterday)
-        assert store.last_answer(record, Borrower).email == "now@northwind.example"
+        assert store.last_answer(record, servicing.Borrower).email == "now@northwind.example"
         assert record.said.snapshots.get().source == Source.FILE
 
     def test_key_people_are_saved_as_records(self, sandbox: Sandbox) -> None:
         owner = given.borrower(sandbox, key_people=[{"first_name": "Elena"}, {"first_name": "Priya"}])
-        people = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
+        people = KeyPerson.objects.filter(borrower_uuid=owner.uuid)
         assert sorted(person.label.split()[0] for person in people) == ["Elena", "Priya"]
 
     def test_money_keeps_every_digit(self) -> None:
@@ -171,25 +173,19 @@ class TestStore:
 class TestSpelling:
     """An earlier version saved values with the service's spelling instead of the interface's."""
 
-    OLD, NEW = ("Loc", "Succeeded", "single_payment"), ("LOC", "SUCCEEDED", "SINGLE_PAYMENT")
+    OLD, NEW = ("Loc", "Succeeded"), ("LOC", "SUCCEEDED")
 
     def test_the_migration_respells_only_known_values(self) -> None:
-        for number, (category, status, subtype) in enumerate([self.OLD, self.NEW, ("Odd", "In review", "")]):
-            Record.objects.create(
-                kind=Kind.LOAN, uuid=f"r-{number}", category=category, status=status, subtype=subtype
-            )
+        for number, (product, status) in enumerate([self.OLD, self.NEW, ("Odd", "In review")]):
             Message.objects.create(
                 id=number,
                 uuid=f"m-{number}",
-                product=category,
+                product=product,
                 status=status,
                 payment_status=status,
                 day=TODAY,
             )
-        for name in ("registry.migrations.0012_known_spelling", "messaging.migrations.0002_known_spelling"):
-            import_module(f"portal.{name}").respell(apps, None)
-        columns = Record.objects.order_by("uuid").values_list("category", "status", "subtype")
-        assert list(columns) == [self.NEW, self.NEW, ("Odd", "In review", "")]
+        import_module("portal.messaging.migrations.0002_known_spelling").respell(apps, None)
         columns = Message.objects.order_by("uuid").values_list("product", "status", "payment_status")
         assert list(columns) == [("LOC", "SUCCEEDED", "SUCCEEDED")] * 2 + [("Odd", "In review", "In review")]
 
@@ -244,7 +240,7 @@ class TestSearch:
 
 class TestLists:
     def test_archived_records_are_not_active(self, sandbox: Sandbox) -> None:
-        Record.objects.filter(pk=given.borrower(sandbox).pk).update(archived_at=timezone.now())
+        Borrower.objects.filter(pk=given.borrower(sandbox).pk).update(archived_at=timezone.now())
         assert not active_records(Kind.BORROWER).exists()
 
     def test_borrower_totals_count_accounts_and_past_due(self, sandbox: Sandbox) -> None:
@@ -284,7 +280,7 @@ class TestImport:
         line = dumps(sandbox.world.borrower(first_name="Acme Farms LLC")).decode()
         report = import_profiles([line, "", "{", "[]", '{"first_name": "no uuid"}'], by="test")
         assert (report.taken, [number for number, _ in report.refused]) == (1, [3, 4, 5])
-        record = Record.objects.get(kind=Kind.BORROWER)
+        record = Borrower.objects.get()
         assert (record.label, record.said.source) == ("Acme Farms LLC", Source.FILE)
 
     def test_importing_twice_changes_nothing(self, sandbox: Sandbox) -> None:

@@ -2,26 +2,24 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import time_machine
-from django.apps import apps
-from django.db import connection
 from django.utils import timezone
 
 import servicing
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner
-from portal.registry.models import NAMED_KINDS, PEOPLE, Kind, NameWord, Record, Repayment
+from portal.registry.models import NAMED_KINDS, PEOPLE, Borrower, Kind, Record, Repayment
 from portal.registry.query import operator_names, parse_query
+from portal.registry.records import MODELS, records_of
 from portal.registry.repayments import matching_repayments, rank_repayments
 from portal.registry.search import (
     ACCOUNTS,
     MAX_OWNERS,
     Rank,
-    filter_by_text,
+    find_by_text,
     matching,
     matching_owners,
     rank_matches,
@@ -47,17 +45,18 @@ SCRIPTS = [
 ]
 
 
-def new_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Record:
+def new_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Any:
     """Return an unsaved record that these lines find; the first line is its name."""
-    label = lines[0] if lines else ""
-    record = Record(**{"kind": kind, "label": label, "search_text": search_text(*lines)} | fields)
+    label = fields.pop("label", lines[0] if lines else "")
+    record = MODELS[kind](**fields) if kind in MODELS else Record(kind=kind, **fields)
+    record.label, record.search_text = label, search_text(*lines)
     set_search_columns(record)
     return record
 
 
-def add_record(*lines: str, **fields: Any) -> Record:
+def add_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Any:
     """Add a record that these lines find; the first line is its name."""
-    record = new_record(*lines, **{"uuid": f"r-{Record.objects.count()}"} | fields)
+    record = new_record(*lines, kind=kind, **{"uuid": f"r-{records_of(kind).count()}"} | fields)
     record.save()
     return record
 
@@ -66,10 +65,10 @@ def find(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[str
     """Return the names of the matches, best first, and check that a list finds the same."""
     query = parse_query(text)
     keys = rank_matches([kind], query, limit).get(kind, {})
-    found = Record.objects.filter(matching([kind], query), kind=kind, archived_at=None)
     if not query.is_empty and not query.is_limited:
+        found = records_of(kind).filter(matching([kind], query), archived_at=None)
         assert len(keys) == min(found.count(), limit)
-    return [Record.objects.get(pk=key).label for key in keys]
+    return [records_of(kind).get(pk=key).label for key in keys]
 
 
 def find_repayments(text: str) -> list[str]:
@@ -321,7 +320,7 @@ class TestOperators:
     def test_past_due_supports_comparisons(self, typed: str, names: str) -> None:
         add_record("a")
         add_record("b", past_due=Decimal(0))
-        add_record("c", past_due=Decimal("1000.50"), flagged=True)
+        add_record("c", past_due=Decimal("1000.50"), is_past_due=True)
         add_record("d", past_due=Decimal(900))  # closed
         assert sorted(find(f"past_due:{typed}")) == list(names)
 
@@ -362,7 +361,7 @@ class TestOperators:
     def test_added_understands_days_weeks_and_months(self, typed: str, days: str) -> None:
         for day in ("10-31", "11-01", "11-09", "11-15", "11-16", "11-17", "11-18"):
             created = add_record(day[-2:])
-            Record.objects.filter(pk=created.pk).update(
+            Borrower.objects.filter(pk=created.pk).update(
                 created_at=datetime.fromisoformat(f"2026-{day}T12:00+00:00")
             )
         assert sorted(find(f"added:{typed}")) == sorted(days.split())
@@ -494,7 +493,7 @@ class TestRanking:
     def test_the_best_match_is_first_however_old_it_is(self, limit: int) -> None:
         add_record("Austin")
         add_record("Austin Foods")
-        Record.objects.bulk_create(new_record(f"Reaustined {n}", uuid=f"m-{n}") for n in range(40))
+        Borrower.objects.bulk_create(new_record(f"Reaustined {n}", uuid=f"m-{n}") for n in range(40))
         expected = ["Austin", "Austin Foods", *(f"Reaustined {n}" for n in reversed(range(40)))]
         assert find("austin", limit=limit) == expected[:limit]
 
@@ -538,8 +537,8 @@ class TestRanking:
 
     def test_filtered_figures_decide_the_order(self) -> None:
         for name, owed, day in (("Little", 1, 3), ("Much", 900, 1), ("Some", 20, 2)):
-            one = add_record(name, past_due=owed, past_due_rank=owed, flagged=True)
-            Record.objects.filter(pk=one.pk).update(created_at=datetime(2026, 3, day, 12, tzinfo=UTC))
+            one = add_record(name, past_due=owed, past_due_rank=owed, is_past_due=True)
+            Borrower.objects.filter(pk=one.pk).update(created_at=datetime(2026, 3, day, 12, tzinfo=UTC))
         assert find("past_due:>0") == ["Much", "Some", "Little"]
         assert find("created:>2026-01-01") == ["Little", "Some", "Much"]
 
@@ -586,7 +585,7 @@ class TestRanking:
         add_record("Other", kind=Kind.LOAN, uuid=ONE.replace("3f2b", "3f2c"))
         archived_loan = add_record("Gone", kind=Kind.LOAN, uuid=ONE[:-1] + "5", archived_at=timezone.now())
         assert find(typed, Kind.LOAN) == ["Instalment"]
-        assert set(filter_by_text(Record.objects.all(), typed, NAMED_KINDS)) == {loan}
+        assert {one for kind in NAMED_KINDS for one in find_by_text(kind, typed)} == {loan}
         assert archived_loan.archived_at
 
     def test_id_prefixes_rank_before_names(self) -> None:
@@ -607,7 +606,7 @@ class TestRanking:
 
     def test_an_id_that_is_not_a_uuid_is_searched_as_text(self) -> None:
         [loan] = save([Observation(kind=Kind.LOAN, uuid="LN-20391", borrower_uuid=ONE)], source="FILE")
-        assert [*filter_by_text(Record.objects.all(), "n-2039", [Kind.LOAN])] == [loan]
+        assert [*find_by_text(Kind.LOAN, "n-2039")] == [loan]
         assert [*rank_matches([Kind.LOAN], parse_query("20391"), 5)[Kind.LOAN]] == [loan.pk]
 
     @pytest.mark.parametrize("typed", ["25000", "25,000.00", "$25,000"])
@@ -694,14 +693,14 @@ class TestRanking:
 
     def test_a_list_finds_quotation_marks_in_names(self) -> None:
         best = add_record('The "Best" Bakery')
-        assert [*filter_by_text(Record.objects.all(), 'the "best"', NAMED_KINDS)] == [best]
+        assert [one for kind in NAMED_KINDS for one in find_by_text(kind, 'the "best"')] == [best]
 
     def test_a_very_long_line_is_found_by_its_start(self) -> None:
         add_record(LONG_NAME, "Austin", label="Long")
         assert find(LONG_NAME[:40]) == find("austin") == ["Long"]
 
     def test_a_very_common_word_is_found_with_a_filter(self) -> None:
-        Record.objects.bulk_create(
+        Borrower.objects.bulk_create(
             new_record(f"{number} LLC", uuid=f"m-{number}", state="CO") for number in range(1_000)
         )
         add_record("Acme LLC", state="TX")
@@ -716,29 +715,3 @@ class TestRanking:
         owner.delete()
         Record.objects.filter(kind=Kind.LOAN).update(borrower_uuid="acme-0")
         assert find("type:loan acme", Kind.LOAN) == ["Theirs"]
-
-
-class TestUpgrade:
-    """Version 1.0 had a mark around each line of a text, two before a name, and texts of all kinds."""
-
-    TEXTS: ClassVar[dict[str, tuple[str, str]]] = {
-        "borrower": ("ǂǂcedar foodsǂ\nǂaustinǂ\nǂtexasǂ\n", "\ncedar foods\naustin\ntexas\ntx\n"),
-        "key_person": ("ǂǂana ortizǂ\n", "\nana ortiz\ntx\n"),
-        "loan": ("ǂloanǂ\nǂactiveǂ\nǂext2207ǂ\n\nǂǂovenǂ\n", "\noven\next2207\n"),
-        "application": ("ǂloanǂ\n", ""),
-    }
-
-    def test_texts_of_version_1_are_found_after_the_upgrade(self) -> None:
-        upgrade = import_module("portal.registry.migrations.0032_fill_search_columns")
-        labels = {"borrower": "Cedar Foods", "key_person": "Ana Ortiz", "loan": "Oven"}
-        for kind, (text, _) in self.TEXTS.items():
-            state = "TX" if kind in PEOPLE else ""
-            values = {"search_text": text, "state": state, "category": "LOAN", "status": "ACTIVE"}
-            Record.objects.create(kind=kind, uuid=kind, label=labels.get(kind, ""), **values)
-        for _ in range(2):
-            upgrade.fill_records(apps, connection.schema_editor())
-        found = dict(Record.objects.values_list("kind", "search_text"))
-        assert found == {kind: text for kind, (_, text) in self.TEXTS.items()}
-        assert find("cedar foods") == ["Cedar Foods"]
-        assert {word.word for word in NameWord.objects.all()} == {"cedar", "foods", "ortiz"}
-        assert Record.objects.get(kind="key_person").name_key == "anaortiz"

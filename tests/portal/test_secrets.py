@@ -25,7 +25,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from portal.borrowers.models import Draft, Step
-from portal.registry.models import Record
+from portal.registry.models import Borrower, KeyPerson, Record
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -106,7 +106,7 @@ def onboard_borrower(detector: LeakDetector, browser: Browser) -> HttpResponse:
     answer = detector.record(wizard.send(typed))
     for intent in WriteIntent.objects.all():
         detector.record(browser.get(intent.get_absolute_url()))
-    for record in Record.objects.all():
+    for record in (*Borrower.objects.all(), *KeyPerson.objects.all(), *Record.objects.all()):
         detector.record(browser.get(f"{record.get_absolute_url()}?refresh=1"))
     for address in ("/", "/borrowers/", "/status/", "/search/?q=oneil"):
         detector.record(browser.get(address))
@@ -230,9 +230,9 @@ class TestOnboarding:
 
 
 def send_ssn(detector: LeakDetector, browser: Browser, **extra: str) -> HttpResponse:
-    person = Record.objects.filter(kind="key_person").first() or given.borrower(detector.sandbox)
-    owner = Record.objects.get(kind="borrower", uuid=person.borrower_uuid)
-    key_person = Record.objects.filter(kind="key_person", borrower_uuid=owner.uuid)[0]
+    person = KeyPerson.objects.filter().first() or given.borrower(detector.sandbox)
+    owner = Borrower.objects.get(uuid=person.borrower_uuid)
+    key_person = KeyPerson.objects.filter(borrower_uuid=owner.uuid)[0]
     typed = {"submit_id": uuid4().hex, "borrower": owner.uuid, "person": key_person.uuid, "ssn": OTHER_SSN}
     return detector.record(browser.post("/trial/give-ssn/", typed | extra))
 

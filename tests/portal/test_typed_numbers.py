@@ -37,7 +37,8 @@ from portal.collections.models import Promise
 from portal.jobs.models import Job
 from portal.lists.models import SavedView
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind
+from portal.registry.records import records_of
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.conftest import browser_of
@@ -163,11 +164,7 @@ def sign_in(role: Role) -> Visitor:
 def create_records(portal_service: Sandbox, person: Visitor) -> dict[str, Any]:
     """Create one of each record that a URL may name, and return the values for URLs."""
     document_addresses(portal_service)
-    of = {
-        kind: Record.objects.filter(kind=kind)[0]
-        for kind in Kind
-        if Record.objects.filter(kind=kind).exists()
-    }
+    of = {kind: one for kind in Kind if (one := records_of(kind).first())}
     borrower = of[Kind.BORROWER]
     payment = {"uuid": "p-1", "status": "SUCCEEDED", "borrower_bank_account_uuid": "bank-1"}
     message = portal_service.world.message("payment.succeeded", payment)["uuid"]

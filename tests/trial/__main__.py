@@ -411,7 +411,7 @@ def import_file(address: str, deployment: Deployment, number: int) -> None:
     page = session.get(f"{address}/registry/import/", timeout=30)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
     must(token, "the form has a token")
-    (owners,) = deployment.fetch_row("SELECT array_agg(uuid) FROM registry_record WHERE kind = 'borrower'")
+    (owners,) = deployment.fetch_row("SELECT array_agg(uuid) FROM registry_borrower")
     assert isinstance(owners, list)
     lines = "".join(f"loan,trial-{number}-{line},{owners[line % BORROWERS]},\n" for line in range(LINES))
     today = re.search(r'name="exported_on" value="([\d-]+)"', page.text)

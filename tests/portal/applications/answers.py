@@ -3,7 +3,7 @@
 from typing import Any
 
 from portal.registry import store
-from portal.registry.models import Record, Source
+from portal.registry.models import Borrower, Record, Source
 from servicing import Application, codec
 from servicing.sandbox.wire import dumps
 
@@ -53,12 +53,12 @@ def decode_application(*offers: dict[str, Any], **fields: Any) -> Application:
     return codec.decode(Application, dumps(application_data(*offers, **fields)))
 
 
-def saved_application(owner: Record, *offers: dict[str, Any], **fields: Any) -> Record:
+def saved_application(owner: Borrower, *offers: dict[str, Any], **fields: Any) -> Record:
     """Save an application with these offers and fields, and return its record."""
     return save_application(owner, application_data(*offers, **fields))
 
 
-def save_application(owner: Record, application: dict[str, Any]) -> Record:
+def save_application(owner: Borrower, application: dict[str, Any]) -> Record:
     """Save an application as if the service had just sent it, and return its record."""
     items = store.observe(codec.decode(Application, dumps(application)), borrower_uuid=owner.uuid)
     return store.save(items, source=Source.SERVICE, by="Ana Reyes")[0]

@@ -10,7 +10,7 @@ from hypothesis import given as for_any
 from hypothesis import strategies as st
 
 from portal.accounts.roles import Role
-from portal.registry.models import Record
+from portal.registry.models import Borrower, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -62,7 +62,7 @@ def browser(portal_service: Sandbox) -> Browser:
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service)
 
 
@@ -92,7 +92,7 @@ def open_every_screen(browser: Browser, record: Record) -> str:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_any_application_is_shown(browser: Browser, borrower: Record, application: dict[str, Any]) -> None:
+def test_any_application_is_shown(browser: Browser, borrower: Borrower, application: dict[str, Any]) -> None:
     assert application["uuid"] in open_every_screen(browser, save_application(borrower, application))
 
 
@@ -102,14 +102,14 @@ def test_any_application_is_shown(browser: Browser, borrower: Record, applicatio
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_offers_with_any_null_fields_are_shown(browser: Browser, borrower: Record, nulls: set[str]) -> None:
+def test_offers_with_any_null_fields_are_shown(browser: Browser, borrower: Borrower, nulls: set[str]) -> None:
     offers = [offer(0), offer(1, **dict.fromkeys(nulls))]
     assert "2 of 2 offers" in open_every_screen(
         browser, save_application(borrower, application_data(*offers))
     )
 
 
-def test_two_thousand_offers_are_shown(browser: Browser, borrower: Record) -> None:
+def test_two_thousand_offers_are_shown(browser: Browser, borrower: Borrower) -> None:
     offers = [offer(0, uuid=f"51aa7f20-0000-4000-8000-{n:012}", apr=n) for n in range(2000)]
     details = {"reasons": [f"Reason {n}" for n in range(2000)]}
     assert " of 2000 offers" in open_every_screen(
@@ -120,7 +120,7 @@ def test_two_thousand_offers_are_shown(browser: Browser, borrower: Record) -> No
 @pytest.mark.parametrize(
     "amount", [10**17, 10**30, "1e20", "1e-30", "-0", "0.00005", Decimal("9999999999999999.99")]
 )
-def test_extreme_amounts_are_shown(browser: Browser, borrower: Record, amount: Any) -> None:
+def test_extreme_amounts_are_shown(browser: Browser, borrower: Borrower, amount: Any) -> None:
     shown = open_every_screen(
         browser,
         save_application(borrower, application_data(offer(0, amount=amount, term=amount), amount=amount)),
@@ -128,7 +128,7 @@ def test_extreme_amounts_are_shown(browser: Browser, borrower: Record, amount: A
     assert "1 of 1 offers" in shown
 
 
-def test_deeply_nested_values_are_shown(browser: Browser, borrower: Record) -> None:
+def test_deeply_nested_values_are_shown(browser: Browser, borrower: Borrower) -> None:
     deep: Any = "core"
     for _ in range(200):
         deep = {"in": [deep]}
@@ -138,7 +138,7 @@ def test_deeply_nested_values_are_shown(browser: Browser, borrower: Record) -> N
 
 
 @pytest.mark.parametrize("uuid", [UUID.format(2), "c-1", "C_40e91d7"])
-def test_ids_of_any_format_are_shown(browser: Browser, borrower: Record, uuid: str) -> None:
+def test_ids_of_any_format_are_shown(browser: Browser, borrower: Borrower, uuid: str) -> None:
     assert uuid in open_every_screen(
         browser, save_application(borrower, application_data(offer(0), uuid=uuid))
     )

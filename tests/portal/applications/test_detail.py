@@ -10,7 +10,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
 from portal.notes.models import Note
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -19,11 +19,11 @@ from tests.portal.pages import allow_refresh, page, panel, plain
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
-def line_application(portal_service: Sandbox, borrower: Record, **fields: object) -> Record:
+def line_application(portal_service: Sandbox, borrower: Borrower, **fields: object) -> Record:
     """Create a line application in the service, and put only its ID on file."""
     uuid = portal_service.world.line_application(borrower.uuid, **fields)["uuid"]
     return given.account(Kind.APPLICATION, borrower, uuid)
@@ -40,7 +40,7 @@ def words(html: str) -> str:
 
 
 class TestHeader:
-    def test_decision_and_requested_terms_are_shown(self, viewer: Browser, borrower: Record) -> None:
+    def test_decision_and_requested_terms_are_shown(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, offer(), term=36, purpose="Equipment")
         shown = words(page(viewer, record.get_absolute_url()))
         for text in (
@@ -57,7 +57,7 @@ class TestHeader:
         ):
             assert text in shown
 
-    def test_details_of_any_shape_are_shown(self, viewer: Browser, borrower: Record) -> None:
+    def test_details_of_any_shape_are_shown(self, viewer: Browser, borrower: Borrower) -> None:
         status = {"decision": "REJECTED", "details": {"score": 480, "reasons": ["Too young.", "Too small."]}}
         record = saved_application(
             borrower, status=status, details=["Two banks were read."], purpose={"text": "Ovens"}
@@ -66,22 +66,22 @@ class TestHeader:
         for text in ("score 480", "reasons Too young.", "Two banks were read.", "text Ovens", "Rejected"):
             assert text in shown
 
-    def test_a_time_in_an_ambiguous_zone_is_shown_as_sent(self, viewer: Browser, borrower: Record) -> None:
+    def test_a_time_in_an_ambiguous_zone_is_shown_as_sent(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, created_at="2026-11-20 10:31:07 IST")
         assert "2026-11-20 10:31:07 IST" in page(viewer, record.get_absolute_url())
 
-    def test_undocumented_fields_are_shown_by_name(self, viewer: Browser, borrower: Record) -> None:
+    def test_undocumented_fields_are_shown_by_name(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, risk_band="B2")
         assert "risk_band B2" in words(page(viewer, record.get_absolute_url()))
 
-    def test_unreadable_values_are_shown_and_reported(self, viewer: Browser, borrower: Record) -> None:
+    def test_unreadable_values_are_shown_and_reported(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, offer(apr="soon"), amount="a lot")
         shown = words(page(viewer, record.get_absolute_url()))
         assert "Requested a lot" in shown
         assert "offers.0.apr is not an exact number" in shown
 
     def test_unknown_products_and_decisions_are_shown_as_sent(
-        self, viewer: Browser, borrower: Record
+        self, viewer: Browser, borrower: Borrower
     ) -> None:
         record = saved_application(borrower, product="MICRO_LEASE", status={"decision": "COUNTER_OFFERED"})
         shown = page(viewer, record.get_absolute_url())
@@ -89,13 +89,13 @@ class TestHeader:
         assert 'class="sd-badge sd-neutral"' in shown
         assert "COUNTER_OFFERED" in shown
 
-    def test_failed_data_checks_are_shown_as_badges(self, viewer: Browser, borrower: Record) -> None:
+    def test_failed_data_checks_are_shown_as_badges(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, status={"decision": "APPROVED"}, credit_score_consent=False)
         shown = page(viewer, record.get_absolute_url())
         assert "Approved without offers" in shown
         assert "Credit report without consent" in shown
 
-    def test_text_from_the_service_is_escaped(self, viewer: Browser, borrower: Record) -> None:
+    def test_text_from_the_service_is_escaped(self, viewer: Browser, borrower: Borrower) -> None:
         evil = "<script>alert(1)</script>"
         record = saved_application(
             borrower, offer(explanation=evil), purpose=evil, product=evil, details={evil: evil}
@@ -106,32 +106,32 @@ class TestHeader:
 
 
 class TestOffers:
-    def test_two_offers_are_columns_of_a_table(self, viewer: Browser, borrower: Record) -> None:
+    def test_two_offers_are_columns_of_a_table(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, offer(0), offer(1, apr=13.04))
         shown = page(viewer, record.get_absolute_url())
         assert re.findall(r'<th scope="col">\s*Offer (\w)', shown) == ["A", "B"]
         assert len(re.findall(r'<th scope="row"', shown)) == 15
         assert "lowest APR" in shown
 
-    def test_one_offer_is_a_card(self, viewer: Browser, borrower: Record) -> None:
+    def test_one_offer_is_a_card(self, viewer: Browser, borrower: Borrower) -> None:
         shown = page(viewer, saved_application(borrower, offer()).get_absolute_url())
         assert "sd-offer-cards-only" in shown
         assert "<table" not in shown
 
-    def test_without_offers_the_decision_details_are_shown(self, viewer: Browser, borrower: Record) -> None:
+    def test_without_offers_the_decision_details_are_shown(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(
             borrower, status={"decision": "REJECTED", "details": "Cash flow is too low."}
         )
         assert "No offers Reasons: Cash flow is too low." in words(page(viewer, record.get_absolute_url()))
 
-    def test_calculated_rows_show_their_formula(self, viewer: Browser, borrower: Record) -> None:
+    def test_calculated_rows_show_their_formula(self, viewer: Browser, borrower: Borrower) -> None:
         shown = words(offers(viewer, saved_application(borrower, offer(0), offer(1, installment=None))))
         _, calculated = shown.split("Estimated", 1)
         assert "Net proceeds amount − origination fee $39,200.00" in calculated
         assert "Total of payments installment × term" in calculated
         assert "Needs installment" in calculated
 
-    def test_the_query_string_sets_order_rows_and_offers(self, viewer: Browser, borrower: Record) -> None:
+    def test_the_query_string_sets_order_rows_and_offers(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, *[offer(n, apr=20 - n) for n in range(6)])
         shown = offers(viewer, record, "?sort=apr&rows=differing&offer=A&offer=F")
         assert re.findall(r'<th scope="col">\s*Offer (\w)', shown) == ["F", "A"]
@@ -139,7 +139,7 @@ class TestOffers:
         assert "12 rows hidden, the same for all" in words(shown)
         assert "2 of 6 shown" in shown
 
-    def test_rows_without_values_are_collapsed(self, viewer: Browser, borrower: Record) -> None:
+    def test_rows_without_values_are_collapsed(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, *[offer(n, apr=20 - n) for n in range(3)])
         shown = offers(viewer, record, "?sort=apr&offer=A&offer=B")
         assert "Interest-only" not in shown
@@ -153,36 +153,36 @@ class TestOffers:
             assert f'<input type="hidden" {kept}>' in more
         assert 'href="?sort=apr&amp;offer=A&amp;offer=B&amp;empty=1&amp;rows=differing#offers"' in more
 
-    def test_hidden_identical_rows_can_be_shown(self, viewer: Browser, borrower: Record) -> None:
+    def test_hidden_identical_rows_can_be_shown(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, *[offer(n, apr=20 - n) for n in range(3)])
         shown = offers(viewer, record)
         assert "12 rows hidden, the same for all Show all rows" in words(shown)
         assert 'href="?rows=all#offers"' in shown
         assert "Only differing rows" in offers(viewer, record, "?rows=all")
 
-    def test_htmx_receives_only_the_offers(self, viewer: Browser, borrower: Record) -> None:
+    def test_htmx_receives_only_the_offers(self, viewer: Browser, borrower: Borrower) -> None:
         fragment = offers(viewer, saved_application(borrower, offer()))
         assert re.findall(r'id="([\w-]+)"', fragment)[:2] == ["print-offers", "offers"]
         assert "<html" not in fragment
 
-    def test_a_notice_says_offers_cannot_be_accepted(self, viewer: Browser, borrower: Record) -> None:
+    def test_a_notice_says_offers_cannot_be_accepted(self, viewer: Browser, borrower: Borrower) -> None:
         text = "Offers can’t be accepted here."
         assert text in page(viewer, saved_application(borrower, offer()).get_absolute_url())
 
-    def test_an_offer_that_does_not_add_up_has_a_badge(self, viewer: Browser, borrower: Record) -> None:
+    def test_an_offer_that_does_not_add_up_has_a_badge(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, offer(0), offer(1, amount=50000, interest_rate=20))
         shown = words(offers(viewer, record))
         assert "Doesn’t add up No issues Above the requested amount APR below interest rate" in shown
 
     def test_an_account_with_the_offers_id_is_linked(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = saved_application(borrower, offer(0))
         loan = given.account(Kind.LOAN, borrower, offer(0)["uuid"])
         shown = offers(viewer, record)
         assert f'href="{loan.get_absolute_url()}"' in shown
 
-    def test_raw_data_is_shown_on_request(self, viewer: Browser, borrower: Record) -> None:
+    def test_raw_data_is_shown_on_request(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, offer(0))
         assert 'class="sd-json"' not in page(viewer, record.get_absolute_url())
         raw = offers(viewer, record, "?raw=1")
@@ -192,7 +192,7 @@ class TestOffers:
 
 class TestRefresh:
     def test_a_loan_application_cannot_be_refreshed(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         shown = plain(viewer, saved_application(borrower, offer()).get_absolute_url())
         assert "Can’t be refreshed." in shown
@@ -201,7 +201,7 @@ class TestRefresh:
         assert portal_service.calls == []
 
     def test_a_line_application_refreshes_on_load(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = line_application(portal_service, borrower, purpose="Stock")
         assert 'id="application" hx-get="" hx-trigger="due"' in page(viewer, record.get_absolute_url())
@@ -214,13 +214,13 @@ class TestRefresh:
         assert "Purpose Ovens" in words(shown)
 
     def test_without_scripts_refresh_reads_the_service(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = line_application(portal_service, borrower, purpose="Stock")
         assert "Purpose Stock" in words(plain(viewer, f"{record.get_absolute_url()}?refresh=1"))
 
     def test_sorting_makes_no_service_calls(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = line_application(portal_service, borrower)
         panel(viewer, record.get_absolute_url(), "application")
@@ -229,7 +229,7 @@ class TestRefresh:
         assert len(portal_service.calls) == 1
 
     def test_the_saved_copy_is_shown_while_the_service_is_down(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = line_application(portal_service, borrower, purpose="Stock")
         panel(viewer, record.get_absolute_url(), "application")
@@ -240,14 +240,14 @@ class TestRefresh:
         assert "Failing since" in shown
 
     def test_a_failed_first_read_shows_an_error(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         portal_service.fail_next("applications.get_for_line", status=503, times=None)
         record = line_application(portal_service, borrower)
         assert "The application couldn’t be loaded" in panel(viewer, record.get_absolute_url(), "application")
 
     def test_an_id_unknown_to_the_service_shows_not_found(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = given.account(Kind.APPLICATION, borrower, "c40e91d7-0000-4000-8000-000000000009")
         shown = panel(viewer, record.get_absolute_url(), "application")
@@ -257,7 +257,7 @@ class TestRefresh:
         assert "Refused" in words(plain(viewer, "/applications/"))
 
     def test_changes_since_the_last_visit_are_shown(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = line_application(portal_service, borrower)
         address = record.get_absolute_url()
@@ -271,7 +271,7 @@ class TestRefresh:
         assert "is: 0 entries" in shown
 
     def test_a_loan_application_never_read_shows_only_its_id(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = given.account(Kind.APPLICATION, borrower, "c40e91d7-0000-4000-8000-000000000009")
         Record.objects.filter(pk=record.pk).update(category="LOAN")
@@ -282,7 +282,7 @@ class TestRefresh:
 
 class TestAccess:
     def test_all_roles_can_view_but_only_lending_roles_can_act(
-        self, portal_service: Sandbox, borrower: Record
+        self, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = saved_application(borrower, offer())
         for role in Role:
@@ -291,12 +291,12 @@ class TestAccess:
             assert ('title="Requires the servicer or supervisor role"' in shown) != can_act
 
     def test_the_url_under_another_borrower_is_not_found(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record, other = saved_application(borrower, offer()), given.borrower(portal_service)
         assert viewer.get(f"/borrowers/{other.uuid}/applications/{record.uuid}/").status_code == 404
 
-    def test_repeated_views_share_one_audit_entry(self, viewer: Browser, borrower: Record) -> None:
+    def test_repeated_views_share_one_audit_entry(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, offer())
         for _ in range(2):
             page(viewer, record.get_absolute_url())
@@ -309,18 +309,18 @@ class TestAccess:
         assert PageView.objects.get().count == 2
 
     @pytest.mark.parametrize("method", ["post", "put", "delete"])
-    def test_write_methods_are_rejected(self, servicer: Browser, borrower: Record, method: str) -> None:
+    def test_write_methods_are_rejected(self, servicer: Browser, borrower: Borrower, method: str) -> None:
         assert getattr(servicer, method)(saved_application(borrower).get_absolute_url()).status_code == 405
 
     def test_the_borrower_page_links_to_applications_and_the_form(
-        self, servicer: Browser, borrower: Record
+        self, servicer: Browser, borrower: Borrower
     ) -> None:
         record = saved_application(borrower, offer())
         address = f"/borrowers/{borrower.uuid}/"
         assert f'href="{record.get_absolute_url()}"' in page(servicer, f"{address}?tab=applications")
         assert f'href="{address}applications/new/"' in page(servicer, address)
 
-    def test_notes_are_shown(self, viewer: Browser, borrower: Record) -> None:
+    def test_notes_are_shown(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, offer())
         Note.objects.create(
             borrower_uuid=borrower.uuid,
@@ -333,7 +333,7 @@ class TestAccess:
         assert "Call them on Monday" in page(viewer, record.get_absolute_url())
 
 
-def test_malformed_urls_never_fail(viewer: Browser, borrower: Record) -> None:
+def test_malformed_urls_never_fail(viewer: Browser, borrower: Borrower) -> None:
     record = saved_application(borrower, offer(0), offer(1))
     for query in (
         "?sort=%00",

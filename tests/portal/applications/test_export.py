@@ -8,7 +8,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -16,7 +16,7 @@ from tests.portal.applications.answers import UUID, offer, saved_application
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="=Northwind Baking Co LLC")
 
 
@@ -28,7 +28,7 @@ def download_rows(browser: Browser, address: str) -> list[dict[str, str]]:
 
 
 class TestOffers:
-    def test_each_offer_is_a_row_with_exact_numbers(self, viewer: Browser, borrower: Record) -> None:
+    def test_each_offer_is_a_row_with_exact_numbers(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(
             borrower, offer(0, apr="14.9200001", amount=35000.5, explanation="=cmd()", term=None)
         )
@@ -46,13 +46,13 @@ class TestOffers:
         assert (line["Start"], line["Explanation"]) == ("2026-12-01", "'=cmd()")
         assert (line["Total of payments (calculated here)"], line["Interest-only period"]) == ("", "")
 
-    def test_the_file_has_the_shown_offers_or_all(self, viewer: Browser, borrower: Record) -> None:
+    def test_the_file_has_the_shown_offers_or_all(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, *[offer(n, apr=20 - n) for n in range(6)])
         address = f"{record.get_absolute_url()}offers/"
         assert [line["Offer"] for line in download_rows(viewer, f"{address}?sort=apr")] == list("FEDC")
         assert [line["Offer"] for line in download_rows(viewer, f"{address}?all=1")] == list("ABCDEF")
 
-    def test_the_export_is_audited(self, viewer: Browser, borrower: Record) -> None:
+    def test_the_export_is_audited(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, offer(0), offer(1))
         download_rows(viewer, f"{record.get_absolute_url()}offers/")
         entry = Entry.objects.get(action="applications.export_offers")
@@ -62,13 +62,13 @@ class TestOffers:
             "Viewer (viewer)",
         )
 
-    def test_an_application_without_an_answer_has_no_file(self, viewer: Browser, borrower: Record) -> None:
+    def test_an_application_without_an_answer_has_no_file(self, viewer: Browser, borrower: Borrower) -> None:
         record = given.account("application", borrower, UUID.format(9))
         assert viewer.get(f"{record.get_absolute_url()}offers/").status_code == 404
 
 
 class TestList:
-    def test_the_file_matches_the_list(self, viewer: Browser, borrower: Record) -> None:
+    def test_the_file_matches_the_list(self, viewer: Browser, borrower: Borrower) -> None:
         record = saved_application(borrower, offer(0), offer(1, apr=13.04))
         (line,) = download_rows(viewer, "/applications/export/")
         assert line["Application"] == record.uuid
@@ -80,13 +80,13 @@ class TestList:
         assert (line["Requested"], line["Offers"], line["Best APR"]) == ("40000.00", "2", "13.04")
         assert (line["Created"], line["Added by"]) == ("2026-11-20 10:31:07 PST", "Ana Reyes")
 
-    def test_filters_narrow_the_file(self, viewer: Browser, borrower: Record) -> None:
+    def test_filters_narrow_the_file(self, viewer: Browser, borrower: Borrower) -> None:
         for n in range(9):
             saved_application(borrower, n=n, status={"decision": "REJECTED" if n % 3 else "APPROVED"})
         assert len(download_rows(viewer, "/applications/export/?status=APPROVED")) == 3
         assert len(download_rows(viewer, "/applications/export/?status=REJECTED&all=1")) == 6
 
-    def test_the_file_has_one_page_or_all(self, viewer: Browser, borrower: Record) -> None:
+    def test_the_file_has_one_page_or_all(self, viewer: Browser, borrower: Borrower) -> None:
         uuids = [f"c40e91d7-0000-4000-8000-0000000000{n:02}" for n in range(30)]
         for uuid in uuids:
             given.account("application", borrower, uuid)
@@ -95,7 +95,7 @@ class TestList:
             uuids
         )
 
-    def test_filters_and_row_count_are_audited(self, viewer: Browser, borrower: Record) -> None:
+    def test_filters_and_row_count_are_audited(self, viewer: Browser, borrower: Borrower) -> None:
         saved_application(borrower)
         download_rows(viewer, "/applications/export/?status=APPROVED&all=1")
         entry = Entry.objects.get(action="applications.export")
@@ -103,7 +103,7 @@ class TestList:
 
 
 class TestOfferSheet:
-    def test_only_a_page_with_offers_links_to_the_sheet(self, viewer: Browser, borrower: Record) -> None:
+    def test_only_a_page_with_offers_links_to_the_sheet(self, viewer: Browser, borrower: Borrower) -> None:
         with_offers, without = saved_application(borrower, offer(0), n=1), saved_application(borrower, n=2)
         sheet = f"{with_offers.get_absolute_url()}offer-sheet/"
         assert f'href="{sheet}"' in viewer.get(with_offers.get_absolute_url()).content.decode()

@@ -6,7 +6,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -15,12 +15,12 @@ from tests.portal.pages import page
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service)
 
 
 @pytest.fixture
-def record(portal_service: Sandbox, borrower: Record) -> Record:
+def record(portal_service: Sandbox, borrower: Borrower) -> Record:
     """A loan application that the service has decided."""
     return save_application(borrower, portal_service.world.loan_application(borrower.uuid, amount=25000))
 
@@ -55,7 +55,7 @@ def test_a_loan_with_the_offers_id_is_saved_and_linked(
 
 
 def test_a_line_with_the_offers_id_is_saved(
-    servicer: Browser, portal_service: Sandbox, borrower: Record
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     record = save_application(borrower, portal_service.world.line_application(borrower.uuid))
     uuid = first_offer_id(portal_service, record)
@@ -100,7 +100,7 @@ def test_only_lending_roles_can_look_up_accounts(portal_service: Sandbox, record
     "uuid", ["", "51aa7f29-0000-4000-8000-000000000009", "../../users", "\x00", "x" * 5000]
 )
 def test_invalid_offer_ids_are_not_looked_up(
-    servicer: Browser, portal_service: Sandbox, borrower: Record, uuid: str
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower, uuid: str
 ) -> None:
     record = saved_application(borrower, offer(0), offer(1, uuid="../../users"))
     assert follow(servicer, record, uuid).status_code in (404, 422)

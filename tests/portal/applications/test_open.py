@@ -6,27 +6,27 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
 @pytest.fixture
-def uuid(portal_service: Sandbox, borrower: Record) -> str:
+def uuid(portal_service: Sandbox, borrower: Borrower) -> str:
     return str(portal_service.world.line_application(borrower.uuid, amount=7500)["uuid"])
 
 
-def open_by_id(browser: Browser, borrower: Record, typed: str) -> HttpResponse:
+def open_by_id(browser: Browser, borrower: Borrower, typed: str) -> HttpResponse:
     return browser.post(f"/borrowers/{borrower.uuid}/applications/open/", {"uuid": typed})
 
 
-def test_the_application_is_saved(servicer: Browser, borrower: Record, uuid: str) -> None:
+def test_the_application_is_saved(servicer: Browser, borrower: Borrower, uuid: str) -> None:
     answer = open_by_id(servicer, borrower, uuid)
     record = Record.objects.get(kind=Kind.APPLICATION)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
@@ -34,24 +34,24 @@ def test_the_application_is_saved(servicer: Browser, borrower: Record, uuid: str
     assert (record.amount, record.created_by) == (7500, "Servicer (servicer)")
 
 
-def test_the_id_is_found_in_pasted_text(servicer: Browser, borrower: Record, uuid: str) -> None:
+def test_the_id_is_found_in_pasted_text(servicer: Browser, borrower: Borrower, uuid: str) -> None:
     assert open_by_id(servicer, borrower, f"Re: application {uuid.upper()}, please check").status_code == 303
 
 
-def test_opening_adds_one_audit_entry(servicer: Browser, borrower: Record, uuid: str) -> None:
+def test_opening_adds_one_audit_entry(servicer: Browser, borrower: Borrower, uuid: str) -> None:
     open_by_id(servicer, borrower, uuid)
     entry = Entry.objects.get(action="applications.open")
     assert (entry.subject_uuid, entry.borrower_uuid) == (uuid, borrower.uuid)
     assert entry.subject_label == f"application {uuid[:8]} for $7,500.00"
 
 
-def test_the_url_can_prefill_the_id(servicer: Browser, borrower: Record, uuid: str) -> None:
+def test_the_url_can_prefill_the_id(servicer: Browser, borrower: Borrower, uuid: str) -> None:
     page = servicer.get(f"/borrowers/{borrower.uuid}/applications/open/?uuid={uuid}").content.decode()
     assert f'value="{uuid}"' in page
 
 
 def test_another_borrowers_application_is_rejected(
-    servicer: Browser, portal_service: Sandbox, borrower: Record
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     other = portal_service.world.line_application(given.borrower(portal_service).uuid)["uuid"]
     answer = open_by_id(servicer, borrower, other)
@@ -73,7 +73,7 @@ def test_another_borrowers_application_is_rejected(
     ],
 )
 def test_invalid_ids_are_rejected_with_a_reason(
-    servicer: Browser, portal_service: Sandbox, borrower: Record, typed: str, reason: str
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower, typed: str, reason: str
 ) -> None:
     answer = open_by_id(servicer, borrower, typed)
     assert answer.status_code == 422
@@ -82,14 +82,14 @@ def test_invalid_ids_are_rejected_with_a_reason(
 
 
 def test_an_unavailable_service_shows_503(
-    servicer: Browser, portal_service: Sandbox, borrower: Record, uuid: str
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower, uuid: str
 ) -> None:
     portal_service.fail_next("applications.get_for_line", status=503, times=None)
     assert open_by_id(servicer, borrower, uuid).status_code == 503
 
 
 def test_only_lending_roles_can_open_applications(
-    portal_service: Sandbox, borrower: Record, uuid: str
+    portal_service: Sandbox, borrower: Borrower, uuid: str
 ) -> None:
     for role in Role:
         expected = 303 if role in (Role.SERVICER, Role.SUPERVISOR) else 403

@@ -16,7 +16,7 @@ from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from servicing import Application
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -28,23 +28,23 @@ SEND = "Send application for $25,000.00"
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
-def form(borrower: Record) -> str:
+def form(borrower: Borrower) -> str:
     return f"/borrowers/{borrower.uuid}/applications/new/"
 
 
 def request_confirmation(
-    browser: Browser, borrower: Record, amount: str = "25,000", **headers: Any
+    browser: Browser, borrower: Borrower, amount: str = "25,000", **headers: Any
 ) -> HttpResponse:
     """Submit the form, which asks to confirm the amount."""
     return browser.post(form(borrower), {"amount": amount, "submit_id": str(uuid4())}, **headers)
 
 
 def send(
-    browser: Browser, borrower: Record, amount: str = "25,000.00", submit_id: str = "", **headers: Any
+    browser: Browser, borrower: Borrower, amount: str = "25,000.00", submit_id: str = "", **headers: Any
 ) -> HttpResponse:
     """Confirm the amount, which sends the application."""
     typed = {"amount": amount, "submit_id": submit_id or str(uuid4()), "confirmed": "yes"}
@@ -72,7 +72,7 @@ def applications() -> list[Record]:
 # --- Success ---
 
 
-def test_only_the_amount_is_sent(servicer: Browser, borrower: Record, portal_service: Sandbox) -> None:
+def test_only_the_amount_is_sent(servicer: Browser, borrower: Borrower, portal_service: Sandbox) -> None:
     answer = send(servicer, borrower)
     (record,) = applications()
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
@@ -81,18 +81,18 @@ def test_only_the_amount_is_sent(servicer: Browser, borrower: Record, portal_ser
     assert record.created_by == "Servicer (servicer)"
 
 
-def test_the_next_page_shows_the_outcome(servicer: Browser, borrower: Record) -> None:
+def test_the_next_page_shows_the_outcome(servicer: Browser, borrower: Borrower) -> None:
     page = html(servicer.get(send(servicer, borrower)["Location"]))
     assert "Application for $25,000.00 of Northwind Baking Co LLC: approved, 4 offers" in page
     assert f'href="{WriteIntent.objects.get().get_absolute_url()}"' in page
 
 
-def test_with_htmx_the_browser_is_redirected(servicer: Browser, borrower: Record) -> None:
+def test_with_htmx_the_browser_is_redirected(servicer: Browser, borrower: Borrower) -> None:
     answer = send(servicer, borrower, headers=htmx("dialog"))
     assert (answer.status_code, answer["HX-Redirect"]) == (200, applications()[0].get_absolute_url())
 
 
-def test_attempt_and_outcome_are_audited(servicer: Browser, borrower: Record) -> None:
+def test_attempt_and_outcome_are_audited(servicer: Browser, borrower: Borrower) -> None:
     send(servicer, borrower)
     assert audit_phases() == ["attempt", "outcome confirmed"]
     entry = Entry.objects.filter(action=ACT).latest("id")
@@ -107,7 +107,7 @@ def test_an_individual_can_apply(servicer: Browser, portal_service: Sandbox) -> 
 # --- The response ---
 
 
-def test_the_response_is_saved_with_all_offers(servicer: Browser, borrower: Record) -> None:
+def test_the_response_is_saved_with_all_offers(servicer: Browser, borrower: Borrower) -> None:
     send(servicer, borrower)
     application = store.last_answer(applications()[0], Application)
     assert application is not None
@@ -124,7 +124,7 @@ def test_the_response_is_saved_with_all_offers(servicer: Browser, borrower: Reco
     ],
 )
 def test_record_outcome_and_call_are_saved_atomically(
-    servicer: Browser, borrower: Record, table: str, condition: str
+    servicer: Browser, borrower: Borrower, table: str, condition: str
 ) -> None:
     databases.reject_inserts(table, condition)
     send(servicer, borrower)
@@ -135,7 +135,7 @@ def test_record_outcome_and_call_are_saved_atomically(
 # --- Access ---
 
 
-def test_only_lending_roles_can_apply(portal_service: Sandbox, borrower: Record) -> None:
+def test_only_lending_roles_can_apply(portal_service: Sandbox, borrower: Borrower) -> None:
     for role in Role:
         expected = 200 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
         assert browser_of(role).get(form(borrower)).status_code == expected
@@ -151,7 +151,7 @@ def test_an_unknown_borrower_has_no_form(servicer: Browser) -> None:
 # --- The form ---
 
 
-def test_the_form_shows_the_borrower_and_earlier_applications(servicer: Browser, borrower: Record) -> None:
+def test_the_form_shows_the_borrower_and_earlier_applications(servicer: Browser, borrower: Borrower) -> None:
     earlier = saved_application(borrower, offer())
     page = html(servicer.get(form(borrower)))
     assert "Northwind Baking Co LLC" in page
@@ -160,11 +160,11 @@ def test_the_form_shows_the_borrower_and_earlier_applications(servicer: Browser,
     assert "Nov 20, 2026, 1:31 PM" in page
 
 
-def test_the_form_says_none_on_file(servicer: Browser, borrower: Record) -> None:
+def test_the_form_says_none_on_file(servicer: Browser, borrower: Borrower) -> None:
     assert "None on file" in html(servicer.get(form(borrower)))
 
 
-def test_the_typed_amount_is_shown_in_words(servicer: Browser, borrower: Record) -> None:
+def test_the_typed_amount_is_shown_in_words(servicer: Browser, borrower: Borrower) -> None:
     words = html(servicer.get(f"{form(borrower)}?amount=25%2C000", headers=htmx("amount-words")))
     assert words.strip().startswith('<p class="sd-words" id="amount-words"')
     assert "Twenty-five thousand dollars" in words
@@ -172,14 +172,14 @@ def test_the_typed_amount_is_shown_in_words(servicer: Browser, borrower: Record)
 
 @pytest.mark.parametrize(("typed", "words"), [("0", "greater than zero"), ("many", "Enter an amount")])
 def test_an_invalid_amount_shows_a_reason_instead(
-    servicer: Browser, borrower: Record, typed: str, words: str
+    servicer: Browser, borrower: Borrower, typed: str, words: str
 ) -> None:
     shown = html(servicer.get(f"{form(borrower)}?amount={typed}", headers=htmx("amount-words")))
     assert words in shown
     assert "dollars" not in re.sub("in dollars", "", shown)
 
 
-def test_an_empty_amount_shows_no_words(servicer: Browser, borrower: Record) -> None:
+def test_an_empty_amount_shows_no_words(servicer: Browser, borrower: Borrower) -> None:
     shown = html(servicer.get(f"{form(borrower)}?amount=", headers=htmx("amount-words")))
     assert shown.strip().startswith('<p class="sd-words" id="amount-words"')
     assert re.sub(r"<[^>]+>", "", shown).strip() == ""
@@ -189,7 +189,7 @@ def test_an_empty_amount_shows_no_words(servicer: Browser, borrower: Record) -> 
 
 
 def test_the_confirmation_repeats_the_amount(
-    servicer: Browser, borrower: Record, portal_service: Sandbox
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     page = html(request_confirmation(servicer, borrower))
     assert "<html" in page
@@ -198,21 +198,23 @@ def test_the_confirmation_repeats_the_amount(
     assert sent_bodies(portal_service) == []
 
 
-def test_with_htmx_the_confirmation_is_a_dialog(servicer: Browser, borrower: Record) -> None:
+def test_with_htmx_the_confirmation_is_a_dialog(servicer: Browser, borrower: Borrower) -> None:
     fragment = html(request_confirmation(servicer, borrower, headers=htmx("dialog"))).strip()
     assert fragment.startswith('<div id="dialog">')
     assert SEND in fragment
     assert "<html" not in fragment
 
 
-def test_the_confirmed_amount_is_sent(servicer: Browser, borrower: Record, portal_service: Sandbox) -> None:
+def test_the_confirmed_amount_is_sent(servicer: Browser, borrower: Borrower, portal_service: Sandbox) -> None:
     page = html(request_confirmation(servicer, borrower, "$ 1,234.5"))
     typed = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
     servicer.post(form(borrower), typed)
     assert sent_bodies(portal_service) == ['{"amount":1234.50}']
 
 
-def test_the_confirmation_shows_the_same_or_the_last_application(servicer: Browser, borrower: Record) -> None:
+def test_the_confirmation_shows_the_same_or_the_last_application(
+    servicer: Browser, borrower: Borrower
+) -> None:
     saved_application(borrower, n=1, amount=25000)
     saved_application(borrower, n=2, amount=30000)
     assert "An application for the same amount: $25,000.00, Nov 20, 2026, approved." in html(
@@ -223,7 +225,7 @@ def test_the_confirmation_shows_the_same_or_the_last_application(servicer: Brows
     )
 
 
-def test_the_confirmation_says_none_on_file(servicer: Browser, borrower: Record) -> None:
+def test_the_confirmation_says_none_on_file(servicer: Browser, borrower: Borrower) -> None:
     assert "No earlier applications on file." in html(request_confirmation(servicer, borrower))
 
 
@@ -249,7 +251,7 @@ def test_the_confirmation_says_none_on_file(servicer: Browser, borrower: Record)
 )
 @pytest.mark.parametrize("press", [request_confirmation, send])
 def test_invalid_amounts_are_rejected_with_a_reason(
-    servicer: Browser, borrower: Record, portal_service: Sandbox, press: Any, amount: str, reason: str
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox, press: Any, amount: str, reason: str
 ) -> None:
     page = html(press(servicer, borrower, amount), 422)
     assert reason in page
@@ -259,7 +261,7 @@ def test_invalid_amounts_are_rejected_with_a_reason(
 
 
 def test_with_htmx_a_rejection_swaps_the_form_and_closes_the_dialog(
-    servicer: Browser, borrower: Record
+    servicer: Browser, borrower: Borrower
 ) -> None:
     answer = request_confirmation(servicer, borrower, "0", headers=htmx("dialog"))
     assert html(answer, 422).strip().startswith('<form class="sd-card" id="application-form"')
@@ -268,7 +270,7 @@ def test_with_htmx_a_rejection_swaps_the_form_and_closes_the_dialog(
 
 
 def test_an_invalid_submit_id_shows_the_form_again(
-    servicer: Browser, borrower: Record, portal_service: Sandbox
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     typed = {"amount": "25,000", "confirmed": "yes", "submit_id": "x"}
     assert "25,000" in html(servicer.post(form(borrower), typed), 422)
@@ -276,7 +278,7 @@ def test_an_invalid_submit_id_shows_the_form_again(
 
 
 def test_a_service_rejection_is_quoted_on_the_filled_form(
-    servicer: Browser, borrower: Record, portal_service: Sandbox
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     portal_service.fail_next(ACT, status=422, message="amount is <above> your limit")
     page = html(send(servicer, borrower), 422)
@@ -287,7 +289,7 @@ def test_a_service_rejection_is_quoted_on_the_filled_form(
 
 
 def test_a_rejected_application_can_be_sent_again(
-    servicer: Browser, borrower: Record, portal_service: Sandbox
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     portal_service.fail_next(ACT, status=422, message="try later")
     page = html(send(servicer, borrower), 422)
@@ -297,7 +299,7 @@ def test_a_rejected_application_can_be_sent_again(
 
 
 def test_an_unsent_application_can_be_sent_again(
-    servicer: Browser, borrower: Record, portal_service: Sandbox, settings: LazySettings
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     settings.SERVICING_URL = "http://127.0.0.1:9"
     gateway.client.cache_clear()
@@ -312,7 +314,7 @@ def test_an_unsent_application_can_be_sent_again(
 
 
 def test_a_second_click_gets_the_first_result(
-    servicer: Browser, borrower: Record, portal_service: Sandbox
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     first = send(servicer, borrower, submit_id=(submit_id := str(uuid4())))
     again = send(servicer, borrower, submit_id=submit_id)
@@ -322,7 +324,7 @@ def test_a_second_click_gets_the_first_result(
 
 
 def test_a_sent_form_cannot_send_another_amount(
-    servicer: Browser, borrower: Record, portal_service: Sandbox
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     send(servicer, borrower, submit_id=(submit_id := str(uuid4())))
     send(servicer, borrower, "30,000", submit_id=submit_id)
@@ -350,7 +352,7 @@ def test_two_clicks_at_once_open_one_application(portal_service: Sandbox) -> Non
 
 
 def test_repeating_a_rejected_submission_shows_409(
-    servicer: Browser, borrower: Record, portal_service: Sandbox
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     portal_service.fail_next(ACT, status=422, message="no")
     send(servicer, borrower, submit_id=(submit_id := str(uuid4())))
@@ -363,7 +365,7 @@ class TestUnknown:
     """The response is lost after the service opened the application."""
 
     @pytest.fixture(autouse=True)
-    def lose_response(self, servicer: Browser, borrower: Record, portal_service: Sandbox) -> None:
+    def lose_response(self, servicer: Browser, borrower: Borrower, portal_service: Sandbox) -> None:
         portal_service.fail_next(ACT, cut_after_commit=True)
         self.submit_id = str(uuid4())
         self.first = send(servicer, borrower, "25000", submit_id=self.submit_id)
@@ -376,25 +378,25 @@ class TestUnknown:
 
     @pytest.mark.parametrize("amount", ["25,000.00", "25000", "$25,000"])
     def test_the_same_application_is_rejected_with_a_link(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox, amount: str
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox, amount: str
     ) -> None:
         page = html(send(servicer, borrower, amount), 409)
         assert "The same application was already sent" in page
         assert f'href="{self.intent.get_absolute_url()}"' in page
         assert (len(sent_bodies(portal_service)), WriteIntent.objects.count()) == (1, 1)
 
-    def test_with_htmx_the_rejection_replaces_the_form(self, servicer: Browser, borrower: Record) -> None:
+    def test_with_htmx_the_rejection_replaces_the_form(self, servicer: Browser, borrower: Borrower) -> None:
         answer = send(servicer, borrower, headers=htmx("dialog"))
         assert (answer.status_code, answer["HX-Retarget"]) == (409, "#application-form")
 
     def test_resubmitting_the_form_redirects_to_the_write(
-        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+        self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
         again = send(servicer, borrower, submit_id=self.submit_id)
         assert (again.status_code, again["Location"]) == (303, self.intent.get_absolute_url())
         assert len(sent_bodies(portal_service)) == 1
 
-    def test_another_amount_can_be_sent(self, servicer: Browser, borrower: Record) -> None:
+    def test_another_amount_can_be_sent(self, servicer: Browser, borrower: Borrower) -> None:
         assert send(servicer, borrower, "25,000.01").status_code == 303
 
     def test_another_borrower_can_apply_for_the_same_amount(
@@ -402,13 +404,13 @@ class TestUnknown:
     ) -> None:
         assert send(servicer, given.borrower(portal_service)).status_code == 303
 
-    def test_a_new_form_warns_of_the_unknown_outcome(self, servicer: Browser, borrower: Record) -> None:
+    def test_a_new_form_warns_of_the_unknown_outcome(self, servicer: Browser, borrower: Borrower) -> None:
         assert "outcome unknown" in html(servicer.get(form(borrower)))
 
 
 @pytest.mark.parametrize("decision", ["REJECTED", "COUNTER_OFFERED", None])
 def test_applications_without_offers_are_saved(
-    servicer: Browser, borrower: Record, portal_service: Sandbox, decision: str | None
+    servicer: Browser, borrower: Borrower, portal_service: Sandbox, decision: str | None
 ) -> None:
     portal_service.fail_next(
         ACT, changes={"status": {"decision": decision, "details": ["No."]}, "offers": []}

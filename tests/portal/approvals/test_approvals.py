@@ -17,7 +17,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.approvals.models import Approval
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import Record
+from portal.registry.models import Borrower, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -32,12 +32,12 @@ AGAIN = {"again": "on"}
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service)
 
 
 @pytest.fixture
-def editor(servicer: Browser, borrower: Record) -> Editor:
+def editor(servicer: Browser, borrower: Borrower) -> Editor:
     return Editor(servicer, borrower)
 
 
@@ -133,7 +133,7 @@ def test_an_approval_covers_only_the_approved_change(
 
 
 def test_only_the_requester_can_send_an_approved_change(
-    editor: Editor, supervisor: Browser, borrower: Record, portal_service: Sandbox
+    editor: Editor, supervisor: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     approval = request_approval(editor)
     decide(supervisor, approval)
@@ -144,7 +144,7 @@ def test_only_the_requester_can_send_an_approved_change(
 
 
 def test_a_supervisor_cannot_approve_their_own_request(
-    supervisor: Browser, borrower: Record, portal_service: Sandbox
+    supervisor: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     approval = request_approval(Editor(supervisor, borrower))
     assert "You can’t approve your own request" in html(supervisor.get(approval.get_absolute_url()))
@@ -225,7 +225,7 @@ def test_a_pending_date_of_birth_is_never_in_plain_text(
 
 
 def test_an_approval_is_void_after_the_borrower_changes(
-    editor: Editor, supervisor: Browser, borrower: Record, portal_service: Sandbox
+    editor: Editor, supervisor: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     approval = request_approval(editor)
     decide(supervisor, approval)
@@ -239,7 +239,7 @@ def test_an_approval_is_void_after_the_borrower_changes(
 
 
 def test_a_request_for_a_changed_borrower_cannot_be_approved(
-    editor: Editor, supervisor: Browser, borrower: Record
+    editor: Editor, supervisor: Browser, borrower: Borrower
 ) -> None:
     approval = request_approval(editor)
     Editor(supervisor, borrower).send(email="moved@bakery.example")
@@ -409,7 +409,7 @@ def test_posting_a_form_twice_sends_it_once(
 
 
 def test_the_requester_and_supervisors_see_the_request(
-    editor: Editor, supervisor: Browser, borrower: Record, read_home: Callable[[Browser], str]
+    editor: Editor, supervisor: Browser, borrower: Borrower, read_home: Callable[[Browser], str]
 ) -> None:
     approval = request_approval(editor)
     assert "Pending approval:" in read_home(supervisor)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.messaging.sync import Sync
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -30,7 +30,7 @@ def html(answer: Any) -> str:
     return text
 
 
-def submit_application(browser: Browser, borrower: Record, amount: str = "25000") -> Any:
+def submit_application(browser: Browser, borrower: Borrower, amount: str = "25000") -> Any:
     typed = {"submit_id": str(uuid4()), "amount": amount, "confirmed": "yes"}
     return browser.post(f"/borrowers/{borrower.uuid}/applications/new/", typed)
 
@@ -55,17 +55,17 @@ def resolution_entry() -> Entry:
 
 class TestApplication:
     @pytest.fixture
-    def borrower(self, portal_service: Sandbox) -> Record:
+    def borrower(self, portal_service: Sandbox) -> Borrower:
         return given.borrower(portal_service)
 
     @pytest.fixture
-    def lost(self, servicer: Browser, borrower: Record, portal_service: Sandbox) -> WriteIntent:
+    def lost(self, servicer: Browser, borrower: Borrower, portal_service: Sandbox) -> WriteIntent:
         portal_service.fail_next(SUBMIT, cut_after_commit=True)
         assert submit_application(servicer, borrower).status_code == 303
         return WriteIntent.objects.get()
 
     def test_a_found_application_goes_on_file_and_lifts_the_block(
-        self, supervisor: Browser, servicer: Browser, borrower: Record, lost: WriteIntent
+        self, supervisor: Browser, servicer: Browser, borrower: Borrower, lost: WriteIntent
     ) -> None:
         assert submit_application(servicer, borrower).status_code == 409
         uuid = str(uuid4())
@@ -81,7 +81,7 @@ class TestApplication:
         assert submit_application(servicer, borrower).status_code == 303
 
     def test_an_application_not_found_lifts_the_block(
-        self, supervisor: Browser, servicer: Browser, borrower: Record, lost: WriteIntent
+        self, supervisor: Browser, servicer: Browser, borrower: Borrower, lost: WriteIntent
     ) -> None:
         page = html(supervisor.post(resolve_url(lost), NOT_FOUND, follow=True))
         assert "Resolved as not carried out by Supervisor" in page
@@ -115,7 +115,7 @@ class TestApplication:
         self,
         supervisor: Browser,
         servicer: Browser,
-        borrower: Record,
+        borrower: Borrower,
         portal_service: Sandbox,
         lost: WriteIntent,
     ) -> None:
@@ -125,11 +125,11 @@ class TestApplication:
         assert "Another request is about that record" in page
 
     def test_an_id_on_file_is_rejected_whatever_it_names(
-        self, supervisor: Browser, borrower: Record, portal_service: Sandbox, lost: WriteIntent
+        self, supervisor: Browser, borrower: Borrower, portal_service: Sandbox, lost: WriteIntent
     ) -> None:
         other = given.borrower(portal_service)
         loan = given.loan(portal_service, borrower)
-        person = Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=borrower.uuid)
+        person = KeyPerson.objects.get(borrower_uuid=borrower.uuid)
         for record in (borrower, other, loan, person, given.account(Kind.APPLICATION, other, str(uuid4()))):
             answer = supervisor.post(resolve_url(lost), FOUND | {"uuid": record.uuid.upper()})
             assert answer.status_code == 422
@@ -187,7 +187,7 @@ class TestBorrower:
         assert wizard.send().status_code == 303
         uuid = portal_service.world.users()[0]["uuid"]
         supervisor.post(resolve_url(WriteIntent.objects.get()), FOUND | {"uuid": uuid})
-        known = Record.objects.get(kind=Kind.BORROWER)
+        known = Borrower.objects.get()
         assert (known.uuid, known.borrower_uuid, str(known)) == (uuid, uuid, "O'Neil & Daughters, LLC")
         assert servicer.get(f"/borrowers/{uuid}/").status_code == 200
         assert len(portal_service.world.users()) == 1
@@ -274,7 +274,7 @@ class TestBorrower:
         assert "Resolved as confirmed by Supervisor (supervisor)" in shown
         lost.refresh_from_db()
         assert (lost.state, lost.subject_uuid, lost.borrower_uuid) == ("confirmed", right, right)
-        archived = dict(Record.objects.values_list("uuid", "archived_at"))
+        archived = dict(Borrower.objects.values_list("uuid", "archived_at"))
         assert archived[wrong] is not None
         assert archived[right] is None
         about = Entry.objects.filter(intent_id=lost.pk).order_by("id")
@@ -302,7 +302,7 @@ class TestBorrower:
         supervisor.post(resolve_url(lost), NOT_FOUND | {"corrects": str(resolution_entry().pk)})
         lost.refresh_from_db()
         assert (lost.state, lost.subject_uuid, lost.borrower_uuid) == ("released", "", "")
-        assert not Record.objects.filter(archived_at=None).exists()
+        assert not Borrower.objects.filter(archived_at=None).exists()
         again = Wizard(servicer).fill()
         assert again.send().status_code == 303
 

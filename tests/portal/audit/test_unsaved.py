@@ -18,7 +18,8 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.audit.unsaved import answers_file, kept_answers
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Kind, Record
+from portal.registry.store import find
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.portal.borrowers.editor import BORN, SSN, TWICE, WITH_SSN, Editor
@@ -49,7 +50,7 @@ def update(servicer: Browser, portal_service: Sandbox) -> Any:
 
 def update_person(servicer: Browser, portal_service: Sandbox) -> Any:
     given.borrower(portal_service)
-    person = Record.objects.filter(kind=Kind.KEY_PERSON).earliest("pk")
+    person = KeyPerson.objects.filter().earliest("pk")
     return Editor(servicer, person).send(email="new@bakery.example")
 
 
@@ -95,7 +96,7 @@ def assert_recorded(intent: WriteIntent, uuid: str, service: Sandbox) -> None:
     entries = Entry.objects.filter(intent_id=intent.pk).exclude(phase="event")
     assert list(entries.order_by("id").values_list("phase", flat=True)) == ["attempt", "outcome"]
     assert writes_sent(service) == 1
-    saved = Record.objects.get(uuid=uuid)
+    saved = find(intent.subject_kind, uuid)
     assert json.loads(saved.said.body)["uuid"] == uuid
     assert not answers_file().exists()
     call_command("verify_audit", verbosity=0)

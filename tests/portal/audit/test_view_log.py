@@ -10,7 +10,7 @@ from django.urls import URLResolver, get_resolver
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, PageView
 from portal.audit.reading import sentence
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -222,13 +222,13 @@ def supervisor(portal_service: Sandbox) -> Browser:
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name=NAME)
 
 
 @pytest.fixture
 def places(
-    portal_service: Sandbox, supervisor: Browser, borrower: Record, settings: LazySettings
+    portal_service: Sandbox, supervisor: Browser, borrower: Borrower, settings: LazySettings
 ) -> dict[str, str]:
     settings.DEBUG = True  # Allows documents from this machine.
     return addresses_with_content(portal_service, supervisor, borrower)
@@ -250,7 +250,7 @@ def act_of(row: Any) -> str:
 
 
 def test_every_page_list_and_file_is_recorded(
-    places: dict[str, str], supervisor: Browser, borrower: Record
+    places: dict[str, str], supervisor: Browser, borrower: Borrower
 ) -> None:
     assert set(places) | set(ELSEWHERE) == set(ACTIONS)
     wrong = []
@@ -306,7 +306,7 @@ def test_a_panel_requested_alone_is_recorded(places: dict[str, str], supervisor:
 
 
 def test_panels_of_a_page_add_no_views(
-    portal_service: Sandbox, supervisor: Browser, borrower: Record
+    portal_service: Sandbox, supervisor: Browser, borrower: Borrower
 ) -> None:
     loan = given.loan(portal_service, borrower)
     supervisor.get(loan.get_absolute_url())
@@ -316,7 +316,7 @@ def test_panels_of_a_page_add_no_views(
     assert (view.count, view.page) == (1, "loans.detail")
 
 
-def test_a_search_is_recorded_with_its_query_and_count(supervisor: Browser, borrower: Record) -> None:
+def test_a_search_is_recorded_with_its_query_and_count(supervisor: Browser, borrower: Borrower) -> None:
     for _ in range(2):
         supervisor.get("/search/?q=harbor")
     view = PageView.objects.get(page="lookup.index")
@@ -324,7 +324,7 @@ def test_a_search_is_recorded_with_its_query_and_count(supervisor: Browser, borr
     assert view.detail["count"] >= 1
 
 
-def test_suggestions_are_counted_per_session(supervisor: Browser, borrower: Record) -> None:
+def test_suggestions_are_counted_per_session(supervisor: Browser, borrower: Borrower) -> None:
     for typed in ("h", "ha", "har"):
         supervisor.get(f"/search/?q={typed}", headers=htmx("suggestions"))
     browser_of(Role.SUPERVISOR).get("/search/?q=harbor", headers=htmx("suggestions"))
@@ -333,7 +333,7 @@ def test_suggestions_are_counted_per_session(supervisor: Browser, borrower: Reco
     assert "har" not in str([view.detail for view in views])
 
 
-def test_similar_borrowers_are_counted_like_suggestions(supervisor: Browser, borrower: Record) -> None:
+def test_similar_borrowers_are_counted_like_suggestions(supervisor: Browser, borrower: Borrower) -> None:
     wizard = Wizard(supervisor)
     wizard.fill(first_name="Another Name LLC", email="unknown@unknown.example")
     suggested = PageView.objects.filter(page="lookup.suggest")

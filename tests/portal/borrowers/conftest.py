@@ -4,7 +4,7 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client as Browser
 
-from portal.registry.models import Record
+from portal.registry.models import Borrower, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor
@@ -12,12 +12,12 @@ from tests.portal.borrowers.wizard import Wizard
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service)
 
 
 @pytest.fixture
-def editor(servicer: Browser, borrower: Record) -> Editor:
+def editor(servicer: Browser, borrower: Borrower) -> Editor:
     return Editor(servicer, borrower)
 
 

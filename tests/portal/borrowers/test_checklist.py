@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client as Browser
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the s
 def onboard_business(servicer: Browser) -> Record:
     """Onboard a business with two key people: the first with an SSN, the second with a date of birth."""
     Wizard(servicer).fill().send({"ssn_0": SSN, "ssn_0_again": SSN})
-    return Record.objects.filter(kind=Kind.BORROWER).latest("pk")
+    return Borrower.objects.latest("pk")
 
 
 def test_checklist_lists_open_items(servicer: Browser) -> None:
@@ -36,7 +36,7 @@ def test_checklist_lists_open_items(servicer: Browser) -> None:
 
 def test_sending_a_date_of_birth_later_completes_its_item(servicer: Browser) -> None:
     record = onboard_business(servicer)
-    elena = Record.objects.get(kind=Kind.KEY_PERSON, label="Elena O'Neil")
+    elena = KeyPerson.objects.get(name="Elena O'Neil")
     Editor(servicer, elena).send(**BORN)
     shown = visible_text(page(servicer, f"{record.get_absolute_url()}?tab=people"))
     assert len(re.findall(r"Date of birth sent .+? by Servicer", shown)) == 2
@@ -74,7 +74,7 @@ def test_missing_consent_is_listed_and_viewing_changes_no_date(
         assert re.search(r"First application sent (9 Oct|Oct 9)", shown)
 
 
-def test_a_borrower_not_onboarded_here_has_no_checklist(viewer: Browser, borrower: Record) -> None:
+def test_a_borrower_not_onboarded_here_has_no_checklist(viewer: Browser, borrower: Borrower) -> None:
     assert "No application yet" not in page(viewer, borrower.get_absolute_url())
 
 
@@ -85,7 +85,9 @@ def test_list_filters_by_incomplete_onboarding(servicer: Browser, portal_service
     assert [record.label for record in listing.page] == ["O'Neil & Daughters, LLC"]
 
 
-def test_a_viewer_sees_the_required_role(viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
+def test_a_viewer_sees_the_required_role(
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
     for tab in ("overview", "people", "notes"):
         shown = page(viewer, f"{borrower.get_absolute_url()}?tab={tab}")
         main = shown[shown.index('id="borrower-tab"') :]
@@ -94,7 +96,7 @@ def test_a_viewer_sees_the_required_role(viewer: Browser, portal_service: Sandbo
 
 
 def test_refresh_reads_all_accounts_and_shows_failures(
-    servicer: Browser, portal_service: Sandbox, borrower: Record
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     given.loan(portal_service, borrower, amount="7000.00")
     given.line(portal_service, borrower)
@@ -109,7 +111,7 @@ def test_refresh_reads_all_accounts_and_shows_failures(
 
 
 def test_contradictory_line_figures_show_a_data_check(
-    servicer: Browser, portal_service: Sandbox, borrower: Record
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     line = given.line(portal_service, borrower, past_due_balance="5.00", days_past_due=0)
     load_panels(servicer, borrower.get_absolute_url())

@@ -14,7 +14,7 @@ from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.models import Draft
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
@@ -451,7 +451,7 @@ class TestZipOfBorderingState:
         assert "Then confirm." in html(rejected)
         assert not portal_service.calls
         assert wizard.send({"zip_checked": "on"}).status_code == 303
-        assert Record.objects.filter(kind=Kind.BORROWER).count() == 1
+        assert Borrower.objects.count() == 1
 
     def test_a_key_persons_zip_needs_confirmation(self, wizard: Wizard, portal_service: Sandbox) -> None:
         person = {name: text for name, text in ELENA.items() if name != "same_address"} | self.TEXHOMA

@@ -11,7 +11,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.models import Draft
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Kind
 from servicing.sandbox import Sandbox
 from tests.portal.borrowers.editor import phases
 from tests.portal.borrowers.wizard import (
@@ -47,7 +47,7 @@ def test_the_report_arrives_byte_for_byte(wizard: Wizard, sandbox: Sandbox) -> N
 def test_sending_saves_the_borrower_and_deletes_the_draft(wizard: Wizard) -> None:
     page = html(wizard.browser.get(wizard.send()["Location"]))
     assert "O&#x27;Neil &amp; Daughters, LLC was created." in page
-    assert Record.objects.filter(kind=Kind.KEY_PERSON).count() == 2
+    assert KeyPerson.objects.filter().count() == 2
     assert not Draft.objects.exists()
 
 

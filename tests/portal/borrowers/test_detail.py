@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView, WriteIntent
 from portal.borrowers.page import MAX_LIVE_ACCOUNTS
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the s
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC", phone="5125550143")
 
 
@@ -34,7 +34,7 @@ def page(browser: Browser, record: Record, query: str = "", *, scripted: bool = 
     return answer.content.decode()
 
 
-def test_page_shows_the_borrowers_profile(viewer: Browser, borrower: Record) -> None:
+def test_page_shows_the_borrowers_profile(viewer: Browser, borrower: Borrower) -> None:
     shown = page(viewer, borrower)
     for text in (
         "Northwind Baking Co LLC",
@@ -67,7 +67,7 @@ def test_only_https_urls_become_links(
 
 
 def test_every_tab_opens_with_only_an_id_on_file(viewer: Browser) -> None:
-    record = Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Northwind LLC")
+    record = Borrower.objects.create(uuid="b-1", name="Northwind LLC")
     for tab in TABS:
         assert "Northwind LLC" in page(viewer, record, f"?tab={tab}")
 
@@ -97,7 +97,7 @@ def test_a_person_without_a_user_type_is_an_individual(viewer: Browser, portal_s
 
 
 def test_the_timeline_shows_changes_and_repayments(
-    servicer: Browser, portal_service: Sandbox, borrower: Record
+    servicer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     loan = given.loan(portal_service, borrower)
     portal_service.world.repayment(loan.uuid, amount="310.00")
@@ -109,7 +109,7 @@ def test_the_timeline_shows_changes_and_repayments(
     assert re.search(rf"Repayment \w+ [^$]*Loan {loan.uuid[:8]}", shown)
 
 
-def test_history_lists_a_settled_write_once(servicer: Browser, borrower: Record) -> None:
+def test_history_lists_a_settled_write_once(servicer: Browser, borrower: Borrower) -> None:
     Editor(servicer, borrower).send(email="payables@northwind.example")
     shown = visible_text(page(servicer, borrower, "?tab=history"))
     assert "Confirmed" in shown
@@ -117,7 +117,7 @@ def test_history_lists_a_settled_write_once(servicer: Browser, borrower: Record)
 
 
 def test_the_position_card_explains_a_missing_total(
-    viewer: Browser, portal_service: Sandbox, borrower: Record
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     loan = given.loan(portal_service, borrower)
     portal_service.world.amend(loan.uuid, amount=None)
@@ -130,7 +130,7 @@ def test_the_position_card_explains_a_missing_total(
 
 @pytest.mark.parametrize("tab", [*TABS, "evil", ""])
 def test_every_tab_opens_with_all_kinds_of_accounts(
-    viewer: Browser, portal_service: Sandbox, borrower: Record, tab: str
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower, tab: str
 ) -> None:
     world = portal_service.world
     loan, line = world.loan(borrower.uuid, paid=3), world.line(borrower.uuid, drawn="2500.00")
@@ -141,7 +141,7 @@ def test_every_tab_opens_with_all_kinds_of_accounts(
     assert 'aria-current="page"' in page(viewer, borrower, f"?tab={tab}", scripted=False)
 
 
-def test_htmx_fetches_one_tab(viewer: Browser, borrower: Record) -> None:
+def test_htmx_fetches_one_tab(viewer: Browser, borrower: Borrower) -> None:
     viewer.cookies["js"] = "1"
     answer = viewer.get(f"/borrowers/{borrower.uuid}/?tab=people", headers=htmx("borrower-tab"))
     fragment = answer.content.decode().strip()
@@ -149,7 +149,7 @@ def test_htmx_fetches_one_tab(viewer: Browser, borrower: Record) -> None:
     assert "Maya Lindqvist" in fragment
 
 
-def test_page_warns_of_an_unknown_outcome(viewer: Browser, borrower: Record) -> None:
+def test_page_warns_of_an_unknown_outcome(viewer: Browser, borrower: Borrower) -> None:
     write = WriteIntent.objects.create(
         submit_id=uuid4().hex, label="Email of Northwind", state="unknown", borrower_uuid=borrower.uuid
     )
@@ -162,12 +162,12 @@ def test_page_warns_of_an_unknown_outcome(viewer: Browser, borrower: Record) -> 
     assert f'href="{write.get_absolute_url()}"' in shown
 
 
-def test_an_archived_borrower_is_marked(viewer: Browser, borrower: Record) -> None:
-    Record.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
+def test_an_archived_borrower_is_marked(viewer: Browser, borrower: Borrower) -> None:
+    Borrower.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
     assert "Archived" in page(viewer, borrower)
 
 
-def test_repeated_views_are_recorded_once(viewer: Browser, borrower: Record) -> None:
+def test_repeated_views_are_recorded_once(viewer: Browser, borrower: Borrower) -> None:
     page(viewer, borrower)
     page(viewer, borrower, "?tab=people")
     view = PageView.objects.get(page="borrowers.detail")
@@ -178,7 +178,7 @@ def test_repeated_views_are_recorded_once(viewer: Browser, borrower: Record) -> 
 
 
 def test_a_failed_read_keeps_the_saved_copy(
-    viewer: Browser, portal_service: Sandbox, borrower: Record
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     loan = given.loan(portal_service, borrower, amount="12000.00")
     address = borrower.get_absolute_url()
@@ -197,7 +197,9 @@ def test_an_unknown_borrower_is_not_found(viewer: Browser) -> None:
     assert viewer.get("/borrowers/nobody/").status_code == 404
 
 
-def test_a_total_waits_for_every_account(viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
+def test_a_total_waits_for_every_account(
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
     number = MAX_LIVE_ACCOUNTS + 2
     for _ in range(number):
         given.loan(portal_service, borrower, amount=100)
@@ -218,7 +220,7 @@ def test_a_total_waits_for_every_account(viewer: Browser, portal_service: Sandbo
 
 
 def test_a_person_is_listed_once_among_recent_viewers(
-    viewer: Browser, servicer: Browser, borrower: Record
+    viewer: Browser, servicer: Browser, borrower: Borrower
 ) -> None:
     page(viewer, borrower)
     page(servicer, borrower)

@@ -12,7 +12,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.borrowers.models import Draft, Step
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -364,7 +364,7 @@ def test_a_person_matching_a_borrower_shows_a_warning(wizard: Wizard, sandbox: S
 
 def test_a_person_matching_a_key_person_shows_a_warning(wizard: Wizard, sandbox: Sandbox) -> None:
     existing = given.borrower(sandbox, first_name="Tallgrass Farms LP")
-    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=existing.uuid)[0]
+    person = KeyPerson.objects.filter(borrower_uuid=existing.uuid)[0]
     wizard.post("people", people(ELENA | {"email": person.email.upper()}))
     page = html(wizard.get("people"))
     assert "Also on a key person of Tallgrass Farms LP. Same person?" in page

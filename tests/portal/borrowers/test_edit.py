@@ -13,7 +13,7 @@ from django.test import Client as Browser
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Borrower, Kind, Record, Source
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -109,7 +109,7 @@ def test_a_business_has_no_ssn_or_date_of_birth(editor: Editor, portal_service: 
     assert sent(portal_service) == {"email": "new@bakery.example"}
 
 
-def test_reports_arrive_byte_for_byte(editor: Editor, borrower: Record, portal_service: Sandbox) -> None:
+def test_reports_arrive_byte_for_byte(editor: Editor, borrower: Borrower, portal_service: Sandbox) -> None:
     xml, assets = '<?xml version="1.0"?><report é="1"/>'.encode(), b'{"a": [1.10]}\n'
     files = {
         "credit_report": SimpleUploadedFile("credit.xml", xml),
@@ -294,7 +294,7 @@ def test_audit_trail_records_attempt_outcome_and_changes(person_editor: Editor) 
     }
 
 
-def test_the_answer_becomes_the_saved_copy(editor: Editor, borrower: Record) -> None:
+def test_the_answer_becomes_the_saved_copy(editor: Editor, borrower: Borrower) -> None:
     editor.send(first_name="Bay Bakery LLC")
     borrower.refresh_from_db()
     assert (borrower.label, borrower.said.source) == ("Bay Bakery LLC", Source.SERVICE)
@@ -305,7 +305,7 @@ def test_the_answer_becomes_the_saved_copy(editor: Editor, borrower: Record) -> 
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.AUDITOR, Role.ADMIN])
-def test_other_roles_cannot_edit(role: Role, borrower: Record, portal_service: Sandbox) -> None:
+def test_other_roles_cannot_edit(role: Role, borrower: Borrower, portal_service: Sandbox) -> None:
     browser = browser_of(role)
     url = Editor(browser, borrower).url
     assert browser.get(url).status_code == 403
@@ -314,11 +314,11 @@ def test_other_roles_cannot_edit(role: Role, borrower: Record, portal_service: S
     assert not portal_service.calls
 
 
-def test_editing_requires_sign_in(anonymous: Browser, borrower: Record) -> None:
+def test_editing_requires_sign_in(anonymous: Browser, borrower: Borrower) -> None:
     assert anonymous.get(Editor(anonymous, borrower).url)["Location"].startswith("/sign-in/")
 
 
-def test_editing_requires_a_csrf_token(borrower: Record, portal_service: Sandbox) -> None:
+def test_editing_requires_a_csrf_token(borrower: Borrower, portal_service: Sandbox) -> None:
     browser = browser_of(Role.SERVICER, enforce_csrf_checks=True)
     editor = Editor(browser, borrower)
     form = editor.open()
@@ -330,7 +330,7 @@ def test_an_unknown_borrower_is_not_found(servicer: Browser) -> None:
     assert servicer.get("/borrowers/none/edit/").status_code == 404
 
 
-def test_each_step_is_an_htmx_fragment(editor: Editor, borrower: Record) -> None:
+def test_each_step_is_an_htmx_fragment(editor: Editor, borrower: Borrower) -> None:
     form = editor.open() | {"email": "new@bakery.example"}
     stale_form = form | {"version": "0" * 16}
     for typed, status in ((form, 200), (form | {"zip": "1"}, 422), (stale_form, 409)):
@@ -341,7 +341,7 @@ def test_each_step_is_an_htmx_fragment(editor: Editor, borrower: Record) -> None
 
 
 def test_one_field_can_be_edited_in_a_dialog(
-    editor: Editor, borrower: Record, portal_service: Sandbox
+    editor: Editor, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     editor.url += "?field=phone"
     assert {"first_name", "email", "phone", "zip"} <= editor.open().keys()

@@ -14,7 +14,8 @@ from django.utils import timezone
 from portal import gateway
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import Write, close_stale_writes, open_intent
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, KeyPerson
+from portal.registry.store import saved_text
 from servicing import Call
 from servicing.sandbox import Sandbox
 from tests import given
@@ -65,7 +66,7 @@ def test_a_concurrent_edit_is_rejected_and_keeps_its_input(
     assert second.post(fields(page) | {"reason": "Two"}, "send").status_code == 409
     assert second.send(email="second@bakery.example").status_code == 303
     assert portal_service.world.user(record.uuid)["email"] == "second@bakery.example"
-    assert "second@bakery.example" in Record.objects.get(uuid=record.uuid).said.body
+    assert "second@bakery.example" in Borrower.objects.get(uuid=record.uuid).answer.body
 
 
 @pytest.mark.django_db(transaction=True)
@@ -74,7 +75,7 @@ def test_a_key_person_and_borrower_can_be_edited_at_once(
 ) -> None:
     """The borrower's answer has old data of the person, which must not replace their newer copy."""
     owner = given.borrower(portal_service)
-    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid).order_by("id")[0]
+    person = KeyPerson.objects.filter(borrower_uuid=owner.uuid).order_by("id")[0]
     old = list(portal_service.world.user(owner.uuid)["key_people"])
     owner_editor, person_editor = Editor(servicer, owner), Editor(supervisor, person)
     preview = owner_editor.review_fields(email="owner@bakery.example") | {"reason": "One"}
@@ -82,13 +83,13 @@ def test_a_key_person_and_borrower_can_be_edited_at_once(
     with during_write(lambda: owner_editor.post(preview, "send"), portal_service) as answers:
         assert person_editor.send(email="person@bakery.example").status_code == 303
     assert answers[0].status_code == 303
-    assert "owner@bakery.example" in Record.objects.get(uuid=owner.uuid).said.body
-    assert "person@bakery.example" in Record.objects.get(uuid=person.uuid).said.body
+    assert "owner@bakery.example" in Borrower.objects.get(uuid=owner.uuid).said.body
+    assert "person@bakery.example" in saved_text(KeyPerson.objects.get(uuid=person.uuid))
     # Without a newer copy, the person is updated from the borrower's answer.
     changed = [one | {"email": "later@bakery.example"} for one in old]
     portal_service.fail_next(UPDATE, changes={"key_people": changed})
     owner_editor.send(line_2="Suite 4")
-    assert "later@bakery.example" in Record.objects.get(uuid=person.uuid).said.body
+    assert "later@bakery.example" in saved_text(KeyPerson.objects.get(uuid=person.uuid))
 
 
 @pytest.mark.parametrize("way", ["lost", "crashed"])
@@ -149,7 +150,7 @@ def test_a_late_answer_does_not_replace_a_newer_one(servicer: Browser, portal_se
     update("first@bakery.example", sleep)
     first, second = WriteIntent.objects.order_by("created_at")
     assert (first.state, second.state) == ("confirmed", "confirmed")
-    assert "second@bakery.example" in Record.objects.get(uuid=record.uuid).said.body
+    assert "second@bakery.example" in Borrower.objects.get(uuid=record.uuid).answer.body
 
 
 class DelayedWatcher:

@@ -6,7 +6,7 @@ from typing import Any
 from django.test import Client as Browser
 
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Borrower, Kind, Record, Source
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor, fields, html, html_of_error, sent, text
@@ -18,7 +18,7 @@ def change_copy(record: Record, **changes: Any) -> Record:
 
 
 def test_a_stale_form_shows_all_three_values(
-    editor: Editor, borrower: Record, portal_service: Sandbox
+    editor: Editor, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     form = editor.open()
     change_copy(borrower, email="theirs@bakery.example")
@@ -30,7 +30,7 @@ def test_a_stale_form_shows_all_three_values(
     assert not portal_service.calls
 
 
-def test_a_field_changed_by_both_users_requires_a_choice(editor: Editor, borrower: Record) -> None:
+def test_a_field_changed_by_both_users_requires_a_choice(editor: Editor, borrower: Borrower) -> None:
     form = editor.open()
     change_copy(borrower, email="theirs@bakery.example")
     conflict = fields(html_of_error(editor.post(form | {"email": "mine@bakery.example"}, "preview"), 409))
@@ -38,7 +38,7 @@ def test_a_field_changed_by_both_users_requires_a_choice(editor: Editor, borrowe
     assert "Choose a value for each field." in html_of_error(editor.post(conflict, "preview"), 409)
 
 
-def test_choosing_my_value_sends_it(editor: Editor, borrower: Record, portal_service: Sandbox) -> None:
+def test_choosing_my_value_sends_it(editor: Editor, borrower: Borrower, portal_service: Sandbox) -> None:
     form = editor.open()
     change_copy(borrower, email="theirs@bakery.example")
     conflict = fields(html(editor.post(form | {"email": "mine@bakery.example"}, "preview")))
@@ -48,7 +48,7 @@ def test_choosing_my_value_sends_it(editor: Editor, borrower: Record, portal_ser
 
 
 def test_choosing_the_saved_value_leaves_it_unchanged(
-    editor: Editor, borrower: Record, portal_service: Sandbox
+    editor: Editor, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     form = editor.open()
     change_copy(borrower, email="theirs@bakery.example")
@@ -60,7 +60,7 @@ def test_choosing_the_saved_value_leaves_it_unchanged(
 
 
 def test_another_users_change_is_the_default_choice(
-    editor: Editor, borrower: Record, portal_service: Sandbox
+    editor: Editor, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     form = editor.open()
     change_copy(borrower, address=json.loads(borrower.said.body)["address"] | {"line_2": "Floor 2"})
@@ -70,7 +70,7 @@ def test_another_users_change_is_the_default_choice(
     assert sent(portal_service) == {"phone": "5125550143"}
 
 
-def test_a_second_change_is_shown_again(editor: Editor, borrower: Record) -> None:
+def test_a_second_change_is_shown_again(editor: Editor, borrower: Borrower) -> None:
     form = editor.open()
     change_copy(borrower, email="theirs@bakery.example")
     conflict = fields(html(editor.post(form | {"email": "mine@bakery.example"}, "preview")))
@@ -80,7 +80,7 @@ def test_a_second_change_is_shown_again(editor: Editor, borrower: Record) -> Non
 
 
 def test_a_change_after_the_review_is_not_overwritten(
-    editor: Editor, borrower: Record, portal_service: Sandbox
+    editor: Editor, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     preview = editor.review_fields(email="mine@bakery.example")
     change_copy(borrower, email="theirs@bakery.example")
@@ -88,14 +88,14 @@ def test_a_change_after_the_review_is_not_overwritten(
     assert not portal_service.calls
 
 
-def test_a_change_to_a_read_only_field_is_no_conflict(editor: Editor, borrower: Record) -> None:
+def test_a_change_to_a_read_only_field_is_no_conflict(editor: Editor, borrower: Borrower) -> None:
     form = editor.open()
     change_copy(borrower, website="https://bakery.example", industry="Food")
     assert editor.post(form | {"email": "mine@bakery.example"}, "preview").status_code == 200
 
 
 def test_without_the_original_copy_every_difference_needs_a_choice(
-    editor: Editor, borrower: Record, portal_service: Sandbox
+    editor: Editor, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     form = editor.open()
     change_copy(borrower, email="theirs@bakery.example").said.snapshots.all().delete()

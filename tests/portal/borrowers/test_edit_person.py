@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -29,21 +29,23 @@ UPDATE = "borrowers.update_key_person"
 
 
 @pytest.fixture
-def owner(portal_service: Sandbox) -> Record:
+def owner(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, key_people=[{"middle_name": "June"}, {"first_name": "Priya"}])
 
 
 @pytest.fixture
-def maya(owner: Record) -> Record:
-    return Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid, label__startswith="Maya")
+def maya(owner: Borrower) -> KeyPerson:
+    return KeyPerson.objects.get(borrower_uuid=owner.uuid, name__startswith="Maya")
 
 
 @pytest.fixture
-def maya_editor(servicer: Browser, maya: Record) -> Editor:
+def maya_editor(servicer: Browser, maya: KeyPerson) -> Editor:
     return Editor(servicer, maya)
 
 
-def test_only_the_title_and_ssn_are_sent(maya_editor: Editor, maya: Record, portal_service: Sandbox) -> None:
+def test_only_the_title_and_ssn_are_sent(
+    maya_editor: Editor, maya: KeyPerson, portal_service: Sandbox
+) -> None:
     maya_editor.send(TWICE, title="DIRECTOR", **WITH_SSN)
     assert portal_service.calls[-1].path == f"/v1/users/{maya.borrower_uuid}/key_people/{maya.uuid}"
     assert sent(portal_service).keys() == {"title", "ssn"}
@@ -76,7 +78,7 @@ def test_a_lowercase_title_is_the_same_title(maya_editor: Editor, portal_service
 
 
 def test_a_field_missing_from_the_answer_shows_as_not_returned(
-    maya_editor: Editor, maya: Record, portal_service: Sandbox
+    maya_editor: Editor, maya: KeyPerson, portal_service: Sandbox
 ) -> None:
     answer = {name: value for name, value in json.loads(maya.said.body).items() if name != "phone"}
     portal_service.fail_next(UPDATE, body=answer | {"email": "new@maya.example"}, commit=True)
@@ -85,12 +87,12 @@ def test_a_field_missing_from_the_answer_shows_as_not_returned(
 
 
 def test_an_unknown_title_on_file_does_not_block_other_changes(
-    servicer: Browser, owner: Record, portal_service: Sandbox
+    servicer: Browser, owner: Borrower, portal_service: Sandbox
 ) -> None:
     user = json.loads(owner.said.body)
     user["key_people"][0]["title"] = "TREASURER"
     given.save_answer(user)
-    editor = Editor(servicer, Record.objects.get(uuid=user["key_people"][0]["uuid"]))
+    editor = Editor(servicer, KeyPerson.objects.get(uuid=user["key_people"][0]["uuid"]))
     assert editor.open()["title"] == "TREASURER"
     editor.send(email="new@maya.example")
     assert sent(portal_service) == {"email": "new@maya.example"}
@@ -128,7 +130,7 @@ def test_a_key_person_has_no_reports(maya_editor: Editor, portal_service: Sandbo
     assert "No changes to send." in html(maya_editor.check(with_asset_report="on"))
 
 
-def test_a_stale_form_shows_all_three_values(maya_editor: Editor, owner: Record) -> None:
+def test_a_stale_form_shows_all_three_values(maya_editor: Editor, owner: Borrower) -> None:
     form = maya_editor.open()
     user = json.loads(owner.said.body)
     user["key_people"][0]["title"] = "BENEFICIARY"
@@ -138,7 +140,7 @@ def test_a_stale_form_shows_all_three_values(maya_editor: Editor, owner: Record)
         assert title in read
 
 
-def test_audit_trail_names_the_key_person_and_borrower(maya_editor: Editor, owner: Record) -> None:
+def test_audit_trail_names_the_key_person_and_borrower(maya_editor: Editor, owner: Borrower) -> None:
     maya_editor.send(TWICE, title="DIRECTOR", **WITH_SSN)
     assert phases() == ["attempt", "outcome confirmed"]
     attempt = Entry.objects.get(action=UPDATE, phase="attempt")
@@ -155,7 +157,7 @@ def test_two_clicks_send_once(maya_editor: Editor, portal_service: Sandbox) -> N
 
 
 def test_a_person_of_another_borrower_is_not_found(
-    servicer: Browser, maya_editor: Editor, borrower: Record
+    servicer: Browser, maya_editor: Editor, borrower: Borrower
 ) -> None:
     url = maya_editor.url.replace(maya_editor.url.split("/")[2], borrower.uuid)
     assert servicer.get(url).status_code == 404

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -31,8 +31,8 @@ def test_export_has_the_chosen_columns(viewer: Browser, portal_service: Sandbox)
 
 def test_export_has_one_page_or_all_matches(viewer: Browser) -> None:
     for number in range(30):
-        Record.objects.create(kind=Kind.BORROWER, uuid=f"b-{number}", label=f"B{number:02}", state="TX")
-    Record.objects.create(kind=Kind.BORROWER, uuid="other", label="Elsewhere", state="CO")
+        Borrower.objects.create(uuid=f"b-{number}", name=f"B{number:02}", state="TX")
+    Borrower.objects.create(uuid="other", name="Elsewhere", state="CO")
     assert [row[0] for row in export_rows(viewer, "?state=TX&sort=name&page=2")[1:]] == [
         f"B{n}" for n in range(25, 30)
     ]
@@ -43,7 +43,7 @@ def test_export_has_one_page_or_all_matches(viewer: Browser) -> None:
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
 def test_formulas_are_escaped(viewer: Browser, start: str) -> None:
-    Record.objects.create(kind=Kind.BORROWER, uuid="b-1", label=f"{start}1+1")
+    Borrower.objects.create(uuid="b-1", name=f"{start}1+1")
     assert export_rows(viewer)[1][0] == f"'{start}1+1"
 
 

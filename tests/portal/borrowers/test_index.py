@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from portal.lists.paging import MAX_COUNTED
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Borrower, Kind, Record, Source
 from servicing import Application, Decision, Statement
 from servicing.sandbox import Sandbox
 from tests import given
@@ -39,7 +39,7 @@ def test_a_row_shows_the_borrower_and_its_figures(viewer: Browser, portal_servic
 
 
 def test_a_borrower_with_only_an_id_is_listed_by_name(viewer: Browser) -> None:
-    Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Northwind <LLC>")
+    Borrower.objects.create(uuid="b-1", name="Northwind <LLC>")
     assert "Northwind &lt;LLC&gt;" in rows(viewer)
 
 
@@ -72,9 +72,7 @@ def test_names_sort_in_both_directions(viewer: Browser, portal_service: Sandbox)
 
 def test_pages_keep_the_filters(viewer: Browser) -> None:
     for number in range(30):
-        Record.objects.create(
-            kind=Kind.BORROWER, uuid=f"b-{number}", label=f"Borrower {number:02}", state="TX"
-        )
+        Borrower.objects.create(uuid=f"b-{number}", name=f"Borrower {number:02}", state="TX")
     first, second = rows(viewer, "?sort=name&state=TX"), rows(viewer, "?sort=name&state=TX&page=2")
     assert "Borrower 24" in first
     assert "Borrower 25" not in first
@@ -88,7 +86,7 @@ def listed_names(browser: Browser, query: str) -> str:
 
 
 @pytest.fixture
-def three_borrowers(portal_service: Sandbox) -> list[Record]:
+def three_borrowers(portal_service: Sandbox) -> list[Borrower]:
     """Save three borrowers: Late is past due, Asker has an open application, Quiet has no accounts."""
     late, asker, quiet = (
         given.borrower(portal_service, first_name=name, key_people=[]) for name in ("Late", "Asker", "Quiet")
@@ -114,13 +112,13 @@ def three_borrowers(portal_service: Sandbox) -> list[Record]:
     ],
 )
 def test_accounts_filter_and_sort_the_list(
-    viewer: Browser, three_borrowers: list[Record], query: str, names: str
+    viewer: Browser, three_borrowers: list[Borrower], query: str, names: str
 ) -> None:
     assert listed_names(viewer, query) == names
 
 
 def test_a_decided_application_is_no_longer_open(
-    viewer: Browser, portal_service: Sandbox, three_borrowers: list[Record]
+    viewer: Browser, portal_service: Sandbox, three_borrowers: list[Borrower]
 ) -> None:
     decided = Application(uuid="application-1", status=Decision(decision="APPROVED"))
     store.save(store.observe(decided, borrower_uuid=three_borrowers[1].uuid), source=Source.SERVICE)
@@ -134,15 +132,15 @@ def test_a_decided_application_is_no_longer_open(
 def test_last_update_filters_the_list(viewer: Browser, query: str, names: str) -> None:
     now = timezone.now()
     for name, checked in (("New", now), ("Old", now - timedelta(days=40)), ("None", None)):
-        Record.objects.create(kind=Kind.BORROWER, uuid=name, label=name, checked_at=checked)
+        Borrower.objects.create(uuid=name, name=name, checked_at=checked)
     assert listed_names(viewer, query) == names
 
 
 def test_date_added_filters_the_list(viewer: Browser) -> None:
     for day in (1, 2, 3):
-        record = Record.objects.create(kind=Kind.BORROWER, uuid=f"b-{day}", label=f"Day{day}")
+        record = Borrower.objects.create(uuid=f"b-{day}", name=f"Day{day}")
         # This is evening in the business's time zone, but the next day in UTC.
-        Record.objects.filter(pk=record.pk).update(created_at=datetime(2026, 11, day + 1, 3, tzinfo=UTC))
+        Borrower.objects.filter(pk=record.pk).update(created_at=datetime(2026, 11, day + 1, 3, tzinfo=UTC))
     assert listed_names(viewer, "?from=2026-11-02&to=2026-11-02") == "Day2"
     assert listed_names(viewer, "?from=2026-11-02&sort=-created") == "Day2 Day3"
 
@@ -150,7 +148,7 @@ def test_date_added_filters_the_list(viewer: Browser) -> None:
 def test_added_by_filters_the_list(servicer: Browser, viewer: Browser) -> None:
     for uuid, name in (("b-1", "Mine"), ("b-2", "Other")):
         servicer.post("/registry/add/", {"kind": "borrower", "uuid": uuid, "label": name})
-    Record.objects.filter(uuid="b-2").update(created_by="Ana Silva")
+    Borrower.objects.filter(uuid="b-2").update(created_by="Ana Silva")
     page = viewer.get("/borrowers/").content.decode()
     assert re.findall(r'<option value="(\w[^"]*)">Added by', page) == ["Ana Silva", "Servicer (servicer)"]
     assert listed_names(viewer, "?owner=Ana+Silva") == "Other"
@@ -196,9 +194,8 @@ def test_a_column_header_shows_and_reverses_the_order(viewer: Browser, portal_se
 
 
 def test_paging_lists_tied_rows_once(viewer: Browser) -> None:
-    Record.objects.bulk_create(
-        Record(kind=Kind.BORROWER, uuid=f"b-{number}", label=f"N{number}", city="Austin")
-        for number in range(60)
+    Borrower.objects.bulk_create(
+        Borrower(uuid=f"b-{number}", name=f"N{number}", city="Austin") for number in range(60)
     )
     pages = [listed_names(viewer, f"?sort=city&page={page}").split() for page in (1, 2, 3)]
     assert sorted(name for page in pages for name in page) == sorted(f"N{number}" for number in range(60))
@@ -206,9 +203,7 @@ def test_paging_lists_tied_rows_once(viewer: Browser) -> None:
 
 @pytest.mark.parametrize(("size", "count"), [("25", 25), ("50", 50), ("100", 60), ("7", 25)])
 def test_page_size_limits_the_rows(viewer: Browser, size: str, count: int) -> None:
-    Record.objects.bulk_create(
-        Record(kind=Kind.BORROWER, uuid=f"b-{number}", label="N") for number in range(60)
-    )
+    Borrower.objects.bulk_create(Borrower(uuid=f"b-{number}", name="N") for number in range(60))
     assert rows(viewer, f"?size={size}").count("data-row") == count
 
 
@@ -269,7 +264,7 @@ def test_the_row_menu_explains_a_disabled_action(
 
 def test_an_archived_borrower_is_not_listed(viewer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
-    Record.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
+    Borrower.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
     assert borrower.uuid not in rows(viewer)
 
 

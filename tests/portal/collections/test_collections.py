@@ -29,7 +29,7 @@ from portal.collections.promises import newest_promises
 from portal.lists.cells import short_day
 from portal.live import reading
 from portal.notes.models import FollowUp
-from portal.registry.models import Kind, PastDueChange, Record, Repayment
+from portal.registry.models import Borrower, Kind, PastDueChange, Record, Repayment
 from portal.repayments.returns import MAX_DATED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -500,7 +500,7 @@ class TestContacts:
 
     def test_a_follow_up_needs_a_borrower_on_file(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
-        Record.objects.filter(kind=Kind.BORROWER).delete()
+        Borrower.objects.all().delete()
         typed = {"next_action": "Call", "next_on": in_days(1).isoformat()}
         answer = log_contact(servicer, loan, **typed)
         assert "Add the borrower first." in pages.visible_text(answer.content.decode())
@@ -510,7 +510,7 @@ class TestContacts:
     def test_contacts_follow_an_account_to_its_confirmed_borrower(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
-        loan, owner = late_loan(sandbox), Record.objects.get(kind=Kind.BORROWER)
+        loan, owner = late_loan(sandbox), Borrower.objects.get()
         other = late_loan(sandbox, given.borrower(sandbox))
         Record.objects.filter(pk=loan.pk).update(borrower_uuid="")
         loan.refresh_from_db()
@@ -534,7 +534,7 @@ class TestContacts:
     def test_the_page_names_the_account_and_its_borrower(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         shown = pages.visible_text(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
-        name = Record.objects.get(kind=Kind.BORROWER).label
+        name = Borrower.objects.get().label
         assert f"Loan {loan.uuid[:8]} Contacts Loan {loan.uuid[:8]} {name}" in shown
         assert loan.uuid not in shown
 
@@ -564,7 +564,7 @@ class TestContacts:
 
     def test_a_promise_needs_an_active_account(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
-        owner = Record.objects.get(kind=Kind.BORROWER)
+        owner = Borrower.objects.get()
         answer = log_contact(servicer, owner, amount="10")
         assert "Choose the account." in pages.visible_text(answer.content.decode())
         assert log_contact(servicer, owner, amount="10", account=loan.uuid).status_code == 303
@@ -679,7 +679,7 @@ class TestPromises:
         assert "Broken promises 1" in pages.visible_text(pages.page(servicer, "/"))
         assert export_rows(servicer, "?promise=new") == []
         assert [row["Account"] for row in export_rows(servicer, "?promise=unanswered")] == [loan.uuid]
-        subject = loan if about == "account" else Record.objects.get(uuid=loan.borrower_uuid)
+        subject = loan if about == "account" else Borrower.objects.get(uuid=loan.borrower_uuid)
         log_contact(servicer, subject)
         assert "Broken promises" not in pages.visible_text(pages.page(servicer, "/"))
         assert export_rows(servicer, "?promise=unanswered") == []

@@ -17,7 +17,7 @@ from portal.audit.models import Entry
 from portal.jobs.models import Job
 from portal.messaging.models import PendingRead
 from portal.messaging.tasks import start_reading_news
-from portal.registry.models import Kind, PastDueChange, Record
+from portal.registry.models import Borrower, Kind, PastDueChange, Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.sandbox import Sandbox
@@ -104,7 +104,7 @@ def test_a_current_account_is_never_called_past_due_by_the_passing_of_days(
     rest = said.removeprefix(f"{amount} d")
     words = f"{amount} D{rest}" if kind == "loan" else f"d{rest} {amount}"
     assert f"Due since the copy {words}" in of_account
-    owner = Record.objects.get(uuid=account.borrower_uuid)
+    owner = Borrower.objects.get(uuid=account.borrower_uuid)
     of_borrower = pages.visible_text(pages.page(servicer, owner.get_absolute_url()))
     assert f"Past due $0.00 {amount} due since the copy" in of_borrower
     printed = pages.visible_text(

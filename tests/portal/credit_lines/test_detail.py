@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView
 from portal.credit_lines.wording import past_due_words, read_aloud
-from portal.registry.models import Record, Snapshot
+from portal.registry.models import Borrower, Record, Snapshot
 from servicing import Statement
 from servicing.figures import line_figures
 from servicing.sandbox import Sandbox
@@ -23,7 +23,7 @@ TODAY = date(2026, 11, 20)
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
@@ -34,7 +34,7 @@ def line_panel(browser: Browser, record: Record, query: str = "") -> str:
 
 class TestBalances:
     def test_balances_and_utilization_are_shown(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, limit="20000.00", drawn="7600.00")
         shown = line_panel(viewer, line)
@@ -52,7 +52,7 @@ class TestBalances:
         [("14800.00", "ok"), ("15000.00", "warn"), ("17800.00", "warn"), ("18000.00", "bad")],
     )
     def test_the_meter_marks_high_utilization(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record, drawn: str, state: str
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower, drawn: str, state: str
     ) -> None:
         line = given.line(portal_service, borrower, limit="20000.00", drawn=drawn)
         shown = line_panel(viewer, line)
@@ -60,7 +60,7 @@ class TestBalances:
         assert 'd="M75 0V8M90 0V8"' in shown
 
     def test_missing_balances_show_neither_zero_nor_a_meter(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         portal_service.world.amend(line.uuid, **dict.fromkeys(Statement.__struct_fields__))
@@ -70,7 +70,7 @@ class TestBalances:
         assert "not provided by the service" in shown
 
     def test_past_due_amount_precedes_the_payoff_balance(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         portal_service.world.amend(line.uuid, days_past_due=12, past_due_balance=Decimal("310.00"))
@@ -79,7 +79,7 @@ class TestBalances:
         assert "Days past due 12" in shown
 
     def test_a_possibly_frozen_line_is_flagged_on_page_and_list(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         frozen = given.line(portal_service, borrower, limit="1000.00", drawn="670.00")
         normal = given.line(portal_service, borrower, limit="1000.00", drawn="670.00")
@@ -92,7 +92,7 @@ class TestBalances:
         assert normal.get_absolute_url() not in listed
 
     def test_conflicting_past_due_days_and_balance_are_flagged(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         portal_service.world.amend(line.uuid, days_past_due=12)
@@ -146,7 +146,7 @@ class TestReadAloud:
         assert past_due_words(line_figures(line, TODAY), TODAY) == words
 
     def test_sentence_can_be_copied_from_the_page(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, drawn="7600.00")
         assert 'data-copy="The payoff balance is $7,600.00. No payment is due."' in line_panel(viewer, line)
@@ -161,7 +161,7 @@ def backdate_first_copy(line: Record) -> None:
 
 class TestTrend:
     def test_unchanged_balances_show_no_trend(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, opened=date(2026, 1, 1))
         assert "Trend" not in line_panel(viewer, line)
@@ -169,7 +169,7 @@ class TestTrend:
         assert "Trend" not in line_panel(viewer, line, "?refresh=1")
 
     def test_changed_balances_have_a_chart_and_a_table(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, limit="20000.00", drawn="1000.00")
         line_panel(viewer, line)
@@ -182,7 +182,7 @@ class TestTrend:
         assert "$1,000.00" in shown
 
     def test_a_missing_balance_is_not_plotted(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, past_due_balance="12.50")
         line_panel(viewer, line)
@@ -195,7 +195,7 @@ class TestTrend:
 
 class TestStatements:
     def test_a_gap_is_listed_between_its_statements(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, opened=date(2025, 10, 1))
         for day in ("2025-12-15", "2026-02-15", "2026-03-30", "2026-05-01"):
@@ -213,7 +213,7 @@ class TestStatements:
         ]
 
     def test_selected_statement_opens_with_links_to_its_neighbors(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record, settings: LazySettings
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower, settings: LazySettings
     ) -> None:
         settings.DEBUG = True  # Allows documents from this machine.
         line = given.line(portal_service, borrower, opened=date(2026, 1, 1))
@@ -229,7 +229,7 @@ class TestStatements:
 
     @pytest.mark.parametrize("wanted", ["", "2026-03-16", "evil", "%00", "0000-00-00"])
     def test_no_document_opens_without_a_listed_date(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record, wanted: str
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower, wanted: str
     ) -> None:
         line = given.line(portal_service, borrower, opened=date(2026, 1, 1))
         portal_service.world.statement(line.uuid, "2026-03-15")
@@ -239,7 +239,7 @@ class TestStatements:
         assert "No statement selected" in shown
 
     def test_empty_list_differs_from_a_list_not_loaded(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         assert "Not loaded yet" in page(viewer, line.get_absolute_url()).partition("Statements")[2]
@@ -249,7 +249,7 @@ class TestStatements:
         assert "Select a statement" not in shown
 
     def test_statements_without_date_or_link_are_only_counted(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         incomplete = [
@@ -261,7 +261,7 @@ class TestStatements:
         assert "0 statements, 2 without a date or link" in page(viewer, line.get_absolute_url())
 
     def test_the_statements_follow_the_line_and_keep_the_open_document(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, opened=date(2026, 1, 1))
         portal_service.world.statement(line.uuid, "2026-03-15")
@@ -276,7 +276,7 @@ class TestStatements:
 
 class TestPanels:
     def test_only_panels_call_the_service_and_only_once(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         page(viewer, line.get_absolute_url())
@@ -289,7 +289,7 @@ class TestPanels:
         ]
 
     def test_a_failed_panel_shows_its_saved_copy(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, limit="12345.00")
         line_panel(viewer, line)
@@ -301,7 +301,7 @@ class TestPanels:
         assert "Not responding" not in panel(viewer, line.get_absolute_url(), "line-repayments")
 
     def test_without_scripts_refresh_reads_the_service(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, limit="12345.00")
         portal_service.world.repayment(line.uuid, amount="310.00")
@@ -310,7 +310,7 @@ class TestPanels:
         assert "$310.00" in shown
 
     def test_changes_since_the_last_view_are_marked(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower, limit="20000.00")
         page(viewer, line.get_absolute_url())
@@ -322,7 +322,7 @@ class TestPanels:
         assert "$500.00</ins>" in line_panel(viewer, line)
 
     def test_page_links_to_a_printable_summary(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         shown = line_panel(viewer, line)
@@ -330,21 +330,21 @@ class TestPanels:
         assert viewer.get(f"{line.get_absolute_url()}summary/").status_code == 200
 
     def test_a_page_view_is_recorded(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         page(viewer, line.get_absolute_url())
         assert PageView.objects.get(page="credit_lines.detail").subject_uuid == line.uuid
 
     def test_wrong_borrower_in_the_address_redirects(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         answer = viewer.get(f"/borrowers/somebody/lines/{line.uuid}/")
         assert (answer.status_code, answer["Location"]) == (302, line.get_absolute_url())
 
     def test_due_date_shows_the_days_remaining(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         line = given.line(portal_service, borrower)
         portal_service.world.amend(

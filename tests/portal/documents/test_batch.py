@@ -20,7 +20,7 @@ from portal.documents.models import Batch, Item, Printed, remove_expired
 from portal.documents.pdf import MAX_JOINED_PAGES
 from portal.jobs.models import Job
 from portal.notes.models import Note
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from servicing.sandbox.amortization import add_months
 from tests import databases, given
@@ -58,7 +58,7 @@ def test_a_zip_has_a_pdf_per_borrower_and_a_list_of_failures(
         given.borrower(portal_service, first_name=f"Alpine {name}") for name in ("One", "Two", "Three")
     ]
     given.borrower(portal_service, first_name="Other")
-    Answer.objects.filter(pk=borrowers[1].said_id).update(body="no JSON")
+    Answer.objects.filter(pk=borrowers[1].answer_id).update(body="no JSON")
     page = servicer.get("/summaries/batches/?q=alpine")
     assert "3 borrowers" in page.content.decode()
     assert page.context["options"].sections == {"position", "repayments"}
@@ -86,7 +86,7 @@ def download_pdf(browser: Browser, batch: Batch) -> tuple[bytes, PdfReader]:
     return answer.content, PdfReader(io.BytesIO(answer.content), strict=True)
 
 
-def add_loans(owner: Record, number: int, *, installments: int) -> None:
+def add_loans(owner: Borrower, number: int, *, installments: int) -> None:
     """Save loans of a borrower, each with a schedule."""
     first = date(2026, 1, 1)
     rows = [
@@ -113,8 +113,8 @@ def test_a_few_borrowers_are_one_pdf(portal_service: Sandbox, servicer: Browser,
     owners = [given.borrower(portal_service, first_name=f"Alpine (5 0 R) {n}") for n in range(4)]
     for owner, loans in zip(owners, (1, 9, 0, 14), strict=True):
         add_loans(owner, loans, installments=12)
-    given.borrower(portal_service, first_name="Broken Alpine")
-    Answer.objects.filter(record__label="Broken Alpine", kind=Kind.BORROWER).update(body="no JSON")
+    broken = given.borrower(portal_service, first_name="Broken Alpine")
+    Answer.objects.filter(pk=broken.answer_id).update(body="no JSON")
     form = servicer.get("/summaries/batches/").content.decode()
     assert "One PDF with all of them" in form
     batch = start_batch(servicer, "?sort=name", form="joined", section="loans", paper=paper)
@@ -175,9 +175,7 @@ def test_too_many_pages_for_one_pdf_are_a_zip(portal_service: Sandbox, servicer:
 
 
 def test_too_many_borrowers_for_one_pdf_are_a_zip(portal_service: Sandbox, servicer: Browser) -> None:
-    Record.objects.bulk_create(
-        Record(kind=Kind.BORROWER, uuid=f"b-{n}", borrower_uuid=f"b-{n}", label=f"B {n}") for n in range(51)
-    )
+    Borrower.objects.bulk_create(Borrower(uuid=f"b-{n}", name=f"B {n}") for n in range(51))
     assert "One PDF with all of them" not in servicer.get("/summaries/batches/").content.decode()
     batch = start_batch(servicer, form="joined")
     call_command("work", batch=True)

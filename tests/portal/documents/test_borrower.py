@@ -25,7 +25,7 @@ from portal.documents.pdf import render
 from portal.live.reading import read_live
 from portal.notes.models import Note
 from portal.registry import store
-from portal.registry.models import Answer, Kind, Record, Source
+from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Source
 from portal.ui import wording
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
@@ -112,7 +112,7 @@ class TestPage:
         assert PageView.objects.get(subject_uuid=record.uuid).actor_name == "Viewer (viewer)"
 
     def test_shows_a_borrower_with_only_an_id(self, viewer: Browser) -> None:
-        record = Record.objects.create(kind=Kind.BORROWER, uuid="only-this", borrower_uuid="only-this")
+        record = Borrower.objects.create(uuid="only-this")
         page = summary_page(viewer, record)
         assert "No profile on file" in page
         assert "No loans or lines" in page
@@ -166,7 +166,7 @@ class TestPdf:
         inside, outside = (
             text_of(servicer.get(f"{address}?mode={mode}").content) for mode in ("internal", "borrower")
         )
-        person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=record.uuid)[0]
+        person = KeyPerson.objects.filter(borrower_uuid=record.uuid)[0]
         for words in ("Calls at night", record.uuid, person.email, "Internal notes and checks"):
             assert words in inside
             assert words not in outside
@@ -333,7 +333,7 @@ class TestUnusualAnswers:
         self, db: None, loan: Any, rows: Any, line: Any, paid: Any, offers: Any, decision: Any, mode: Mode
     ) -> None:
         profile = json.dumps({"uuid": "b", "user_type": "BUSINESS", "EIN": "918273645", "first_name": "B"})
-        record, _ = Record.objects.get_or_create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B")
+        record, _ = Borrower.objects.get_or_create(uuid="b", name="B")
         given.put_on_file(record, profile)
         save_answer(record, Kind.LOAN, loan | {"uuid": "loan", "installments": rows})
         save_answer(record, Kind.LINE, line | {"statements": [{}, {"billing_date": None, "url": None}]})
@@ -352,7 +352,7 @@ class TestUnusualAnswers:
         assert "918273645" not in text
 
     def test_long_lists_are_cut_and_counted(self, viewer: Browser) -> None:
-        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B" * 300)
+        record = Borrower.objects.create(uuid="b", name="B" * 300)
         rows = [
             ROW | {"number": n, "due_date": str(timezone.localdate() + timedelta(days=n))}
             for n in range(2000)
@@ -369,7 +369,7 @@ class TestUnusualAnswers:
         assert "1976 more lines of credit" in text
 
     def test_each_loan_prints_its_first_120_installments(self, viewer: Browser) -> None:
-        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B")
+        record = Borrower.objects.create(uuid="b", name="B")
         today = timezone.localdate()
         rows = [ROW | {"number": n, "due_date": str(today + timedelta(days=30 * n))} for n in range(360)]
         for number in range(3):
@@ -380,7 +380,7 @@ class TestUnusualAnswers:
         assert text.count("240 later installments not printed") == 3
 
     def test_long_words_do_not_push_columns_off_the_page(self) -> None:
-        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B" * 200)
+        record = Borrower.objects.create(uuid="b", name="B" * 200)
         save_answer(
             record, Kind.LOAN, LOAN | {"uuid": "loan", "status": "NEVER_SEEN_" * 8, "installments": [ROW]}
         )
@@ -391,14 +391,14 @@ class TestUnusualAnswers:
         assert 500 < max(starts) < 612 - 40
 
     def test_an_unreadable_answer_returns_422(self, viewer: Browser) -> None:
-        given.put_on_file(Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b"), "no JSON")
+        given.put_on_file(Borrower.objects.create(uuid="b"), "no JSON")
         for address in ("summary/?data=copies", "summary.pdf?data=copies"):
             answer = viewer.get(f"/borrowers/b/{address}")
             assert answer.status_code == 422
             assert "This document can’t be created" in answer.content.decode()
 
     def test_a_total_with_a_missing_part_is_unknown(self) -> None:
-        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b")
+        record = Borrower.objects.create(uuid="b")
         rows = [ROW, ROW | {"total": None}]
         save_answer(record, Kind.LOAN, LOAN | {"uuid": "loan", "installments": rows})
         (loan,) = document(record, account_copies_of(record), Options(), today=timezone.localdate()).content[

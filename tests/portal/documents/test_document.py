@@ -25,7 +25,7 @@ from portal.documents.options import Options
 from portal.documents.pdf import render
 from portal.live.reading import LiveCopy, account_copies, read_live
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Borrower, Kind, Record, Source
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
@@ -139,7 +139,7 @@ def test_each_pdf_is_tagged_for_screen_readers(portal_service: Sandbox, viewer: 
 @pytest.mark.parametrize("name", ["Line of credit", "Loan schedule", "Offer sheet"])
 def test_a_preview_names_the_borrower(portal_service: Sandbox, viewer: Browser, name: str) -> None:
     page = visible_text(viewer.get(f"{document_addresses(portal_service)[name]}/").content.decode())
-    borrower = Record.objects.get(kind=Kind.BORROWER)
+    borrower = Borrower.objects.get()
     assert f"Borrowers {borrower} " in page
     assert f"{name}: {borrower}, " in page
 

@@ -23,7 +23,7 @@ from pypdf import PdfReader
 from portal.audit.models import Entry
 from portal.documents.models import LongDocument, Printed, remove_expired
 from portal.jobs.models import Job
-from portal.registry.models import Record, Repayment
+from portal.registry.models import Borrower, Repayment
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -36,7 +36,12 @@ ALL = "/repayments/statement-of-account"
 
 
 def add_repayments(
-    owner: Record, number: int, *, per_day: int = 1, first: date = date(2024, 1, 1), status: str = "SUCCEEDED"
+    owner: Borrower,
+    number: int,
+    *,
+    per_day: int = 1,
+    first: date = date(2024, 1, 1),
+    status: str = "SUCCEEDED",
 ) -> None:
     """Save ``number`` repayments of one borrower, one a day unless ``per_day`` says otherwise."""
     days = [first + timedelta(days=offset // per_day) for offset in range(number)]

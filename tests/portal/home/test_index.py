@@ -22,7 +22,7 @@ from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
 from portal.registry.figures import rank
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Borrower, Kind, Record
 from portal.ui.attention import MAX_SHOWN
 from servicing import Client
 from servicing.sandbox import Sandbox
@@ -38,14 +38,14 @@ def days_from_now(days: int) -> date:
     return timezone.localdate() + timedelta(days=days)
 
 
-def read_account(owner: Record, kind: Kind, uuid: str) -> Record:
+def read_account(owner: Borrower, kind: Kind, uuid: str) -> Record:
     """Put an account on file and read it with its repayments."""
     for copy in account_copies(given.account(kind, owner, uuid)):
         assert read_live(ME, copy)
     return Record.objects.get(kind=kind, uuid=uuid)
 
 
-def unknown_write(owner: Record, by: str = "servicer") -> WriteIntent:
+def unknown_write(owner: Borrower, by: str = "servicer") -> WriteIntent:
     return WriteIntent.objects.create(
         submit_id=f"{by}-once",
         operation="applications.submit",

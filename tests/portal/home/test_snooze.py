@@ -11,7 +11,7 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.audit.models import Entry, WriteIntent
 from portal.home.models import Snooze
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -20,7 +20,7 @@ def days_from_now(days: int) -> date:
     return timezone.localdate() + timedelta(days=days)
 
 
-def unknown_write(owner: Record, by: str = "servicer") -> WriteIntent:
+def unknown_write(owner: Borrower, by: str = "servicer") -> WriteIntent:
     return WriteIntent.objects.create(
         submit_id=f"{by}-once",
         operation="applications.submit",

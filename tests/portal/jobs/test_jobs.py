@@ -7,7 +7,7 @@ from portal.audit.models import Entry
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(portal_service: Sandbox) -> Record:
+def owner(portal_service: Sandbox) -> Borrower:
     """A borrower with a loan and a line that haven't been read yet."""
     record = given.borrower(portal_service)
     given.loan(portal_service, record)
@@ -27,7 +27,7 @@ def run_worker() -> None:
     call_command("work", batch=True)
 
 
-def test_a_job_runs_and_records_its_outcome(owner: Record) -> None:
+def test_a_job_runs_and_records_its_outcome(owner: Borrower) -> None:
     job = start_job(refresh_portfolio, rate=1000)
     assert (job.state, job.actor_name) == ("waiting", "system")
     run_worker()
@@ -40,7 +40,7 @@ def test_a_job_runs_and_records_its_outcome(owner: Record) -> None:
     }
 
 
-def test_a_second_start_joins_the_first(owner: Record) -> None:
+def test_a_second_start_joins_the_first(owner: Borrower) -> None:
     assert start_job(refresh_portfolio, rate=1000) == start_job(refresh_portfolio, rate=1000)
     run_worker()
     assert start_job(refresh_portfolio) != Job.objects.earliest("created_at")

@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.audit.models import PageView
 from portal.loans.chart import chart
 from portal.loans.figures import distance
-from portal.registry.models import Kind, Record
+from portal.registry.models import Borrower, Kind, Record
 from servicing import Loan
 from servicing.sandbox import Sandbox
 from servicing.schedules import schedule_of
@@ -22,7 +22,7 @@ from tests.portal.pages import age_record_views, allow_refresh, page, panel, pla
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
@@ -40,7 +40,7 @@ def read(browser: Browser, record: Record, query: str = "") -> str:
 class TestFigures:
     @pytest.mark.parametrize("shape", ["snake", "pascal"])
     def test_both_key_styles_show_the_same_figures(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record, shape: str
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower, shape: str
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12000.00", interest_rate="0", paid=3, shape=shape)
         shown = read(viewer, loan)
@@ -53,7 +53,7 @@ class TestFigures:
             assert words in shown
 
     def test_overdue_installments_are_counted_and_summed(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         opened = timezone.localdate() - timedelta(days=100)
         loan = given.loan(portal_service, borrower, amount="1200.00", interest_rate="0", opened=opened)
@@ -64,7 +64,7 @@ class TestFigures:
         assert "Delinquent" in shown
 
     def test_figures_explain_missing_installments(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=0, repayments_start_date="2027-07-24")
         shown = read(viewer, loan)
@@ -76,7 +76,7 @@ class TestFigures:
         assert '<svg class="sd-chart-plot"' not in shown
 
     def test_a_borrower_mismatch_shows_a_warning(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan, other = (
             given.loan(portal_service, borrower),
@@ -88,7 +88,7 @@ class TestFigures:
         assert "Cedar Mill Dental PC" in shown
 
     def test_a_borrower_mismatch_excludes_the_loan_until_corrected(
-        self, viewer: Browser, supervisor: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, supervisor: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan, other = (
             given.loan(portal_service, borrower),
@@ -114,13 +114,13 @@ class TestFigures:
         assert "Its borrower here was confirmed by staff." in page(viewer, address)
 
     def test_apr_below_the_interest_rate_shows_a_data_check(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, apr=Decimal("1.0"), interest_rate="9.5")
         assert "Data check: APR below interest rate." in read(viewer, loan)
 
     def test_installments_matching_the_reported_total_are_confirmed(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="1200.00", interest_rate="0")
         portal_service.world.amend(loan.uuid, total_repayment_amount=Decimal("1200.0"))
@@ -129,7 +129,7 @@ class TestFigures:
 
 class TestSchedule:
     def test_a_long_schedule_opens_at_the_next_installment(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=360, paid=40)
         shown = read(viewer, loan)
@@ -140,7 +140,7 @@ class TestSchedule:
         assert 'id="next-installment"' in shown
 
     def test_show_all_lists_every_installment(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=360, paid=40)
         read(viewer, loan)
@@ -148,7 +148,7 @@ class TestSchedule:
         assert shown.startswith('<section class="sd-card" id="loan-schedule"')
         assert shown.count('<th scope="row" class=') == 360
 
-    def test_totals_are_exact(self, viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
+    def test_totals_are_exact(self, viewer: Browser, portal_service: Sandbox, borrower: Borrower) -> None:
         rows = [{"number": n, "due_date": f"2027-0{n}-01", "total": Decimal("0.1")} for n in range(1, 4)]
         loan = given.loan(portal_service, borrower, installments=0)
         portal_service.world.amend(loan.uuid, installments=rows)
@@ -157,7 +157,7 @@ class TestSchedule:
         assert "$0.30" in shown
 
     def test_yearly_subtotals_can_be_turned_off(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(
             portal_service,
@@ -171,7 +171,7 @@ class TestSchedule:
         assert "Subtotal" not in panel(viewer, f"{loan.get_absolute_url()}?subtotals=off", "loan-schedule")
 
     def test_unknown_installment_keys_are_shown_without_figures(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=0)
         portal_service.world.amend(
@@ -185,7 +185,7 @@ class TestSchedule:
         assert "sd-chart-plot" not in shown
 
     def test_the_chart_draws_every_installment(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=12, paid=3)
         shown = read(viewer, loan)
@@ -195,7 +195,7 @@ class TestSchedule:
         assert "style=" not in shown
 
     def test_a_constant_column_moves_to_the_summary(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         shown = read(viewer, given.loan(portal_service, borrower, installments=12))
         assert "12 installments · No fees" in pages.visible_text(shown)
@@ -263,7 +263,7 @@ class TestChart:
 
 class TestPanels:
     def test_only_panels_call_the_service_and_reuse_answers(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         assert "Not loaded yet" in page(viewer, loan.get_absolute_url())
@@ -273,7 +273,7 @@ class TestPanels:
         assert [call.operation for call in portal_service.calls] == ["loans.get", "repayments.of_loan"]
 
     def test_refresh_reads_the_service_again(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         read(viewer, loan)
@@ -281,7 +281,7 @@ class TestPanels:
         assert "CHARGED_OFF" in read(viewer, loan, "?refresh=1")
 
     def test_a_failed_call_shows_the_saved_copy_in_its_panel_only(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12345.00")
         read(viewer, loan)
@@ -293,7 +293,7 @@ class TestPanels:
         assert "Not responding" not in panel(viewer, loan.get_absolute_url(), "loan-repayments")
 
     def test_a_failed_call_without_a_saved_copy_shows_an_error(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         portal_service.fail_next("loans.get", status=500, message="Out of order")
@@ -302,7 +302,7 @@ class TestPanels:
         assert "Out of order" in shown
 
     def test_repayments_that_fail_to_load_show_an_error(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         portal_service.fail_next("repayments.of_loan", status=500, message="Out of order")
@@ -312,7 +312,7 @@ class TestPanels:
         assert "No repayments on file" not in shown
 
     def test_without_scripts_refresh_reads_the_service(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12345.00")
         portal_service.world.repayment(loan.uuid, amount="310.00")
@@ -324,12 +324,12 @@ class TestPanels:
 
 class TestViews:
     def test_the_first_view_marks_no_changes(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         assert "since your last visit" not in read(viewer, given.loan(portal_service, borrower))
 
     def test_changes_since_the_last_view_are_marked(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, amount="12000.00")
         page(viewer, loan.get_absolute_url())
@@ -343,7 +343,7 @@ class TestViews:
             assert words in shown
 
     def test_a_colleagues_view_does_not_clear_the_marks(
-        self, viewer: Browser, servicer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, servicer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         page(viewer, loan.get_absolute_url())
@@ -355,7 +355,7 @@ class TestViews:
         assert "CHARGED_OFF</ins>" in page(viewer, loan.get_absolute_url())
 
     def test_repeated_views_are_audited_once(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         for _ in range(2):
@@ -367,17 +367,17 @@ class TestViews:
 
 class TestPage:
     def test_a_url_with_another_borrower_redirects_to_the_loan(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         answer = viewer.get(f"/borrowers/somebody/loans/{loan.uuid}/")
         assert (answer.status_code, answer["Location"]) == (302, loan.get_absolute_url())
 
-    def test_an_unknown_loan_shows_404(self, viewer: Browser, borrower: Record) -> None:
+    def test_an_unknown_loan_shows_404(self, viewer: Browser, borrower: Borrower) -> None:
         assert viewer.get(f"/borrowers/{borrower.uuid}/loans/nothing/").status_code == 404
 
     def test_a_servicer_can_add_notes_and_a_viewer_sees_why_not(
-        self, viewer: Browser, servicer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, servicer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         servicer.post(f"/notes/new/loan/{loan.uuid}/", {"text": "Calls on Mondays"})
@@ -386,7 +386,7 @@ class TestPage:
         assert f'href="/notes/new/loan/{loan.uuid}/"' in page(servicer, loan.get_absolute_url())
 
     def test_the_page_links_to_the_printed_schedule(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         shown = read(viewer, loan)
@@ -394,7 +394,7 @@ class TestPage:
         assert viewer.get(f"{loan.get_absolute_url()}schedule/").status_code == 200
 
     def test_the_list_links_to_the_loan(
-        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower)
         assert loan.get_absolute_url() == f"/borrowers/{borrower.uuid}/loans/{loan.uuid}/"

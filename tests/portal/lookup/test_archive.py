@@ -5,13 +5,13 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Record, Repayment
+from portal.registry.models import Borrower, Record, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 
 
 @pytest.fixture
-def borrower(portal_service: Sandbox) -> Record:
+def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
@@ -26,20 +26,20 @@ def is_listed(browser: Browser) -> bool:
     return listed.pop()
 
 
-def test_an_archived_borrower_is_hidden_but_keeps_its_page(supervisor: Browser, borrower: Record) -> None:
+def test_an_archived_borrower_is_hidden_but_keeps_its_page(supervisor: Browser, borrower: Borrower) -> None:
     assert is_listed(supervisor)
     assert archive(supervisor, borrower)["Location"] == borrower.get_absolute_url()
     assert not is_listed(supervisor)
     assert supervisor.get(borrower.get_absolute_url()).status_code == 200
 
 
-def test_an_archived_borrower_can_be_restored(supervisor: Browser, borrower: Record) -> None:
+def test_an_archived_borrower_can_be_restored(supervisor: Browser, borrower: Borrower) -> None:
     archive(supervisor, borrower)
     archive(supervisor, borrower, "restore")
     assert is_listed(supervisor)
 
 
-def test_archiving_and_restoring_are_recorded_with_reasons(supervisor: Browser, borrower: Record) -> None:
+def test_archiving_and_restoring_are_recorded_with_reasons(supervisor: Browser, borrower: Borrower) -> None:
     archive(supervisor, borrower)
     archive(supervisor, borrower, "restore", "Not doubled")
     entries = Entry.objects.filter(action__startswith="lookup.").order_by("id")
@@ -49,14 +49,14 @@ def test_archiving_and_restoring_are_recorded_with_reasons(supervisor: Browser, 
     ]
 
 
-def test_archiving_twice_does_not_restore(supervisor: Browser, borrower: Record) -> None:
+def test_archiving_twice_does_not_restore(supervisor: Browser, borrower: Borrower) -> None:
     archive(supervisor, borrower)
     archive(supervisor, borrower)
     assert not is_listed(supervisor)
     assert Entry.objects.filter(action="lookup.archive").count() == 1
 
 
-def test_the_form_offers_to_archive_or_restore(supervisor: Browser, borrower: Record) -> None:
+def test_the_form_offers_to_archive_or_restore(supervisor: Browser, borrower: Borrower) -> None:
     address = f"/registry/borrower/{borrower.uuid}/archive/"
     assert 'name="act" value="archive"' in supervisor.get(address).content.decode()
     archive(supervisor, borrower)
@@ -65,14 +65,14 @@ def test_the_form_offers_to_archive_or_restore(supervisor: Browser, borrower: Re
 
 @pytest.mark.parametrize(("act", "reason"), [("archive", ""), ("delete", "Doubled")])
 def test_a_missing_reason_or_unknown_action_is_rejected(
-    supervisor: Browser, borrower: Record, act: str, reason: str
+    supervisor: Browser, borrower: Borrower, act: str, reason: str
 ) -> None:
     assert archive(supervisor, borrower, act, reason).status_code == 422
     assert is_listed(supervisor)
 
 
 def test_archiving_a_borrower_lists_what_stays_visible(
-    supervisor: Browser, portal_service: Sandbox, borrower: Record
+    supervisor: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     loan, _, line = (
         given.loan(portal_service, borrower),
@@ -99,7 +99,7 @@ def test_archiving_a_borrower_lists_what_stays_visible(
 
 
 def test_archiving_a_loan_lists_what_stays_visible(
-    supervisor: Browser, portal_service: Sandbox, borrower: Record
+    supervisor: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     loan = given.loan(portal_service, borrower)
     address = f"/registry/loan/{loan.uuid}/archive/"
@@ -110,13 +110,13 @@ def test_archiving_a_loan_lists_what_stays_visible(
     assert payment.get_absolute_url() in supervisor.get("/repayments/").content.decode()
 
 
-def test_a_servicer_cannot_archive(servicer: Browser, borrower: Record) -> None:
+def test_a_servicer_cannot_archive(servicer: Browser, borrower: Borrower) -> None:
     assert archive(servicer, borrower).status_code == 403
     assert is_listed(servicer)
 
 
 def test_account_pages_link_to_correct_and_archive(
-    servicer: Browser, supervisor: Browser, portal_service: Sandbox, borrower: Record
+    servicer: Browser, supervisor: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     for account in (given.loan(portal_service, borrower), given.line(portal_service, borrower)):
         page = supervisor.get(account.get_absolute_url()).content.decode()

@@ -6,7 +6,7 @@ from django.test import Client as Browser
 from portal.audit.models import Entry
 from portal.registry import store
 from portal.registry.models import Kind, Record
-from portal.registry.search import filter_by_text
+from portal.registry.search import find_by_text
 from servicing import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
@@ -25,7 +25,7 @@ def correct(browser: Browser, record: Record, **typed: str) -> object:
 def test_a_corrected_name_is_searchable(servicer: Browser, loan: Record) -> None:
     answer = correct(servicer, loan, label="Bread oven of 2026")
     assert (answer.status_code, answer["Location"]) == (303, loan.get_absolute_url())
-    assert filter_by_text(Record.objects.all(), "bread oven", [Kind.LOAN]).get().label == "Bread oven of 2026"
+    assert find_by_text(Kind.LOAN, "bread oven").get().label == "Bread oven of 2026"
 
 
 def test_a_loan_can_be_moved_to_another_borrower(

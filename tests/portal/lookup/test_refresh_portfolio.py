@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from portal.audit.models import Actor, Entry, RemoteCall
 from portal.live import reading
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(portal_service: Sandbox) -> Record:
+def owner(portal_service: Sandbox) -> Borrower:
     """Return a borrower with a loan and a line of which only the IDs are on file."""
     record = given.borrower(portal_service)
     given.account(Kind.LOAN, record, portal_service.world.loan(record.uuid)["uuid"])
@@ -35,7 +35,7 @@ def refresh(**options: object) -> str:
     return out.getvalue()
 
 
-def test_accounts_and_repayments_are_refreshed(portal_service: Sandbox, owner: Record) -> None:
+def test_accounts_and_repayments_are_refreshed(portal_service: Sandbox, owner: Borrower) -> None:
     assert "4 refreshed, 0 failed" in refresh()
     assert {call.operation for call in portal_service.calls} == {
         "loans.get", "credit_lines.statement", "repayments.of_loan", "repayments.of_line",
@@ -44,7 +44,7 @@ def test_accounts_and_repayments_are_refreshed(portal_service: Sandbox, owner: R
     assert set(RemoteCall.objects.values_list("actor_name", flat=True)) == {"system"}
 
 
-def test_recently_refreshed_records_are_skipped(portal_service: Sandbox, owner: Record) -> None:
+def test_recently_refreshed_records_are_skipped(portal_service: Sandbox, owner: Borrower) -> None:
     refresh()
     assert "0 refreshed" in refresh()
     long_ago = timezone.now() - timedelta(hours=24, seconds=1)
@@ -53,7 +53,7 @@ def test_recently_refreshed_records_are_skipped(portal_service: Sandbox, owner: 
     assert "1 refreshed" in refresh()
 
 
-def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, owner: Record) -> None:
+def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, owner: Borrower) -> None:
     portal_service.fail_next("loans.get", status=500)
     assert "4 refreshed, 1 failed" in refresh()
     loan = Record.objects.get(kind=Kind.LOAN)
@@ -66,7 +66,7 @@ def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, own
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_failure_is_saved_all_at_once(portal_service: Sandbox, owner: Record) -> None:
+def test_a_failure_is_saved_all_at_once(portal_service: Sandbox, owner: Borrower) -> None:
     loan = Record.objects.get(kind=Kind.LOAN)
     Answer.objects.create(kind=Kind.LOAN, uuid=loan.uuid)
 
@@ -99,7 +99,7 @@ def read_from_another_connection(record: Record) -> Iterator[bool]:
 
 
 def test_finding_due_copies_takes_three_queries(
-    portal_service: Sandbox, owner: Record, django_assert_num_queries: Any
+    portal_service: Sandbox, owner: Borrower, django_assert_num_queries: Any
 ) -> None:
     for number in range(20):
         given.account(Kind.LOAN, owner, f"loan-{number}")
@@ -109,12 +109,12 @@ def test_finding_due_copies_takes_three_queries(
         assert len(reading.due_for_refresh([Kind.LOAN], older_than=now)) == 42
 
 
-def test_the_kind_option_limits_the_refresh(portal_service: Sandbox, owner: Record) -> None:
+def test_the_kind_option_limits_the_refresh(portal_service: Sandbox, owner: Borrower) -> None:
     assert "2 refreshed" in refresh(kind="loan")
     assert {call.operation for call in portal_service.calls} == {"loans.get", "repayments.of_loan"}
 
 
-def test_a_run_is_recorded(portal_service: Sandbox, owner: Record) -> None:
+def test_a_run_is_recorded(portal_service: Sandbox, owner: Borrower) -> None:
     refresh()
     entry = Entry.objects.get(action="lookup.refresh_portfolio")
     assert entry.detail == {"read": 4, "failed": 0}

@@ -14,7 +14,7 @@ from portal.collections.models import Contact
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Kind, Record, Repayment, Source
+from portal.registry.models import Borrower, KeyPerson, Kind, Record, Repayment, Source
 from portal.registry.query import parse_query
 from portal.registry.texts import search_text
 from servicing import Client, Loan, Statement, codec
@@ -65,7 +65,7 @@ class TestSuggestions:
 
     def test_a_short_query_highlights_the_start_of_a_word(self, viewer: Browser) -> None:
         text = search_text("Cedar Foods", "bee169c0-cba75cc66aba", "Abigail Reed")
-        Record.objects.create(kind=Kind.BORROWER, uuid="b-1", label="Cedar Foods", search_text=text)
+        Borrower.objects.create(uuid="b-1", name="Cedar Foods", search_text=text)
         html = suggestions(viewer, "ab")
         assert "<mark>Ab</mark>igail Reed" in html
         assert "bee169c0" not in html
@@ -85,7 +85,7 @@ class TestSuggestions:
         assert "No results" in results(viewer, typed)
 
     def test_matching_ids_are_highlighted(self, viewer: Browser) -> None:
-        Record.objects.create(kind=Kind.BORROWER, uuid=UNKNOWN, label="Acme", city="Austin")
+        Borrower.objects.create(uuid=UNKNOWN, name="Acme", city="Austin")
         Record.objects.create(kind=Kind.LOAN, uuid=UNKNOWN, borrower_uuid=UNKNOWN, amount=Decimal(25000))
         assert (found := suggestions(viewer, "3f2b")).count("<mark>3f2b</mark>8c1e") == 2
         assert "$25,000.00, Acme" in found
@@ -247,7 +247,7 @@ class TestResults:
             assert "Searched without asterisks: “oyster*”. Words match anywhere." in html
 
     def test_archived_records_are_not_found(self, viewer: Browser, portal_service: Sandbox) -> None:
-        Record.objects.filter(pk=given.borrower(portal_service, first_name="Acme LLC").pk).update(
+        Borrower.objects.filter(pk=given.borrower(portal_service, first_name="Acme LLC").pk).update(
             archived_at=timezone.now()
         )
         assert "Acme LLC" not in results(viewer, "acme")
@@ -300,7 +300,7 @@ class TestMistypedNames:
     def test_a_typo_suggests_the_borrower_before_a_new_one(
         self, servicer: Browser, farm: Record, typed: str
     ) -> None:
-        Record.objects.filter(pk=farm.pk).update(state="TX")
+        Borrower.objects.filter(pk=farm.pk).update(state="TX")
         for html in (suggestions(servicer, typed), results(servicer, typed)):
             suggestion, new = html.index("Did you mean"), html.index("New borrower named")
             assert suggestion < html.index(f'href="/borrowers/{farm.uuid}/"') < new
@@ -320,7 +320,7 @@ class TestMistypedNames:
     def test_matching_and_unrelated_names_get_no_suggestion(
         self, viewer: Browser, farm: Record, typed: str
     ) -> None:
-        Record.objects.filter(pk=farm.pk).update(state="TX")
+        Borrower.objects.filter(pk=farm.pk).update(state="TX")
         assert "Did you mean" not in suggestions(viewer, typed)
         assert "Did you mean" not in results(viewer, typed)
 
@@ -328,11 +328,10 @@ class TestMistypedNames:
         self, viewer: Browser, portal_service: Sandbox, farm: Record
     ) -> None:
         for name in ("Felix", "Meera", "Freya", "Olga"):
-            Record.objects.create(
-                kind=Kind.KEY_PERSON,
+            KeyPerson.objects.create(
                 uuid=name,
                 borrower_uuid=farm.uuid,
-                label=f"{name} Hathaway",
+                name=f"{name} Hathaway",
                 search_text=search_text(f"{name} Hathaway"),
             )
         suggested = results(viewer, "Hathawey").partition("Did you mean")[2]

@@ -41,7 +41,8 @@ from portal.collections.models import Promise
 from portal.home.models import Snooze
 from portal.jobs.models import Job, Worker
 from portal.operations.labels import NEW_LABELS
-from portal.registry.models import Answer, Record, Repayment, Snapshot
+from portal.registry.models import PEOPLE, Answer, Borrower, KeyPerson, NameWord, Record, Repayment, Snapshot
+from portal.registry.records import records_of
 from portal.settings import BASE_DIR
 from servicing import codec
 from servicing.sandbox import Sandbox
@@ -115,10 +116,10 @@ def test_an_unwritable_folder_is_reported() -> None:
 
 def test_a_restore_recovers_records_and_the_trail(copy: Path, portal_service: Sandbox) -> None:
     entries = Entry.objects.exclude(action="operations.backup").count()
-    Record.objects.all().delete()
+    Borrower.objects.all().delete()
     append(Actor.system("test"), "lookup.archive")
     assert "The audit trail is intact: " in run("restore", copy, replace=True)
-    assert Record.objects.filter(kind="borrower").count() == 1
+    assert Borrower.objects.count() == 1
     assert not Entry.objects.filter(action="lookup.archive").exists()
     assert Entry.objects.values_list("action", flat=True)[0] == "operations.restore"
     assert Entry.objects.count() == entries + 1
@@ -138,7 +139,7 @@ def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyP
     at = [timezone.now() - timedelta(days=days) for days in range(5)]
     run("migrate", "registry", "0019", verbosity=0)
     try:
-        old = MigrationExecutor(connection).loader.project_state([("registry", "0019_answers")]).apps
+        old = old_models("0019_answers")
         records, snapshots = (old.get_model("registry", name).objects for name in ("Record", "Snapshot"))
         told = {
             "answer": '{"uuid": "loan-0"}',
@@ -182,7 +183,7 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
     at, day = timezone.now(), timezone.localdate()
     run("migrate", "registry", "0024", verbosity=0)
     try:
-        old = MigrationExecutor(connection).loader.project_state([("registry", "0024_days_of_answers")]).apps
+        old = old_models("0024_days_of_answers")
         answers, records = (old.get_model("registry", name).objects for name in ("Answer", "Record"))
         for kind in ("loan", "line"):
             for number in range(3):
@@ -220,8 +221,7 @@ def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.Monk
     at, day = [timezone.now() - timedelta(days=days) for days in range(5)], timezone.localdate()
     run("migrate", "registry", "0026", verbosity=0)
     try:
-        state = [("registry", "0026_remove_indexes_of_lists")]
-        old = MigrationExecutor(connection).loader.project_state(state).apps
+        old = old_models("0026_remove_indexes_of_lists")
         answers, records, snapshots = (
             old.get_model("registry", name).objects for name in ("Answer", "Record", "Snapshot")
         )
@@ -285,6 +285,190 @@ def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.Monk
         assert (change.old, change.new) == ("SUCCEEDED", "FAILED_AFTER_SUCCESS")
 
 
+def test_an_interrupted_move_of_key_people_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    move = import_module("portal.registry.migrations.0035_move_key_people")
+    monkeypatch.setattr(move, "BATCH_SIZE", 2)
+    at = timezone.now() - timedelta(days=3)
+    same = {
+        "borrower_uuid": "b",
+        "state": "TX",
+        "city": "Austin",
+        "phone": "5125550143",
+        "email": "a@b.example",
+    }
+    same |= {
+        "answer_at": at,
+        "answer_day": at.date(),
+        "checked_at": at,
+        "created_by": "import",
+        "archived_at": at,
+    }
+    run("migrate", "registry", "0034", verbosity=0)
+    try:
+        old = old_models("0034_key_people")
+        records, answers = (old.get_model("registry", name).objects for name in ("Record", "Answer"))
+        sums = {"past_due": 310, "flagged": True, "status": "OPEN", "category": "BUSINESS"}
+        records.create(kind="borrower", uuid="b", label="Cedar Foods", **sums)
+        for number in range(5):
+            said = answers.create(kind="key_person", uuid=f"p-{number}", body="{}", last_at=at)
+            texts = {"name_key": "anaortiz", "search_text": "\nana ortiz\n", "category": "OWNER"}
+            label = {"label": "Ana Ortiz", "said": said}
+            records.create(kind="key_person", uuid=f"p-{number}", **same, **texts, **label)
+        records.create(kind="key_person", uuid="known-by-id")
+        records.update(created_at=at, updated_at=at)
+        keys = dict(records.filter(kind="key_person").values_list("uuid", "pk"))
+
+        def break_off(execute: Any, sql: str, *more: Any) -> Any:
+            if sql.startswith("DELETE FROM") and "registry_record" in sql:
+                left.append(records.count())
+                if len(left) == 2:
+                    raise KeyboardInterrupt
+            return execute(sql, *more)
+
+        left: list[int] = []
+        with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
+            run("migrate", "registry", "0035", verbosity=0)
+        assert (records.count(), KeyPerson.objects.count()) == (5, 2)
+    finally:
+        run("migrate", "registry", verbosity=0)
+    assert not Record.objects.exists()
+    (borrower,) = Borrower.objects.all()
+    assert (borrower.uuid, borrower.name, borrower.past_due, borrower.created_at) == (
+        "b",
+        "Cedar Foods",
+        310,
+        at,
+    )
+    assert (borrower.is_past_due, borrower.decision, borrower.type) == (True, "OPEN", "BUSINESS")
+    people = {one.uuid: one for one in KeyPerson.objects.select_related("answer")}
+    assert {uuid: one.pk for uuid, one in people.items()} == keys
+    assert {(one.created_at, one.updated_at) for one in people.values()} == {(at, at)}
+    unknown = people.pop("known-by-id")
+    assert (unknown.name, unknown.folded_name, unknown.answer, str(unknown)) == ("", "", None, "known-by-id")
+    for uuid, one in people.items():
+        assert one.answer
+        assert one.answer.uuid == uuid
+        assert {name: getattr(one, name) for name in same} == same
+        texts = (one.name, one.folded_name, one.title, one.search_text)
+        assert texts == ("Ana Ortiz", "anaortiz", "OWNER", "\nana ortiz\n")
+    assert KeyPerson.objects.create(uuid="new").pk > max(keys.values())
+
+
+def test_an_interrupted_move_of_borrowers_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    move = import_module("portal.registry.migrations.0038_move_borrowers")
+    monkeypatch.setattr(move, "BATCH_SIZE", 2)
+    at, day = timezone.now() - timedelta(days=3), timezone.localdate()
+    same = dict.fromkeys(("answer_at", "checked_at", "created_at", "updated_at", "archived_at"), at)
+    same |= {
+        "answer_day": day,
+        "created_by": "import",
+        "state": "TX",
+        "city": "Austin",
+        "phone": "5125550143",
+    }
+    same |= {"email": "a@b.example", "search_text": "\ncedar foods\n", "days_past_due": 12}
+    same |= {"past_due": Decimal("310.5"), "past_due_rank": Decimal("310.5")}
+    renamed = {
+        "label": ("name", "Cedar Foods"),
+        "name_key": ("folded_name", "cedarfoods"),
+        "category": ("type", "BUSINESS"),
+        "subtype": ("legal_form", "CORPORATION"),
+        "flagged": ("is_past_due", True),
+        "oldest_unpaid_due": ("oldest_unpaid_on", day),
+        "status": ("decision", "OPEN"),
+    }
+    run("migrate", "registry", "0037", verbosity=0)
+    try:
+        old = old_models("0037_borrowers")
+        records, answers = (old.get_model("registry", name).objects for name in ("Record", "Answer"))
+        records.create(kind="loan", uuid="loan-0", borrower_uuid="b-0")
+        before = {name: value for name, (_, value) in renamed.items()}
+        for number in range(5):
+            said = answers.create(kind="borrower", uuid=f"b-{number}", body="{}", last_at=at)
+            one = records.create(kind="borrower", uuid=f"b-{number}", said=said, **before)
+            records.filter(pk=one.pk).update(**same)
+        records.create(kind="borrower", uuid="known-by-id")
+        keys = dict(records.filter(kind="borrower").values_list("uuid", "pk"))
+
+        def break_off(execute: Any, sql: str, *more: Any) -> Any:
+            if sql.startswith("DELETE FROM") and "registry_record" in sql:
+                left.append(records.count())
+                if len(left) == 2:
+                    raise KeyboardInterrupt
+            return execute(sql, *more)
+
+        left: list[int] = []
+        with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
+            run("migrate", "registry", "0038", verbosity=0)
+        assert (records.count(), Borrower.objects.count()) == (5, 2)
+    finally:
+        run("migrate", "registry", verbosity=0)
+    assert [one.uuid for one in Record.objects.all()] == ["loan-0"]
+    borrowers = {one.uuid: one for one in Borrower.objects.select_related("answer")}
+    assert {uuid: one.pk for uuid, one in borrowers.items()} == keys
+    unknown = borrowers.pop("known-by-id")
+    assert (unknown.name, unknown.folded_name, unknown.answer, str(unknown)) == ("", "", None, "known-by-id")
+    expected = same | dict(renamed.values())
+    for uuid, one in borrowers.items():
+        assert one.answer
+        assert one.answer.uuid == uuid
+        assert {name: getattr(one, name) for name in expected} == expected
+    assert Borrower.objects.create(uuid="new").pk > max(keys.values())
+
+
+def test_values_of_version_1_get_the_spelling_of_the_interface() -> None:
+    respelling = import_module("portal.registry.migrations.0012_known_spelling")
+    run("migrate", "registry", "0031", verbosity=0)
+    try:
+        old = old_models("0031_remove_columns_of_repayments")
+        records = old.get_model("registry", "Record").objects
+        records.create(kind="borrower", uuid="b", category="Business", subtype="limited_liability_company")
+        spellings = [("Loc", "Active"), ("LOC", "ACTIVE"), ("Odd", "In review")]
+        for number, (product, status) in enumerate(spellings):
+            records.create(kind="loan", uuid=f"loan-{number}", category=product, status=status)
+        respelling.respell(old, None)
+    finally:
+        run("migrate", "registry", verbosity=0)
+    borrower = Borrower.objects.get()
+    assert (borrower.type, borrower.legal_form) == ("BUSINESS", "LIMITED_LIABILITY_COMPANY")
+    columns = Record.objects.order_by("uuid").values_list("category", "status")
+    assert list(columns) == [("LOC", "ACTIVE")] * 2 + [("Odd", "In review")]
+
+
+def test_texts_of_version_1_are_found_after_the_upgrade() -> None:
+    """It had a mark around each line of a text, two before a name, and texts of all kinds."""
+    texts = {
+        "borrower": ("ǂǂcedar foodsǂ\nǂaustinǂ\nǂtexasǂ\n", "\ncedar foods\naustin\ntexas\ntx\n"),
+        "key_person": ("ǂǂana ortizǂ\n", "\nana ortiz\ntx\n"),
+        "loan": ("ǂloanǂ\nǂactiveǂ\nǂext2207ǂ\n\nǂǂovenǂ\n", "\noven\next2207\n"),
+        "application": ("ǂloanǂ\n", ""),
+    }
+    labels = {"borrower": "Cedar Foods", "key_person": "Ana Ortiz", "loan": "Oven"}
+    run("migrate", "registry", "0031", verbosity=0)
+    try:
+        records = old_models("0031_remove_columns_of_repayments").get_model("registry", "Record").objects
+        for kind, (text, _) in texts.items():
+            values = {"search_text": text, "state": "TX" if kind in PEOPLE else "", "category": "LOAN"}
+            records.create(kind=kind, uuid=kind, label=labels.get(kind, ""), status="ACTIVE", **values)
+        for name in ("0032", "0031"):
+            run("migrate", "registry", name, verbosity=0)
+    finally:
+        run("migrate", "registry", verbosity=0)
+    assert {kind: records_of(kind).get().search_text for kind in texts} == {
+        kind: text for kind, (_, text) in texts.items()
+    }
+    assert [one.folded_name for one in (Borrower.objects.get(), KeyPerson.objects.get())] == [
+        "cedarfoods",
+        "anaortiz",
+    ]
+    assert {word.word for word in NameWord.objects.all()} == {"cedar", "foods", "ortiz"}
+
+
+def old_models(migration: str) -> Any:
+    """The models of the registry as they were after this migration."""
+    return MigrationExecutor(connection).loader.project_state([("registry", migration)]).apps
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_database_of_each_release_can_be_upgraded(
     release: str, tmp_path: Path, portal_service: Sandbox, settings: LazySettings
@@ -299,8 +483,9 @@ def test_a_database_of_each_release_can_be_upgraded(
     else:
         file.write_bytes((RELEASED / f"{release}.dump").read_bytes())
     assert "The audit trail is intact: " in run("restore", file, replace=True)
-    owner = Record.objects.exclude(said=None).get(kind="borrower", label__startswith="Harbor")
+    owner = Borrower.objects.exclude(answer=None).get(name__startswith="Harbor")
     loan = Record.objects.get(kind="loan")
+    assert KeyPerson.objects.exclude(answer=None).filter(borrower_uuid=owner.uuid).exists()
     approval, draft = Approval.objects.get(), Draft.objects.get()
     servicer, supervisor = browser_of(Role.SERVICER), browser_of(Role.SUPERVISOR)
     promise = Promise.objects.first()

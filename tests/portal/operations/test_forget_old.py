@@ -17,7 +17,7 @@ from portal.jobs import queue
 from portal.jobs.models import Job, Worker
 from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
-from portal.registry.models import PastDueChange, Record, Snapshot
+from portal.registry.models import Borrower, Kind, PastDueChange, Snapshot
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def record(portal_service: Sandbox, settings: LazySettings) -> Record:
+def record(portal_service: Sandbox, settings: LazySettings) -> Borrower:
     """A borrower whose email changed 20 and 10 days ago, while answers are kept for five days."""
     settings.SNAPSHOT_DAYS = 5
     user = portal_service.world.borrower()
@@ -43,16 +43,17 @@ def forget() -> str:
     return out.getvalue()
 
 
-def test_old_answers_are_deleted_except_the_newest(record: Record) -> None:
+def test_old_answers_are_deleted_except_the_newest(record: Borrower) -> None:
     newest = record.said.snapshots.first()
     assert "0 drafts, 0 uploads, 1 earlier answers" in forget()
     assert list(record.said.snapshots.all()) == [newest]
     assert "0 drafts, 0 uploads, 0 earlier answers" in forget()
 
 
-def test_old_past_due_changes_are_deleted(record: Record) -> None:
+def test_old_past_due_changes_are_deleted(record: Borrower) -> None:
+    loan = given.account(Kind.LOAN, record, "loan-1")
     days = [business_date() - timedelta(days=number) for number in (4, 7)]
-    recent, _ = (PastDueChange.objects.create(record=record, day=day, is_cured=False) for day in days)
+    recent, _ = (PastDueChange.objects.create(record=loan, day=day, is_cured=False) for day in days)
     forget()
     assert list(PastDueChange.objects.all()) == [recent]
 
@@ -64,7 +65,7 @@ def test_old_drafts_are_deleted(servicer: Browser, settings: LazySettings) -> No
     assert Draft.objects.exclude(pk=old.pk).count() == Draft.objects.count() == 1
 
 
-def test_deletions_are_recorded_in_the_trail(record: Record) -> None:
+def test_deletions_are_recorded_in_the_trail(record: Borrower) -> None:
     before = Entry.objects.count()
     forget()
     assert Entry.objects.count() == before + 1

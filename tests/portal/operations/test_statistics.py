@@ -35,7 +35,7 @@ def has_statistics(table: str = "registry_record") -> bool:
 
 
 def test_a_job_updates_the_statistics(portal_service: Sandbox) -> None:
-    given.borrower(portal_service)
+    given.loan(portal_service, given.borrower(portal_service))
     assert not has_statistics()
     start_job(forget_old, by=Actor.system("test"))
     call_command("work", batch=True)

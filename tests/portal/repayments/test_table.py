@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import PageView
-from portal.registry.models import Record
+from portal.registry.models import Borrower, Record
 from portal.repayments.table import RepaymentRow
 from servicing import Repayment
 from servicing.sandbox import Sandbox
@@ -167,7 +167,7 @@ def test_two_thousand_repayments_are_paged(viewer: Browser, portal_service: Sand
 
 
 def test_the_borrowers_tab_lists_all_accounts(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
-    line = given.line(portal_service, Record.objects.get(kind="borrower"))
+    line = given.line(portal_service, Borrower.objects.get())
     portal_service.world.repayment(loan.uuid, amount="12.50")
     portal_service.world.repayment(line.uuid, amount="310.00")
     read_repayments(viewer, loan)

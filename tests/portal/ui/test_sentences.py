@@ -8,7 +8,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client as Browser
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import KeyPerson, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -25,7 +25,7 @@ def page_text(response: HttpResponse) -> str:
 
 
 def test_pages_do_not_double_the_period(servicer: Browser, oyster: Record) -> None:
-    person = Record.objects.get(kind=Kind.KEY_PERSON)
+    person = KeyPerson.objects.get()
     of = f"/borrowers/{oyster.uuid}/"
     sentences = {
         f"{of}people/{person.uuid}/edit/": "Key person of Oyster Inc. Values as of",

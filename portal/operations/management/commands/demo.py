@@ -22,7 +22,7 @@ from django.db import transaction
 
 from portal.accounts.roles import Role
 from portal.collections.management.commands.demo_collections import DEMO_DAYS
-from portal.registry.models import Record
+from portal.registry.models import Borrower
 from portal.runtime.database import exclusive_use, mark_in_use
 
 HOST = "127.0.0.1"
@@ -78,7 +78,7 @@ class Command(BaseCommand):
 
     def import_known(self, sandbox_port: int) -> None:
         """On the first run, import the sandbox's IDs and profiles as a lender's own records, and let the staff work."""
-        if Record.objects.exists():
+        if Borrower.objects.exists():
             return
         self.stdout.write("Loading the demo portfolio…")
         self.stdout.flush()

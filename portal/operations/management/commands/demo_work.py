@@ -15,7 +15,7 @@ from portal.accounts.models import User
 from portal.collections.management.commands.demo_collections import control_sandbox
 from portal.notes.models import Note
 from portal.registry import store
-from portal.registry.models import IS_LATE, Kind, Record
+from portal.registry.models import IS_LATE, Borrower, Kind, Record
 from portal.runtime.business_date import business_date
 from servicing import Application
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         servicer, supervisor = Staff("servicer"), Staff("supervisor")
         today = business_date()
         late = Record.objects.filter(kind=Kind.LOAN).filter(IS_LATE).order_by("-past_due", "pk")[:3]
-        worst, *others = [Record.objects.get(kind=Kind.BORROWER, uuid=one.borrower_uuid) for one in late]
+        worst, *others = [Borrower.objects.get(uuid=one.borrower_uuid) for one in late]
 
         note = {"text": "Call the owner’s cell phone, after 2 PM."}
         pin = {"pinned_until": today + timedelta(days=14)}
@@ -88,7 +88,7 @@ class Staff:
             raise CommandError(f"{url} answered {answer.status_code}.")
         return answer
 
-    def edit(self, borrower: Record, act: str, reason: str, **changes: str) -> None:
+    def edit(self, borrower: Borrower, act: str, reason: str, **changes: str) -> None:
         """Change a profile, review it, and send it or ask for approval."""
         url = f"/borrowers/{borrower.uuid}/edit/"
         form = form_fields(self.page(url)) | changes
