@@ -268,7 +268,7 @@ def _save_batch(
             record.said = record.said  # Sets its key.
         create_records(new)
         for model, rows in by_model([*changed, *loans]).items():
-            update_records(rows, [*_columns_from_answer(model), "updated_at"])
+            update_records(rows, [*columns_from_answer(model), "updated_at"])
         save_changes(lateness)
         save_words(new + changed)
         _touch(same, origin)
@@ -449,12 +449,12 @@ _COLUMNS_OF_ANSWER = [
 ]
 
 
-def _columns_from_answer(model: type[Answered]) -> Sequence[str]:
+def columns_from_answer(model: type[Answered]) -> Sequence[str]:
     return model.FROM_ANSWER if issubclass(model, OnFile) else _COLUMNS_FROM_ANSWER
 
 
 def _column_values(record: Answered) -> list[Any]:
-    return [getattr(record, name) for name in _columns_from_answer(type(record))]
+    return [getattr(record, name) for name in columns_from_answer(type(record))]
 
 
 def _answer_values(answer: Answer | None) -> list[Any]:

@@ -8,14 +8,26 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.core.management import call_command
 from django.test import Client as Browser
 from django.utils import timezone
 
 import servicing
+from portal.audit.models import Actor
+from portal.live.reading import account_copies, read_live
 from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
 from portal.registry import store
-from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Repayment, Source
+from portal.registry.models import (
+    Answer,
+    Borrower,
+    KeyPerson,
+    Kind,
+    Record,
+    Repayment,
+    Snapshot,
+    Source,
+)
 from portal.registry.query import parse_query
 from portal.registry.records import active_records
 from portal.registry.repayments import matching_repayments
@@ -35,6 +47,41 @@ TODAY = date(2026, 11, 27)
 
 def find_borrowers(text: str) -> list[str]:
     return [record.label for record in find_by_text(Kind.BORROWER, text)]
+
+
+class TestRebuild:
+    def test_only_what_answers_say_is_written_again(self, portal_service: Sandbox) -> None:
+        owner = given.borrower(portal_service)
+        loan, line = given.loan(portal_service, owner, amount="1200.00"), given.line(portal_service, owner)
+        portal_service.world.repayment(
+            loan.uuid, amount="40", status="FAILED", error_description="R01 - No funds"
+        )
+        for copy in (*account_copies(loan), *account_copies(line)):
+            assert read_live(Actor.system("test"), copy)
+        Record.objects.filter(pk=line.pk).update(
+            archived_at=timezone.now(), label="Their line", search_text="\ntheir line\n", borrower_uuid=""
+        )
+        models = (Borrower, KeyPerson, Record, Repayment, Answer, Snapshot)
+
+        def stored() -> dict[tuple[str, int, str], Any]:
+            return {
+                (model.__name__, row["id"], name): value
+                for model in models
+                for row in model._default_manager.values()
+                for name, value in row.items()
+            }
+
+        before = stored()
+        call_command("rebuild_records")
+        assert stored() == before
+        Borrower.objects.update(phone="", folded_name="", search_text="")
+        KeyPerson.objects.update(name="", title="")
+        Record.objects.filter(pk=loan.pk).update(past_due=5, status="", rate=None, figures_good_through=None)
+        Repayment.objects.update(code="", amount=None, has_failed=False)
+        call_command("rebuild_records")
+        assert {
+            name: (value, before[name]) for name, value in stored().items() if value != before[name]
+        } == {}
 
 
 class TestStore:
