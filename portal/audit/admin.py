@@ -33,13 +33,14 @@ from portal.audit.filters import (
     typed_moment,
 )
 from portal.audit.models import Actor, Entry, PageView, RemoteCall, WriteIntent
-from portal.audit.reading import VIEWS, EntryLine, EntryPages, entry_lines, stream_lines, view_sentence
+from portal.audit.reading import VIEWS, EntryLine, entry_lines, stream_lines, view_sentence
 from portal.audit.view_log import log_list, log_page
 from portal.audit.writes import close_stale_writes
 from portal.registry.models import NAMED_KINDS
 from portal.runtime.folding import folded_pattern
 from portal.ui import wording
 from portal.ui.exports import format_name, list_file
+from portal.ui.paging import CappedPaginator
 from portal.ui.templatetags.ui import status_badge
 from servicing.masking import masked_text
 
@@ -161,7 +162,7 @@ class ReadOnly(FramedAdmin):
 
     actions = None
     change_form_template = "admin/audit/change_form.html"
-    paginator = EntryPages
+    paginator = CappedPaginator
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return can(request.user, "audit.index")

@@ -6,11 +6,10 @@ Hides that a write's changes are stored with its attempt, while people read its 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import islice
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 
 from portal.accounts.roles import ACTS
@@ -20,8 +19,6 @@ from portal.registry.models import Borrower
 from portal.registry.records import borrowers_by_uuid
 from portal.runtime.areas import areas
 
-MAX_COUNTED = 10_000
-"""Nobody pages further, and counting more would be the slowest part."""
 BATCH = 500
 
 
@@ -45,22 +42,6 @@ class EntryLine:
     changes: Sequence[FieldChange]
     borrower: Borrower | None
     """The borrower it is about, if on file."""
-
-
-class EntryPages(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
-    """Pages of a table of the trail, counted up to :data:`MAX_COUNTED`."""
-
-    object_list: QuerySet[Any]
-
-    @cached_property
-    def count(self) -> int:
-        """The number of rows, at most :data:`MAX_COUNTED`."""
-        return self.object_list.order_by()[:MAX_COUNTED].count()
-
-    @property
-    def words(self) -> str:
-        """The count as shown."""
-        return f"{self.count:,}{'+' if self.count >= MAX_COUNTED else ''}"
 
 
 def entry_lines(entries: Iterable[Entry]) -> list[EntryLine]:

@@ -18,7 +18,6 @@ from portal.audit.forms import CorrectForm, ResolveForm
 from portal.audit.integrity import is_intact, last_check
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.audit.reading import (
-    EntryPages,
     adjacent_entries,
     entry_lines,
     record_entries,
@@ -34,6 +33,7 @@ from portal.audit.writes import (
 )
 from portal.registry.store import find
 from portal.ui.htmx import finish_action, render_page
+from portal.ui.paging import CappedPaginator
 
 State = WriteIntent.State
 PAGE_SIZE = 50
@@ -85,7 +85,7 @@ def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
 @requires("audit.history")
 def record_history(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
     """Show a record's history, as a page or as a panel of the record's own page."""
-    page = EntryPages(record_entries(kind, uuid), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = CappedPaginator(record_entries(kind, uuid), PAGE_SIZE).get_page(request.GET.get("page"))
     record = find(kind, uuid)
     if not record and not page.object_list:
         raise Http404

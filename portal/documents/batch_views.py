@@ -52,7 +52,7 @@ def create(request: StaffRequest) -> HttpResponse:
         return finish_action(request, batch.get_absolute_url())
     context = {
         "listing": found,
-        "first": f"{MAX_BORROWERS:,}" if found.total > MAX_BORROWERS or found.has_more else "",
+        "first": f"{MAX_BORROWERS:,}" if found.total > MAX_BORROWERS else "",
         "choices": CHOICES,
         "options": Options.of(QueryDict(), mode=Mode.BORROWER),
         "forms": Batch.Form.choices if is_joinable else [],

@@ -21,7 +21,6 @@ from portal.audit.view_log import log_list
 from portal.gateway import StaffRequest
 from portal.lists import cells
 from portal.lists.filters import Filter, chosen_filters
-from portal.lists.paging import MAX_COUNTED, CappedPaginator, cached_count, cached_sums
 from portal.lists.saved_views import saved_views_menu
 from portal.live.reading import coverage
 from portal.registry import changes
@@ -32,12 +31,15 @@ from portal.registry.repayments import matching_repayments
 from portal.registry.search import matching, matching_owners
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, requested_partial
+from portal.ui.paging import MAX_COUNTED, CappedPaginator, UpcomingLast, cached_sums, capped_count, counted
 from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
 from portal.ui.templatetags.ui import explain_missing
 
 T = TypeVar("T")
 SIZES = (25, 50, 100)
 BATCH_SIZE = 500
+MAX_SORTED = 1_000
+"""So many that match filters are read before they are sorted."""
 MAX_SELECTED = 20
 """The most records that one click may refresh."""
 MIN_FOLDED = 3
@@ -209,25 +211,24 @@ class ListPage:
         is_owned = Kind.BORROWER not in self.kinds
         owners, too_many = matching_owners(query) if is_owned else ([], "")
         found = records.filter(self._matching(query, owners), conditions).order_by(*order)
-        paginator = CappedPaginator(
-            found,
-            next((size for size in SIZES if str(size) == state.get("size")), SIZES[0]),
-            is_exact=not (query.text or chosen),
-            upcoming=self.upcoming() if self.upcoming and is_default else None,
-            related=self.related,
-        )
-        if chosen and not is_default and sort != by_span and paginator.count < MAX_COUNTED:
-            # So few are sorted after they are found; SQLite would search for them along the whole order.
-            paginator.object_list = records.filter(pk__in=found.order_by().values("pk")).order_by(*order)
+        if chosen and not is_default and sort != by_span:
+            # A few are sorted after they are found; a database would search for them along the whole order.
+            keys = list(found.order_by().values_list("pk", flat=True)[: MAX_SORTED + 1])
+            if len(keys) <= MAX_SORTED:
+                found = records.filter(pk__in=keys).order_by(*order)
+        rows: Any = found.select_related(self.related)
+        if self.upcoming and is_default:
+            rows = UpcomingLast(rows, self.upcoming())
+        size = next((size for size in SIZES if str(size) == state.get("size")), SIZES[0])
         return Listing(
             list_page=self,
             state=state,
-            paginator=paginator,
+            paginator=CappedPaginator(rows, size),
             query=query.text,
             sort=sort,
             chosen=chosen,
             records=records,
-            found=paginator.object_list,
+            found=found,
             problems=[*query.problems, *filter(None, [too_many]), *problems],
         )
 
@@ -376,23 +377,18 @@ class Listing:
     problems: Sequence[str]
 
     @cached_property
-    def page(self) -> Page[Record]:
+    def page(self) -> Page[Any]:
         """The records of the page, read once they are asked for."""
         return self.paginator.get_page(self.state.get("page"))
 
     @property
     def total(self) -> int:
-        """The number of matches, up to :data:`MAX_COUNTED` if the list is filtered."""
-        return self.page.paginator.count  # A page that holds all of them needs no count.
-
-    @property
-    def has_more(self) -> bool:
-        """Whether there are more matches than were counted."""
-        return self.is_filtered and self.total >= MAX_COUNTED
+        """The number of matches, up to :data:`MAX_COUNTED`."""
+        return self.paginator.count
 
     @property
     def total_words(self) -> str:
-        return f"{self.total:,}{'+' if self.has_more else ''}"
+        return counted(self.total)
 
     @property
     def is_filtered(self) -> bool:
@@ -400,8 +396,12 @@ class Listing:
 
     @cached_property
     def known(self) -> int:
-        """The number of records without filters."""
-        return cached_count(self.records) if self.is_filtered else self.total
+        """The number of records without filters, up to :data:`MAX_COUNTED`."""
+        return capped_count(self.records) if self.is_filtered else self.total
+
+    @property
+    def known_words(self) -> str:
+        return counted(self.known)
 
     @property
     def filters(self) -> dict[str, str]:

@@ -7,12 +7,12 @@ from django.db.models import Q
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.lists.paging import MAX_COUNTED
 from portal.messaging.models import DELIVERED, Message
 from portal.registry.query import midnight
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.attention import Item, Items, Snoozed
+from portal.ui.paging import MAX_COUNTED
 
 RECENT_DAYS = 7
 

@@ -19,7 +19,6 @@ from django.conf import settings
 from django.core.cache import cache
 from django.http import QueryDict
 
-from portal.lists.paging import MAX_COUNTED
 from portal.messaging.filters import (
     DISPLAY_PARAMS,
     RARE_FILTERS,
@@ -54,6 +53,7 @@ from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.frame import zone_name
 from portal.ui.keys import row_key
+from portal.ui.paging import MAX_COUNTED
 from portal.ui.query_strings import Chip, query_string
 from servicing import Client, ServicingError
 from servicing import Message as RemoteMessage

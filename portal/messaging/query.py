@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, Q
 
-from portal.lists.paging import MAX_COUNTED
 from portal.messaging.models import BankAccount, Message, MessageQuerySet
 from portal.messaging.store import ONE_DAY, service_today, service_zone, storage_uuid
 from portal.messaging.text import TypedText, parse_text
 from portal.registry.models import RECORDED_KINDS, Borrower, KeyPerson, Record, Repayment
 from portal.registry.query import uuid_in
+from portal.ui.paging import MAX_COUNTED
 
 COLUMNS: Final = {"event": "event", "status": "status", "product": "product", "payment": "payment_status"}
 """The column of each filter that takes several values."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from itertools import groupby
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import TruncMonth
@@ -20,7 +20,6 @@ from portal.audit.view_log import log_view
 from portal.gateway import StaffRequest
 from portal.lists.filters import NONE
 from portal.lists.pages import Listing
-from portal.lists.paging import MAX_COUNTED, CappedPaginator
 from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import repayment_copies
 from portal.registry.models import Kind, Repayment
@@ -42,6 +41,7 @@ from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.attention import Amount
 from portal.ui.htmx import render_page
+from portal.ui.paging import MAX_COUNTED, UpcomingLast
 from portal.ui.query_strings import query_before
 
 Months = Mapping[str, tuple[int, Decimal | None]]
@@ -164,8 +164,9 @@ def _by_month(rows: list[RepaymentRow], counted: Months, today: date) -> list[Mo
 
 def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
     """Count upcoming repayments, and those in each month of the page."""
-    paginator, matching = cast(CappedPaginator, found.page.paginator), found.found.order_by()
-    upcoming = paginator.upcoming_count if paginator.upcoming else matching.filter(is_upcoming(today)).count()
+    rows_in_order, matching = found.paginator.object_list, found.found.order_by()
+    is_split = isinstance(rows_in_order, UpcomingLast)
+    upcoming = rows_in_order.upcoming_count if is_split else matching.filter(is_upcoming(today)).count()
     days = [row.repayment.effective_date for row in rows if not row.is_upcoming(today)]
     dates = [day for day in days if day]
     if not dates:

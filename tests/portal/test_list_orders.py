@@ -11,10 +11,10 @@ from portal.applications.list_page import APPLICATIONS
 from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
-from portal.lists.paging import MAX_COUNTED
 from portal.loans.list_page import LOANS
 from portal.registry.models import Kind
 from portal.repayments.list_page import REPAYMENTS
+from portal.ui.paging import MAX_COUNTED
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -71,6 +71,6 @@ def test_each_long_list_shows_its_own_count(viewer: Browser, portal_service: San
     numbers = {Kind.BORROWER: MAX_COUNTED + 1, Kind.LOAN: 60}
     for kind, number in numbers.items():
         given.create_records(number, kind=kind, label="Many")
-    for kind, number in numbers.items():
+    for kind, shown in {Kind.BORROWER: "10,000+", Kind.LOAN: "60"}.items():
         page = viewer.get(f"/{kind.value}s/").content.decode()
-        assert f'id="{kind.value}-total">{number:,}<' in page
+        assert f'id="{kind.value}-total">{shown}<' in page

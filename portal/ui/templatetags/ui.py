@@ -24,6 +24,7 @@ from portal.ui import json_view as json_lines
 from portal.ui import wording
 from portal.ui.icons import ICONS
 from portal.ui.logo import icon_url, logo
+from portal.ui.paging import counted
 from servicing.figures import DueSince, PastDue, percent_of_limit
 from servicing.rules import COUNTRIES
 from servicing.values import decimal_or_none
@@ -347,6 +348,9 @@ def status_badge(value: str | None) -> SafeString:
 def with_full_stop(text: object) -> str:
     """The end of a sentence with exactly one period."""
     return wording.with_full_stop(text)
+
+
+register.filter(counted)
 
 
 @register.filter

@@ -13,8 +13,8 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.lists.paging import MAX_COUNTED
 from portal.registry.models import Kind, Repayment
+from portal.ui.paging import MAX_COUNTED
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.lists import AccountList
@@ -137,7 +137,7 @@ class TestList(AccountList):
         )
         Repayment.objects.filter(uuid="r-7").update(status="FAILED")
         found = self.fragment(viewer)
-        assert self.read_tabs(found) == {"All": ("10,001", ""), "Failed": ("", ""), "Succeeded": ("", "")}
+        assert self.read_tabs(found) == {"All": ("10,000+", ""), "Failed": ("", ""), "Succeeded": ("", "")}
         assert "succeeded" not in found
         assert "10,000 repayments, $50,000.00 succeeded" not in self.fragment(viewer, "?status=SUCCEEDED")
         assert "1 to 25 of 10,000+<" in self.fragment(viewer, "?status=SUCCEEDED")
