@@ -316,6 +316,7 @@ INSTALLED_APPS = [
     "portal.credit_lines",
     "portal.messaging",
     "portal.collections",
+    "portal.portfolio",
     "portal.operations",
     "portal.home",
     "portal.documents",

@@ -1,0 +1,172 @@
+"""What was due each week, what came, and what was returned."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Final
+
+from django.db.models import Count, Q
+
+import servicing
+from portal.portfolio.accounts import Account
+from portal.portfolio.models import AccountState, BookDay, Due
+from portal.portfolio.sums import add_sums, read_sum
+from portal.registry.models import Kind, Repayment
+from portal.repayments.returns import returned_since
+from portal.repayments.table import SUCCEEDED
+from servicing.figures import NOTHING, ONE_DAY
+from servicing.promises import REVERSALS
+from servicing.repayments import has_succeeded
+from servicing.schedules import total
+from servicing.values import is_same_word
+
+WEEKS: Final = 8
+PAID_WITHIN: Final = timedelta(days=6)
+"""A payment up to this long after its due date counts as the one that was due."""
+PAYMENT_DAYS: Final = timedelta(days=60)
+"""How long payments and returns of a day are still looked for: they are reported days later."""
+
+
+# --- Written at night ---
+
+
+def save_dues(accounts: Sequence[Account], states: Iterable[AccountState], first: date, last: date) -> None:
+    """Save what of these accounts was still due when its day began, and what was paid of it so far."""
+    new = [
+        Due(kind=one.kind, uuid=one.uuid, day=one.due_next_on, amount=one.due_next_amount)
+        for one in states
+        if one.due_next_on
+        and first <= one.due_next_on <= last
+        and one.from_day < one.due_next_on
+        and (one.to_day is None or one.to_day >= one.due_next_on - ONE_DAY)
+    ]
+    Due.objects.bulk_create(new, ignore_conflicts=True)
+    recent = Due.objects.filter(uuid__in=[one.uuid for one in accounts], day__gte=last - PAYMENT_DAYS)
+    payments = _payments(accounts, last - PAYMENT_DAYS)
+    changed = []
+    for due in recent:
+        paid = sum(
+            (
+                amount
+                for day, amount in payments[due.kind, due.uuid]
+                if due.day <= day <= due.day + PAID_WITHIN
+            ),
+            NOTHING,
+        )
+        if due.amount is not None and due.paid != (paid := min(paid, due.amount)):
+            due.paid = paid
+            changed.append(due)
+    Due.objects.bulk_update(changed, ["paid"], batch_size=200)
+
+
+def _payments(accounts: Sequence[Account], since: date) -> dict[tuple[str, str], list[tuple[date, Decimal]]]:
+    """The payments of each account that brought money since a day."""
+    keys = {one.pk: (one.kind, one.uuid) for one in accounts}
+    columns = ("account_id", "effective_on", "amount", "status", "payment_type")
+    found: dict[tuple[str, str], list[tuple[date, Decimal]]] = defaultdict(list)
+    rows = Repayment.objects.filter(account__in=list(keys), effective_on__gte=since, amount__gt=0)
+    for pk, day, amount, status, payment_type in rows.values_list(*columns):
+        repayment = servicing.Repayment(uuid="", status=status)
+        if has_succeeded(repayment) and not any(is_same_word(payment_type, one) for one in REVERSALS):
+            found[keys[pk]].append((day, amount))
+    return found
+
+
+def save_returns(last: date) -> None:
+    """Save what was returned on each of the recent days, by the day on which its return was reported."""
+    amounts: dict[date, list[Decimal | None]] = defaultdict(list)
+    for one, day in returned_since(last - PAYMENT_DAYS, limit=None):
+        amounts[day].append(one.amount)
+    for written in BookDay.objects.filter(day__gt=last - PAYMENT_DAYS):
+        found = amounts[written.day]
+        written.returned, written.returned_number = total(found) if found else NOTHING, len(found)
+        written.save(update_fields=["returned", "returned_number"])
+
+
+# --- Read by the page ---
+
+
+@dataclass
+class Week:
+    """Seven days that end on the weekday of the chosen day."""
+
+    first: date
+    last: date
+    due: Decimal = NOTHING
+    paid: Decimal = NOTHING
+    """What came of it within a week of its due date."""
+    collected: Decimal = NOTHING
+    returned: Decimal | None = NOTHING
+    """None if an amount or a day isn't known."""
+    has_lines: bool = False
+    is_known: bool = False
+    """Whether the book of the day before it was written, so that what was due is known."""
+    not_known: int = 0
+    """Dues without an amount."""
+
+    @property
+    def share(self) -> Decimal | None:
+        """The share of what was due that came, in percent; None if nothing was due."""
+        return self.paid * 100 / self.due if self.due else None
+
+
+@dataclass
+class Cash:
+    weeks: Sequence[Week]
+
+    @property
+    def sum(self) -> Week:
+        parts = [one for one in self.weeks if one.is_known]
+        returned = [one.returned for one in self.weeks]
+        return Week(
+            self.weeks[0].first,
+            self.weeks[-1].last,
+            due=sum((one.due for one in parts), NOTHING),
+            paid=sum((one.paid for one in parts), NOTHING),
+            collected=sum((one.collected for one in self.weeks), NOTHING),
+            returned=total(returned),
+            has_lines=all(one.has_lines for one in parts),
+            is_known=bool(parts),
+            not_known=sum(one.not_known for one in parts),
+        )
+
+
+def read(day: date, written: dict[date, BookDay], first_written: date, first_line: date | None) -> Cash:
+    """The weeks up to a day. ``written`` has the days on file, ``first_line`` is the first copy of a line."""
+    weeks = [
+        Week(day - timedelta(days=7 * number + 6), day - timedelta(days=7 * number))
+        for number in reversed(range(WEEKS))
+    ]
+    span = Q(day__range=(weeks[0].first, day))
+    dues = {
+        one["day"]: one
+        for one in add_sums(Due.objects.filter(span).order_by().values("day"), "amount", "paid").annotate(
+            number=Count("pk")
+        )
+    }
+    collected = add_sums(
+        Repayment.objects.filter(status=SUCCEEDED, effective_on__range=(weeks[0].first, day))
+        .order_by()
+        .values("effective_on"),
+        "amount",
+    )
+    by_day = {one["effective_on"]: read_sum(one, "amount") for one in collected}
+    for week in weeks:
+        days = [week.first + timedelta(days=number) for number in range(7)]
+        week.is_known = week.first > first_written
+        week.has_lines = bool(first_line and week.first > first_line)
+        found = [dues[one] for one in days if one in dues]
+        week.due = sum((read_sum(one, "amount") for one in found), NOTHING)
+        week.paid = sum((read_sum(one, "paid") for one in found), NOTHING)
+        week.not_known = sum(one["number"] - one["amount_known"] for one in found)
+        week.collected = sum((by_day.get(one, NOTHING) for one in days), NOTHING)
+        week.returned = total(written[one].returned if one in written else None for one in days)
+    return Cash(weeks)
+
+
+def first_line_day() -> date | None:
+    """The first day on which a line had a copy."""
+    answered = AccountState.objects.filter(kind=Kind.LINE, first_answer_on__isnull=False)
+    return answered.order_by("first_answer_on").values_list("first_answer_on", flat=True).first()
