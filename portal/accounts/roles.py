@@ -62,6 +62,8 @@ ACTS: dict[str, Act] = {
     "collections.update": Act("update accounts of the worklist", _EVERYONE),
     "collections.take": Act("take accounts", _WRITERS),
     "collections.assign": Act("assign accounts", frozenset({Role.SUPERVISOR})),
+    "portfolio.index": Act("open the portfolio", _EVERYONE),
+    "portfolio.accounts": Act("open the accounts of a day", _EVERYONE),
     "messaging.index": Act("open messages", _EVERYONE),
     "messaging.sync": Act("sync messages", _WRITERS | {Role.ADMIN}),
     "messaging.link": Act("link bank accounts", _WRITERS),

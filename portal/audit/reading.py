@@ -156,6 +156,8 @@ _VERBS = {
     "collections.export": "exported the worklist:",
     "collections.export_returns": "exported returned payments:",
     "collections.print": "printed the worklist:",
+    "portfolio.export": "exported the portfolio of",
+    "portfolio.export_accounts": "exported the accounts of",
     "saved_views.save": "saved the view",
     "saved_views.delete": "deleted the view",
     "accounts.sign_in": "signed in",

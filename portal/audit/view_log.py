@@ -45,6 +45,8 @@ LISTS = {
     "lookup:search": "search results",
     "messaging:index": "the list of messages",
     "operations:status": "service calls",
+    "portfolio:accounts": "the accounts of a day",
+    "portfolio:index": "the portfolio",
     "repayments:index": "the list of repayments",
     "documents:batch": "the summaries of a batch",
 }

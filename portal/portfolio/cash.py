@@ -16,6 +16,7 @@ from portal.portfolio.sums import add_sums, read_sum
 from portal.registry.models import Kind, Repayment
 from portal.repayments.returns import returned_since
 from portal.repayments.table import SUCCEEDED
+from portal.ui import wording
 from servicing.figures import NOTHING, ONE_DAY
 from servicing.promises import REVERSALS
 from servicing.repayments import has_succeeded
@@ -111,16 +112,38 @@ class Week:
         """The share of what was due that came, in percent; None if nothing was due."""
         return self.paid * 100 / self.due if self.due else None
 
+    @property
+    def words(self) -> str:
+        return wording.days(self.first, self.last)
+
+
+@dataclass
+class TotalWeek(Week):
+    """All weeks."""
+
+    @property
+    def words(self) -> str:
+        return f"{WEEKS} weeks"
+
 
 @dataclass
 class Cash:
     weeks: Sequence[Week]
 
     @property
+    def rows(self) -> list[Week]:
+        return [*self.weeks, self.sum]
+
+    @property
+    def is_loans_only(self) -> bool:
+        """Whether what was due on lines isn't known in a week."""
+        return any(one.is_known and not one.has_lines for one in self.weeks)
+
+    @property
     def sum(self) -> Week:
         parts = [one for one in self.weeks if one.is_known]
         returned = [one.returned for one in self.weeks]
-        return Week(
+        return TotalWeek(
             self.weeks[0].first,
             self.weeks[-1].last,
             due=sum((one.due for one in parts), NOTHING),

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -14,6 +14,7 @@ from portal.portfolio.models import OPEN, AccountState, Forecast
 from portal.registry.models import Repayment, RepaymentStatus
 from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED, SUCCEEDED
+from portal.ui import wording
 from servicing.business_days import first_business_day
 from servicing.figures import NOTHING
 from servicing.promises import PromiseState
@@ -92,6 +93,11 @@ class Period:
     scheduled: Decimal = NOTHING
     unscheduled: Decimal = NOTHING
     promised: Decimal = NOTHING
+    is_sum: bool = False
+
+    @property
+    def words(self) -> str:
+        return f"{DAYS} days" if self.is_sum else wording.days(self.first, self.last)
 
 
 @dataclass
@@ -115,6 +121,10 @@ class Outlook:
     """When last week's forecast was made; None if there is none."""
     checks: Sequence[Check]
 
+    @property
+    def rows(self) -> list[Period]:
+        return [*self.periods, self.sum]
+
 
 def read(day: date) -> Outlook | None:
     """The forecast of a day; None if there is none."""
@@ -128,11 +138,13 @@ def read(day: date) -> Outlook | None:
     checks = [
         Check(label, _sum(earlier, name), _sum(earlier, f"{name}_paid")) for name, label in VIEWS.items()
     ]
-    return Outlook(periods, _period(expected), week_ago if earlier else None, checks if earlier else [])
+    everything = replace(_period(expected), is_sum=True)
+    return Outlook(periods, everything, week_ago if earlier else None, checks if earlier else [])
 
 
 def _period(rows: Sequence[Forecast]) -> Period:
-    return Period(rows[0].on, rows[-1].on, *(_sum(rows, name) for name in VIEWS))
+    scheduled, unscheduled, promised = (_sum(rows, name) for name in VIEWS)
+    return Period(rows[0].on, rows[-1].on, scheduled, unscheduled, promised)
 
 
 def _sum(rows: Sequence[Forecast], name: str) -> Decimal:

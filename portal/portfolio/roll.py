@@ -11,6 +11,7 @@ from django.db.models import Case, CharField, Count, DecimalField, Exists, Outer
 
 from portal.portfolio.models import OPEN, AccountState, BookDay, Bucket, RollCell
 from portal.portfolio.sums import add_sums, read_sum
+from portal.ui import wording
 from servicing.figures import NOTHING, ONE_DAY
 
 NEW, ARCHIVED = RollCell.NEW, RollCell.ARCHIVED
@@ -85,6 +86,8 @@ class Cell:
     query: str = ""
     """The filters of its list."""
     is_stayed: bool = False
+    is_edge: bool = False
+    """Whether it adds up those before it."""
 
     def add(self, other: "Cell") -> None:
         self.number += other.number
@@ -117,8 +120,12 @@ class Roll:
     earlier: int
 
     @property
-    def has_archived(self) -> bool:
-        return "Archived" in self.heads
+    def day_words(self) -> str:
+        return wording.short_day(self.day)
+
+    @property
+    def since_words(self) -> str:
+        return wording.short_day(self.since)
 
 
 SEVERITY: Final[dict[str, int]] = {one: number for number, one in enumerate(OPEN) if one != Bucket.NOT_KNOWN}
@@ -149,12 +156,9 @@ def read(written: BookDay) -> Roll | None:
 
 
 def _row(was: str, cells: dict[tuple[str, str], RollCell], gone: Sequence[str], since: date) -> Row:
-    found, still, paid, total = (
-        [],
-        Cell(query=_query(since, was, "open")),
-        NOTHING,
-        Cell(query=_query(since, was)),
-    )
+    still, total = Cell(query=_query(since, was, "open"), is_edge=True), Cell(query=_query(since, was))
+    found: list[Cell] = []
+    paid = NOTHING
     for now in OPEN:
         one = cells.get((was, now))
         cell = Cell(query=_query(since, was, now), is_stayed=was == now)
@@ -175,7 +179,7 @@ def _row(was: str, cells: dict[tuple[str, str], RollCell], gone: Sequence[str], 
 
 def _sum_of(label: str, rows: Sequence[Row], gone: Sequence[str], since: date, was: str = "") -> Row:
     columns = [*OPEN, "open", *gone]
-    cells = [Cell(query=_query(since, was, now)) for now in columns]
+    cells = [Cell(query=_query(since, was, now), is_edge=now == "open") for now in columns]
     total = Row(label, cells, total=Cell(query=_query(since, was)), is_sum=True)
     for row in rows:
         for cell, other in zip(cells, row.cells, strict=True):

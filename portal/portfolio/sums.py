@@ -1,6 +1,6 @@
 """Exact sums of amounts, added up by the database."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -13,10 +13,17 @@ TOO_LARGE = 10**14
 
 
 def add_sums(groups: Any, *names: str) -> Any:
-    """Add to each group the inputs of :func:`read_sum` for these amounts, and how many of each are known.
+    """Add to each group the inputs of :func:`read_sum` for these amounts, and how many of each are known."""
+    return groups.annotate(**_parts(names))
 
-    Negative amounts are credits, which are no part of a sum.
-    """
+
+def total_of(rows: Any, *names: str) -> dict[str, Any]:
+    """The same of all rows."""
+    return dict(rows.order_by().aggregate(**_parts(names)))
+
+
+def _parts(names: Iterable[str]) -> dict[str, Any]:
+    """Negative amounts are credits, which are no part of a sum."""
     decimal = DecimalField(max_digits=24, decimal_places=4)
     found: dict[str, Any] = {}
     for name in names:
@@ -26,12 +33,7 @@ def add_sums(groups: Any, *names: str) -> Any:
         found[f"{name}_upper"] = Sum(ExpressionWrapper(units / PART, BigIntegerField()), filter=is_debt)
         found[f"{name}_lower"] = Sum(ExpressionWrapper(units % PART, BigIntegerField()), filter=is_debt)
         found[f"{name}_known"] = Count("pk", filter=is_known)
-    return groups.annotate(**found)
-
-
-def total_of(rows: Any, *names: str) -> dict[str, Any]:
-    """The same of all rows: the inputs of :func:`read_sum`."""
-    return dict(add_sums(rows.order_by().values(all=Q(pk__isnull=False)), *names).first() or {})
+    return found
 
 
 def read_sum(group: Mapping[str, Any], name: str) -> Decimal:

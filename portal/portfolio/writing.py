@@ -80,21 +80,24 @@ def write_states(accounts: Sequence[Account], first: date, last: date) -> None:
     stale = [one for one in accounts if not _holds(rows.get((one.kind, one.uuid)), one, last)]
     texts = texts_of(stale, first)
     new: list[AccountState] = []
-    changed: list[AccountState] = []
+    extended: list[AccountState] = []
+    ended: list[AccountState] = []
     corrections: list[Correction] = []
     for account in stale:
         row, said = rows.get((account.kind, account.uuid)), texts.get(account.answer_id or 0, [])
         states = [*states_between(account, said, row, first, last)]
         if row:
-            changed.append(row)
             corrections += _corrections(account, said, row, first, last)
             if states and is_same(row, states[0]):
                 _extend(row, states.pop(0))
+                extended.append(row)
             else:
                 row.to_day = first - ONE_DAY
+                ended.append(row)
         new += states
     AccountState.objects.bulk_create(new)
-    AccountState.objects.bulk_update(changed, TOUCHED, batch_size=100)
+    AccountState.objects.bulk_update(extended, TOUCHED, batch_size=100)
+    AccountState.objects.filter(pk__in=[one.pk for one in ended]).update(to_day=first - ONE_DAY)
     Correction.objects.bulk_create(corrections)
     _touch(accounts, rows, {(one.kind, one.uuid) for one in stale})
     cash.save_dues(accounts, [*rows.values(), *new], first, last)

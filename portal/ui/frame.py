@@ -45,6 +45,7 @@ AREAS = {
         Area("Lines of credit", "wallet", "credit_lines:index", "credit_lines.index", "c"),
         Area("Collections", "list-check", "collections:index", "collections.index", "o"),
         Area("Repayments", "arrows-exchange", "repayments:index", "repayments.index", "r"),
+        Area("Portfolio", "chart-bar", "portfolio:index", "portfolio.index", "p"),
     ),
     "Records": (
         Area("Messages", "webhook", "messaging:index", "messaging.index", "m"),

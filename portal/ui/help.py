@@ -21,6 +21,7 @@ HELP_PAGES = {
     "credit_lines": "Lines of credit and statements",
     "collections": "Collections",
     "repayments": "Repayments",
+    "portfolio": "Portfolio",
     "messaging": "Messages",
     "approvals": "Approvals",
     "audit": "Audit",

@@ -1,0 +1,109 @@
+"""The book on a day, the accounts behind each of its numbers, and both as files."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.views.decorators.http import require_safe
+
+from portal.accounts.roles import requires
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.audit.view_log import log_list
+from portal.gateway import StaffRequest
+from portal.jobs.queue import start_job
+from portal.portfolio import day_list, files, tasks
+from portal.portfolio.accounts import yesterday
+from portal.portfolio.page import Book, Page, find_book, read_page
+from portal.ui.exports import list_file, tables_file
+from portal.ui.htmx import render_page
+from portal.ui.query_strings import query_string
+
+PAGE_SIZE = 50
+
+
+@require_safe
+@requires("portfolio.index")
+def index(request: StaffRequest) -> HttpResponse:
+    """The book at the end of a day. The first request of a new date has the day before written."""
+    book = find_book(request.GET.get("day", ""))
+    if book.newest and book.newest < yesterday():
+        start_job(tasks.write_days)
+    page = read_page(book, book.chosen) if book.chosen else None
+    log_list(request, count=page.figures.total.number if page else None)
+    context = {"book": book, "page": page, "tables": files.tables(page) if page else []}
+    return render_page(request, "portfolio/index.html", context)
+
+
+@require_safe
+@requires("portfolio.index")
+def export(request: StaffRequest) -> HttpResponseBase:
+    """All tables of a day as sheets of one file, or one of them as CSV."""
+    page = _page(request)
+    found = files.tables(page)
+    day, name = page.chosen.day, request.GET.get("table", "")
+    chosen = next((table for table in found if table.name == name), None)
+    append(
+        Actor.of(request),
+        "portfolio.export",
+        subject_label=str(day),
+        detail={"day": str(day), "table": chosen.title if chosen else "all"},
+    )
+    if chosen:
+        return list_file(request, f"portfolio-{day}-{chosen.name}", chosen.columns, chosen.rows)
+    return tables_file(f"portfolio-{day}", [(table.title, table.columns, table.rows) for table in found])
+
+
+@require_safe
+@requires("portfolio.accounts")
+def accounts(request: StaffRequest) -> HttpResponse:
+    """The accounts of a day that a number of the page counts."""
+    book = find_book(request.GET.get("day", ""))
+    context: dict[str, Any] = {"book": book}
+    if book.chosen:
+        found = day_list.find(request.GET, book.day)
+        shown = Paginator(found.states, PAGE_SIZE).get_page(request.GET.get("page"))
+        context |= {
+            "found": found,
+            "sums": found.sums(),
+            "shown": shown,
+            "rows": list(day_list.rows_of(found, shown)),
+            "state": query_string(request.GET),
+            "buckets": {name: words for name, (words, _) in day_list.BUCKETS.items()},
+        }
+        log_list(request, count=shown.paginator.count)
+    else:
+        log_list(request, count=None)
+    return render_page(request, "portfolio/accounts.html", context)
+
+
+@require_safe
+@requires("portfolio.accounts")
+def export_accounts(request: StaffRequest) -> HttpResponseBase:
+    """The same accounts as a file."""
+    book = _known_book(request)
+    found = day_list.find(request.GET, book.day)
+    words = ", ".join(found.words)
+    detail = {"day": str(book.day), "filters": words, "rows": found.states.count()}
+    append(Actor.of(request), "portfolio.export_accounts", subject_label=str(book.day), detail=detail)
+    states = found.states.iterator(files.BATCH_SIZE)
+    lines = (
+        [value(row) for value in day_list.COLUMNS.values()]
+        for batch in files.batches(states)
+        for row in day_list.rows_of(found, batch)
+    )
+    return list_file(request, f"accounts-{book.day}", [*day_list.COLUMNS], lines)
+
+
+def _known_book(request: StaffRequest) -> Book:
+    book = find_book(request.GET.get("day", ""))
+    if not book.chosen:
+        raise Http404(book.problem or "No day is written yet.")
+    return book
+
+
+def _page(request: StaffRequest) -> Page:
+    book = _known_book(request)
+    if book.chosen is None:
+        raise Http404
+    return read_page(book, book.chosen)
