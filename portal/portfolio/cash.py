@@ -1,7 +1,7 @@
 """What was due each week, what came, and what was returned."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -13,8 +13,9 @@ import servicing
 from portal.portfolio.accounts import Account
 from portal.portfolio.models import AccountState, BookDay, Due
 from portal.portfolio.sums import add_sums, read_sum
-from portal.registry.models import Kind, Repayment
+from portal.registry.models import Repayment
 from portal.repayments.returns import returned_since
+from portal.repayments.sums import sum_of, with_totals
 from portal.repayments.table import SUCCEEDED
 from portal.ui import wording
 from servicing.figures import NOTHING, ONE_DAY
@@ -98,9 +99,9 @@ class Week:
     due: Decimal = NOTHING
     paid: Decimal = NOTHING
     """What came of it within a week of its due date."""
-    collected: Decimal = NOTHING
+    collected: Decimal | None = NOTHING
     returned: Decimal | None = NOTHING
-    """None if an amount or a day isn't known."""
+    """Both are None if an amount or a day isn't known."""
     has_lines: bool = False
     is_known: bool = False
     """Whether the book of the day before it was written, so that what was due is known."""
@@ -148,7 +149,7 @@ class Cash:
             self.weeks[-1].last,
             due=sum((one.due for one in parts), NOTHING),
             paid=sum((one.paid for one in parts), NOTHING),
-            collected=sum((one.collected for one in self.weeks), NOTHING),
+            collected=total(one.collected for one in self.weeks),
             returned=total(returned),
             has_lines=all(one.has_lines for one in parts),
             is_known=bool(parts),
@@ -156,40 +157,33 @@ class Cash:
         )
 
 
-def read(day: date, written: dict[date, BookDay], first_written: date, first_line: date | None) -> Cash:
-    """The weeks up to a day. ``written`` has the days on file, ``first_line`` is the first copy of a line."""
+def read(day: date, written: Mapping[date, BookDay]) -> Cash:
+    """The weeks up to a day. ``written`` has the days on file."""
     weeks = [
         Week(day - timedelta(days=7 * number + 6), day - timedelta(days=7 * number))
         for number in reversed(range(WEEKS))
     ]
-    span = Q(day__range=(weeks[0].first, day))
-    dues = {
-        one["day"]: one
-        for one in add_sums(Due.objects.filter(span).order_by().values("day"), "amount", "paid").annotate(
-            number=Count("pk")
-        )
-    }
-    collected = add_sums(
-        Repayment.objects.filter(status=SUCCEEDED, effective_on__range=(weeks[0].first, day))
-        .order_by()
-        .values("effective_on"),
-        "amount",
-    )
-    by_day = {one["effective_on"]: read_sum(one, "amount") for one in collected}
+    span = (weeks[0].first, day)
+    by_day = Due.objects.filter(day__range=span).order_by().values("day").annotate(number=Count("pk"))
+    dues = {one["day"]: one for one in add_sums(by_day, "amount", "paid")}
+    collected = _collected(span)
     for week in weeks:
         days = [week.first + timedelta(days=number) for number in range(7)]
-        week.is_known = week.first > first_written
-        week.has_lines = bool(first_line and week.first > first_line)
+        before = written.get(week.first - ONE_DAY)
+        week.is_known, week.has_lines = before is not None, bool(before and before.has_lines)
         found = [dues[one] for one in days if one in dues]
         week.due = sum((read_sum(one, "amount") for one in found), NOTHING)
         week.paid = sum((read_sum(one, "paid") for one in found), NOTHING)
         week.not_known = sum(one["number"] - one["amount_known"] for one in found)
-        week.collected = sum((by_day.get(one, NOTHING) for one in days), NOTHING)
+        week.collected = total(collected.get(one, NOTHING) for one in days)
         week.returned = total(written[one].returned if one in written else None for one in days)
     return Cash(weeks)
 
 
-def first_line_day() -> date | None:
-    """The first day on which a line had a copy."""
-    answered = AccountState.objects.filter(kind=Kind.LINE, first_answer_on__isnull=False)
-    return answered.order_by("first_answer_on").values_list("first_answer_on", flat=True).first()
+def _collected(span: tuple[date, date]) -> dict[date, Decimal | None]:
+    """What succeeded on each day; None if an amount isn't known."""
+    payments = Repayment.objects.filter(status=SUCCEEDED, effective_on__range=span).order_by()
+    return {
+        one["effective_on"]: sum_of(one["wanted"], one["summed"], one["upper"], one["lower"])
+        for one in with_totals(payments.values("effective_on"), Q())
+    }

@@ -28,6 +28,8 @@ BAR_SHARE: Final = Decimal("0.86")
 LABEL_EVERY: Final = 15
 UNITS: Final = {10**9: "B", 10**6: "M", 10**3: "K"}
 SHORT: Final = {one: str(one.label).removesuffix(" days") for one in LATE}
+LOOKS: Final = dict(zip(LATE, ("1", "30", "60", "90"), strict=True))
+"""The end of the class of each bucket's parts."""
 
 
 class Tick(NamedTuple):
@@ -74,7 +76,7 @@ class Chart:
     labels: Sequence[Tick]
     gaps: Sequence[Gap]
     legend: Sequence[tuple[str, str, Decimal]]
-    """Bucket, words and amount of the chosen day, the newest debt first."""
+    """The end of its class, words and amount of the chosen day for each bucket, the newest debt first."""
     chosen: Day
     description: str
     top: int = TOP
@@ -106,7 +108,7 @@ def read(day: date, written: Mapping[date, BookDay], sums: Iterable[BucketSum]) 
         grid=grid,
         labels=_labels(days),
         gaps=gaps,
-        legend=[(one, str(one.label), amounts[day][one]) for one in LATE],
+        legend=[(LOOKS[one], str(one.label), amounts[day][one]) for one in LATE],
         chosen=days[-1],
         description=_description(days, gaps),
     )
@@ -145,7 +147,7 @@ def _bars(days: Sequence[Day], scale: Decimal, chosen: date) -> SafeString:
             top = _up(below, scale)
             if (height := ground - top) > 0:
                 gap = GAP_PIXELS if ground < BOTTOM and height > GAP_PIXELS else 0
-                rects.append(f'<rect class="sd-{bucket}" y="{top}" height="{height - gap}"/>')
+                rects.append(f'<rect class="sd-aged-{LOOKS[bucket]}" y="{top}" height="{height - gap}"/>')
             ground = top
         current = ' aria-current="date"' if one.day == chosen else ""
         parts.append(

@@ -118,6 +118,7 @@ class BookDay(models.Model):
         help_text="Accounts that can't be told; with any, the day is a gap."
     )
     oldest_answer_on = models.DateField(null=True)
+    has_lines = models.BooleanField(default=False, help_text="Whether a line had a copy, or there is none.")
     roll_since = models.DateField(null=True, help_text="The day with which its roll begins.")
     returned = _money(null=True, help_text="Payments reported as returned on this day.")
     returned_number = models.PositiveIntegerField(default=0)
@@ -190,6 +191,7 @@ class OwnerSum(models.Model):
 
     day = models.DateField()
     owner_id = models.BigIntegerField(null=True)
+    owner_name = models.CharField(max_length=300, blank=True)
     number = models.PositiveIntegerField()
     past_due = _money()
     reached = models.PositiveIntegerField()

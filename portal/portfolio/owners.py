@@ -64,8 +64,15 @@ def write(day: date) -> None:
         cured = cured_since(since, day).order_by().values("owner_id").annotate(number=Count("pk"))
         for one in cured:
             counts[one["owner_id"]]["cured"] = one["number"]
+    users = User.objects.in_bulk([owner for owner in counts if owner])
+    names = {owner: user.display_name() for owner, user in users.items()}
     OwnerSum.objects.bulk_create(
-        OwnerSum(day=day, owner_id=owner, **({"past_due": NOTHING} | found))
+        OwnerSum(
+            day=day,
+            owner_id=owner,
+            owner_name=names.get(owner or 0, ""),
+            **({"past_due": NOTHING} | found),
+        )
         for owner, found in counts.items()
     )
 
@@ -107,15 +114,13 @@ def _share(part: int, whole: int) -> Decimal | None:
 def read(day: date) -> Sequence[Owner]:
     """The owners of a day, the most past due first, then nobody and the sum; empty if there are none."""
     rows = list(OwnerSum.objects.filter(day=day))
-    users = User.objects.in_bulk([one.owner_id for one in rows if one.owner_id])
     found = sorted(rows, key=lambda one: (one.owner_id is None, -one.past_due))
-    named = [_owner(one, users) for one in found]
+    named = [_owner(one) for one in found]
     return [*named, _total(named)] if named else []
 
 
-def _owner(one: OwnerSum, users: dict[int, User]) -> Owner:
-    user = users.get(one.owner_id or 0)
-    name = "Unassigned" if one.owner_id is None else user.display_name() if user else "Former colleague"
+def _owner(one: OwnerSum) -> Owner:
+    name = "Unassigned" if one.owner_id is None else one.owner_name or "Former colleague"
     return Owner(name, str(one.owner_id or "none"), *(getattr(one, name) for name in _COUNTS))
 
 

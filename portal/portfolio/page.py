@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from typing import Any
 
-from django.db.models import Max, Min, Q
+from django.db.models import Max, Q, Subquery
 
 from portal.portfolio import aging, cash, chart, forecast, owners, roll
 from portal.portfolio.models import LATE, BookDay, BucketSum, Correction
@@ -42,29 +43,31 @@ class Book:
 
 def find_book(asked: str) -> Book:
     """The book on the day in a query string; without one on the newest."""
-    ends = BookDay.objects.aggregate(first=Min("day"), newest=Max("day"))
-    first, newest = ends["first"], ends["newest"]
-    if not first or not newest:
-        return Book(None, None, date.min)
-    day, problem = newest, ""
+    day, problem = None, ""
     if asked:
         try:
             day = calendar_day(asked)
         except NotUnderstood as reason:
             problem = f"Day “{asked[:40]}” was ignored. {reason}"
+    ends = {"first": Subquery(BookDay.objects.order_by("day").values("day")[:1])}
+    ends["newest"] = Subquery(BookDay.objects.order_by("-day").values("day")[:1])
+    # The roll may begin before the chart does, and the days of cash are among its days.
+    until = {"day__lte": day} if day else {}
+    found: Any = list(BookDay.objects.filter(**until).annotate(**ends).order_by("-day")[: chart.DAYS])
+    if not found:
+        first = BookDay.objects.order_by("day").values_list("day", flat=True).first()
+        problem = f"The book begins on {wording.day(first)}." if first else problem
+        return Book(first, BookDay.objects.aggregate(Max("day"))["day__max"], day or date.min, {}, problem)
+    first, newest = found[0].first, found[0].newest
+    day = day or newest
+    written = {one.day: one for one in found if one.day > day - timedelta(days=chart.DAYS)}
     if day > newest:
         problem = (
             f"{wording.day(day)} isn’t over or isn’t written yet. The newest day is {wording.day(newest)}."
         )
-    elif day < first:
-        problem = f"The book begins on {wording.day(first)}."
-    shown = [day - timedelta(days=chart.DAYS - 1), day]
-    # The roll may begin before the chart, and the days of cash end with it.
-    days = BookDay.objects.filter(day__range=shown)
-    book = Book(first, newest, day, {one.day: one for one in days}, problem)
-    if not problem and not book.chosen:
+    elif not problem and (day not in written or written[day].not_certain):
         problem = f"{wording.day(day)} can’t be told: it isn’t certain which answers were the latest."
-    return Book(first, newest, day, book.written, problem)
+    return Book(first, newest, day, written, problem)
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def read_page(book: Book, chosen: BookDay) -> Page:
         figures=aging.read(day, since, sums),
         chart=chart.read(day, book.written, sums),
         roll=roll.read(chosen),
-        cash=cash.read(day, book.written, book.first or day, cash.first_line_day()),
+        cash=cash.read(day, book.written),
         outlook=forecast.read(day),
         owners=list(owners.read(day)),
         corrected=Correction.objects.filter(first_day__lte=day, last_day__gte=day)

@@ -24,6 +24,7 @@ from portal.portfolio.accounts import (
 from portal.portfolio.models import AccountState, BookDay, Bucket, BucketSum, Correction, Run
 from portal.portfolio.states import contradicted_days, is_same, states_between
 from portal.portfolio.sums import add_sums, read_sum
+from portal.registry.models import Kind
 from servicing.figures import ONE_DAY
 
 BATCH_SIZE: Final = 1_000
@@ -173,11 +174,15 @@ def write_day(day: date, *, is_last: bool) -> None:
     ]
     BucketSum.objects.bulk_create(sums)
     not_certain = sum(one.number for one in sums if one.bucket == Bucket.NOT_CERTAIN)
-    oldest = states.exclude(bucket__in=[Bucket.CLOSED, Bucket.NOT_CERTAIN]).aggregate(Min("last_answer_on"))
+    answered = states.exclude(bucket__in=[Bucket.CLOSED, Bucket.NOT_CERTAIN]).filter(
+        last_answer_on__isnull=False
+    )
+    oldest = answered.aggregate(Min("last_answer_on"))
     written = BookDay.objects.create(
         day=day,
         not_certain=not_certain,
         oldest_answer_on=min(filter(None, [*oldest.values(), day])),
+        has_lines=answered.filter(kind=Kind.LINE).exists() or not states.filter(kind=Kind.LINE).exists(),
         roll_since=None if not_certain else roll.first_day_of(day),
     )
     if written.roll_since:

@@ -39,6 +39,7 @@ PICTURES = {
     "credit_lines": "A line of credit: payoff, available credit and what is due next",
     "collections": "Collections: accounts past due by aging, with their promises",
     "repayments": "Repayments: totals by status above the list",
+    "portfolio": "Portfolio: figures of a day above the aging of its past due accounts",
     "messaging": "Messages: events by day with status, amount and borrower",
     "approvals": "Review of a new legal name, which needs an approval",
     "audit": "Audit trail: who did what and when, with references",

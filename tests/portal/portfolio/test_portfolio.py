@@ -99,7 +99,7 @@ class TestPage:
         book.end_day()
         shown = text(viewer, "/portfolio/")
         assert "0 accounts, 1 of 2 known" in shown
-        assert "Not known 1 $1,000.00 —" in shown
+        assert "Not known 1 account 1 $1,000.00 —" in shown
 
     def test_cash_is_the_repayments_of_its_days(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
