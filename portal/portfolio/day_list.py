@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, When
 from django.http import QueryDict
 
 from portal.accounts.models import User
@@ -52,7 +52,7 @@ class DayList:
     kind: str
     owner: str
     principal_of: str = "principal"
-    """The column with the principal that counts: of those closed or archived since a day, the one on that day."""
+    """The principal that counts: in a total of a roll, and of what closed or was archived, the one on its first day."""
 
     def sums(self) -> dict[str, Decimal]:
         found = total_of(self.states, self.principal_of, "past_due", "due_since_amount")
@@ -116,6 +116,8 @@ def find(state: QueryDict, day: date) -> DayList:
         states = _where_was(with_start(on_day, since), was) if since else on_day
         if since and bucket == ANY:
             states = states.filter(Q(bucket__in=OPEN) | Q(bucket=Bucket.CLOSED) & ~Q(was=NEW))
+            states = states.annotate(counted=Case(When(was=NEW, then="principal"), default="before"))
+            principal_of = "counted"
         else:
             bucket = bucket if bucket in BUCKETS else OPEN_ONES
             states = states.filter(BUCKETS[bucket][1])

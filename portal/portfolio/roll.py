@@ -156,7 +156,7 @@ def read(written: BookDay) -> Roll | None:
 
 
 def _row(was: str, cells: dict[tuple[str, str], RollCell], gone: Sequence[str], since: date) -> Row:
-    still, total = Cell(query=_query(since, was, "open"), is_edge=True), Cell(query=_query(since, was))
+    still, total = Cell(query=_query(since, was, "open"), is_edge=True), _total(since, was, gone)
     found: list[Cell] = []
     paid = NOTHING
     for now in OPEN:
@@ -180,13 +180,18 @@ def _row(was: str, cells: dict[tuple[str, str], RollCell], gone: Sequence[str], 
 def _sum_of(label: str, rows: Sequence[Row], gone: Sequence[str], since: date, was: str = "") -> Row:
     columns = [*OPEN, "open", *gone]
     cells = [Cell(query=_query(since, was, now), is_edge=now == "open") for now in columns]
-    total = Row(label, cells, total=Cell(query=_query(since, was)), is_sum=True)
+    total = Row(label, cells, total=_total(since, was, gone), is_sum=True)
     for row in rows:
         for cell, other in zip(cells, row.cells, strict=True):
             cell.add(other)
         total.paid += row.paid
         total.total.add(row.total)
     return total
+
+
+def _total(since: date, was: str, gone: Sequence[str]) -> Cell:
+    """The cell of a total. No list has archived accounts beside others, so with any it is no link."""
+    return Cell(query="" if ARCHIVED in gone else _query(since, was))
 
 
 def _query(since: date, was: str = "", now: str = "") -> str:

@@ -153,10 +153,18 @@ class TestPage:
 
     def test_archived_accounts_have_a_column(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
-        Record.objects.filter(pk=book.loans["opened"].pk).update(archived_at="2020-01-01T12:00Z")
+        gone = book.loans["paid later"]
+        Record.objects.filter(pk=gone.pk).update(archived_at="2020-01-01T12:00Z")
         book.end_day()
-        if RollCell.objects.filter(day=book.day(11), now="archived").exists():
-            assert "Archived" in text(viewer, "/portfolio/")
+        assert RollCell.objects.get(day=book.day(11), now="archived").number == 1
+        html = page(viewer, "/portfolio/")
+        assert "Archived" in html
+        links = [address for address in links_of_lists(html) if "bucket=archived" in address]
+        for address in links:
+            found = viewer.get(address).context
+            assert [row.state.uuid for row in found["rows"]] == [gone.uuid]
+            assert found["sums"]["principal"] == 1000
+        assert links
 
 
 class TestFiles:
