@@ -62,6 +62,7 @@ _ACTIONS = {
     "documents:loan_schedule": "summaries.preview",
     "documents:offer_sheet": "summaries.preview",
     "documents:payment_history": "summaries.preview",
+    "documents:portfolio": "summaries.preview",
     "lookup:record": "lookup.record",
     "messaging:note": "notes.view",
 }

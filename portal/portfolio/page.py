@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from django.db.models import Max, Q, Subquery
+from django.http import Http404
 
 from portal.portfolio import aging, cash, chart, forecast, owners, roll
 from portal.portfolio.models import LATE, BookDay, BucketSum, Correction
@@ -109,3 +110,17 @@ def read_page(book: Book, chosen: BookDay) -> Page:
         .distinct()
         .count(),
     )
+
+
+def known_book(asked: str) -> Book:
+    """The book on a day that can be told; any other isn’t found."""
+    book = find_book(asked)
+    if not book.chosen:
+        raise Http404(book.problem or "No day is written yet.")
+    return book
+
+
+def known_page(asked: str) -> Page:
+    """The tables of such a day."""
+    book = known_book(asked)
+    return read_page(book, book.written[book.day])

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from portal.accounts.roles import requires
@@ -14,7 +14,7 @@ from portal.gateway import StaffRequest
 from portal.jobs.queue import start_job
 from portal.portfolio import day_list, files, tasks
 from portal.portfolio.accounts import yesterday
-from portal.portfolio.page import Book, Page, find_book, read_page
+from portal.portfolio.page import find_book, known_book, known_page, read_page
 from portal.ui.exports import list_file, tables_file
 from portal.ui.htmx import render_page
 from portal.ui.query_strings import query_string
@@ -39,7 +39,7 @@ def index(request: StaffRequest) -> HttpResponse:
 @requires("portfolio.index")
 def export(request: StaffRequest) -> HttpResponseBase:
     """All tables of a day as sheets of one file, or one of them as CSV."""
-    page = _page(request)
+    page = known_page(request.GET.get("day", ""))
     found = files.tables(page)
     day, name = page.chosen.day, request.GET.get("table", "")
     chosen = next((table for table in found if table.name == name), None)
@@ -81,7 +81,7 @@ def accounts(request: StaffRequest) -> HttpResponse:
 @requires("portfolio.accounts")
 def export_accounts(request: StaffRequest) -> HttpResponseBase:
     """The same accounts as a file."""
-    book = _known_book(request)
+    book = known_book(request.GET.get("day", ""))
     found = day_list.find(request.GET, book.day)
     words = ", ".join(found.words)
     detail = {"day": str(book.day), "filters": words, "rows": found.states.count()}
@@ -93,17 +93,3 @@ def export_accounts(request: StaffRequest) -> HttpResponseBase:
         for row in day_list.rows_of(found, batch)
     )
     return list_file(request, f"accounts-{book.day}", [*day_list.COLUMNS], lines)
-
-
-def _known_book(request: StaffRequest) -> Book:
-    book = find_book(request.GET.get("day", ""))
-    if not book.chosen:
-        raise Http404(book.problem or "No day is written yet.")
-    return book
-
-
-def _page(request: StaffRequest) -> Page:
-    book = _known_book(request)
-    if book.chosen is None:
-        raise Http404
-    return read_page(book, book.chosen)
