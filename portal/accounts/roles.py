@@ -64,6 +64,7 @@ ACTS: dict[str, Act] = {
     "collections.assign": Act("assign accounts", frozenset({Role.SUPERVISOR})),
     "portfolio.index": Act("open the portfolio", _EVERYONE),
     "portfolio.accounts": Act("open the accounts of a day", _EVERYONE),
+    "portfolio.demo_past": Act("add days to a demo", _WRITERS),
     "messaging.index": Act("open messages", _EVERYONE),
     "messaging.sync": Act("sync messages", _WRITERS | {Role.ADMIN}),
     "messaging.link": Act("link bank accounts", _WRITERS),

@@ -8,6 +8,7 @@ app_name = "portfolio"
 urlpatterns = [
     path("", views.index, name="index"),
     path("export/", views.export, name="export"),
+    path("demo-past/", views.demo_past, name="demo_past"),
     path("accounts/", views.accounts, name="accounts"),
     path("accounts/export/", views.export_accounts, name="export_accounts"),
 ]

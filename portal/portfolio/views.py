@@ -3,8 +3,8 @@
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import HttpResponse, HttpResponseBase
-from django.views.decorators.http import require_safe
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.roles import requires
 from portal.audit.chain import append
@@ -12,11 +12,11 @@ from portal.audit.models import Actor
 from portal.audit.view_log import log_list
 from portal.gateway import StaffRequest
 from portal.jobs.queue import start_job
-from portal.portfolio import day_list, files, tasks
+from portal.portfolio import day_list, demo, files, tasks
 from portal.portfolio.accounts import yesterday
 from portal.portfolio.page import find_book, known_book, known_page, read_page
 from portal.ui.exports import list_file, tables_file
-from portal.ui.htmx import render_page
+from portal.ui.htmx import finish_action, render_page
 from portal.ui.query_strings import query_string
 
 PAGE_SIZE = 50
@@ -31,8 +31,19 @@ def index(request: StaffRequest) -> HttpResponse:
         start_job(tasks.write_days)
     page = read_page(book, book.chosen) if book.chosen else None
     log_list(request, count=page.figures.total.number if page else None)
-    context = {"book": book, "page": page, "tables": files.tables(page) if page else []}
+    context: dict[str, Any] = {"book": book, "page": page, "is_demo": demo.is_demo()}
+    context["tables"] = files.tables(page) if page else []
     return render_page(request, "portfolio/index.html", context)
+
+
+@require_POST
+@requires("portfolio.demo_past")
+def demo_past(request: StaffRequest) -> HttpResponse:
+    """Have a worker add days to a demo's past, on the page of its job."""
+    if not demo.is_demo():
+        raise Http404("Only a demo’s days can pass.")
+    job = start_job(tasks.add_past, by=Actor.of(request), until=demo.last_day().isoformat())
+    return finish_action(request, job.get_absolute_url())
 
 
 @require_safe

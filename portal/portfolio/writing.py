@@ -25,6 +25,7 @@ from portal.portfolio.models import AccountState, BookDay, Bucket, BucketSum, Co
 from portal.portfolio.states import contradicted_days, is_same, states_between
 from portal.portfolio.sums import add_sums, read_sum
 from portal.registry.models import Kind
+from portal.ui import wording
 from servicing.figures import ONE_DAY
 
 BATCH_SIZE: Final = 1_000
@@ -37,24 +38,27 @@ def is_due() -> bool:
     return newest < yesterday() if newest else has_answers_before(yesterday() + ONE_DAY)
 
 
-def write_days(progress: Progress) -> int:
+def write_days(progress: Progress | None = None) -> int:
     """Write all days that are over; return how many. A second attempt continues."""
     run = _open_run()
     if run is None:
         return 0
     days = [*days_between(run.first_day, run.last_day)]
-    progress.resume(count_accounts(run.last_key) + len(days))
+    if progress:
+        progress.resume(count_accounts(run.last_key) + len(days))
     while batch := read_accounts(run.last_key, BATCH_SIZE):
         with transaction.atomic():
             write_states(batch, run.first_day, run.last_day)
             run.last_key = batch[-1].pk
             run.save(update_fields=["last_key"])
-            progress.step(len(batch))
+            if progress:
+                progress.step(len(batch))
     for day in days:
         with transaction.atomic():
             if not BookDay.objects.filter(day=day).exists():
                 write_day(day, is_last=day == run.last_day)
-            progress.step(words=f"{day:%b} {day.day}")
+            if progress:
+                progress.step(words=wording.short_day(day))
     cash.save_returns(run.last_day)
     run.delete()
     return len(days)

@@ -8,17 +8,21 @@ from html import unescape
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client as Browser
 from pypdf import PdfReader
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, PageView
 from portal.jobs.models import Job
+from portal.portfolio import demo
 from portal.portfolio.models import BookDay, BucketSum, RollCell
 from portal.registry.models import Record
+from portal.runtime.business_date import business_date
 from tests.conftest import browser_of
 from tests.portal import pages, spreadsheets
 from tests.portal.collections.conftest import advance
+from tests.portal.jobs.scripted import run_taken
 from tests.portal.portfolio.conftest import Book, five_accounts, installment, run_job
 
 pytestmark = pytest.mark.django_db
@@ -220,3 +224,27 @@ def test_the_job_is_named_on_the_status_page(book: Book) -> None:
     book.add("one", installment(book.day(20)))
     book.end_day()
     assert run_job().label == "Write the book"
+
+
+class TestDemoPast:
+    def test_the_days_of_a_demo_pass_and_are_written(
+        self, book: Book, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        five_accounts(book)
+        servicer = browser_of(Role.SERVICER)
+        assert servicer.post("/portfolio/demo-past/").status_code == 404
+        settings.DEBUG = True
+        monkeypatch.setattr(demo, "PAST_DAYS", 3)
+        assert "Add 90 days to this demo" in page(servicer, "/portfolio/")
+        servicer.post("/portfolio/demo-past/")
+        job = Job.objects.get(name="portfolio.demo_past")
+        run_taken(job)
+        job.refresh_from_db()
+        assert (job.state, job.done, job.total) == ("done", 3, 3)
+        assert business_date() == book.day(14)
+        assert list(BookDay.objects.order_by("day").values_list("day", flat=True)) == [
+            book.day(number) for number in range(1, 14)
+        ]
+
+    def test_viewers_may_not(self, book: Book, viewer: Browser) -> None:
+        assert viewer.post("/portfolio/demo-past/").status_code == 403
