@@ -7,13 +7,15 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
 
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q, QuerySet
 
 import servicing
 from portal.portfolio.accounts import Account
 from portal.portfolio.models import AccountState, BookDay, Due
 from portal.portfolio.sums import add_sums, read_sum
-from portal.registry.models import Repayment
+from portal.registry.figures import ACCOUNTS
+from portal.registry.models import Record, Repayment
+from portal.registry.records import records_by_uuid, with_borrowers
 from portal.repayments.returns import returned_since
 from portal.repayments.sums import sum_of, with_totals
 from portal.repayments.table import SUCCEEDED
@@ -178,6 +180,28 @@ def read(day: date, written: Mapping[date, BookDay]) -> Cash:
         week.collected = total(collected.get(one, NOTHING) for one in days)
         week.returned = total(written[one].returned if one in written else None for one in days)
     return Cash(weeks)
+
+
+@dataclass
+class DueRow:
+    """A payment that was due, with its account of today."""
+
+    due: Due
+    record: Record | None
+    borrower: Record | None
+
+
+def dues_between(first: date, last: date) -> QuerySet[Due]:
+    """What was due on these days, the largest unpaid part first."""
+    return Due.objects.filter(day__range=(first, last)).order_by(F("amount") - F("paid"), "pk").reverse()
+
+
+def due_rows(dues: Iterable[Due]) -> list[DueRow]:
+    dues = list(dues)
+    records = records_by_uuid(ACCOUNTS, (one.uuid for one in dues))
+    borrowers = {one.pk: borrower for one, borrower in with_borrowers(records.values())}
+    found = ((one, records.get(one.uuid)) for one in dues)
+    return [DueRow(one, record, borrowers.get(record.pk) if record else None) for one, record in found]
 
 
 def _collected(span: tuple[date, date]) -> dict[date, Decimal | None]:

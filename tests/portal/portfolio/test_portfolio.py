@@ -115,6 +115,18 @@ class TestPage:
         shown = viewer.get("/portfolio/")
         assert shown.context["page"].cash.sum.collected == Decimal("120.15")
 
+    def test_what_was_due_opens_its_payments(self, book: Book, viewer: Browser) -> None:
+        book.add("one", installment(book.day(3)))
+        book.sandbox.world.repayment(book.loans["one"].uuid, amount="40.00", effective_date=str(book.day(4)))
+        for _ in range(9):
+            book.end_day()
+        week = viewer.get(f"/portfolio/?day={book.day(9)}").context["page"].cash.weeks[-1]
+        assert (week.first, week.due, week.paid) == (book.day(3), Decimal(100), Decimal(40))
+        found = viewer.get(f"/portfolio/due/?from={week.first}&to={week.last}").context
+        assert found["sums"] == {"amount": Decimal(100), "paid": Decimal(40)}
+        assert [row.record.uuid for row in found["rows"]] == [book.loans["one"].uuid]
+        assert viewer.get("/portfolio/due/").status_code == 404
+
     def test_a_day_in_the_future_or_before_the_book_is_named(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
         assert "isn’t over or isn’t written yet" in text(viewer, f"/portfolio/?day={book.day(99)}")
