@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import date, timedelta
+from io import StringIO
 from itertools import islice
 
 from django.conf import settings
+from django.core.management import call_command
 from django.utils import timezone
 
 from portal.audit.models import Actor
@@ -39,6 +41,8 @@ def add_past(progress: Progress, until: date) -> None:
             read_if_old(Actor.system("refresh"), copies, force=True)
         let_days_pass(1)
         progress.step(words=wording.short_day(day))
+    # Messages have the days on which payments were returned.
+    call_command("sync_messages", stdout=StringIO())
     writing.write_days()
 
 

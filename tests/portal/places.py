@@ -169,6 +169,8 @@ def addresses_with_content(portal_service: Sandbox, supervisor: Browser, borrowe
         "documents:offer_sheet_pdf": f"{of_application}offer-sheet.pdf?data=copies",
         "documents:payment_history": f"{own}statement-of-account/",
         "documents:payment_history_pdf": f"{own}statement-of-account.pdf?data=copies",
+        "documents:portfolio": "/portfolio/print/",
+        "documents:portfolio_pdf": "/portfolio/print.pdf",
         "documents:verify": Printed.objects.get().get_absolute_url(),
         "documents:verify_any": f"/verify/?code={Printed.objects.get().code}",
     }  # fmt: skip

@@ -77,6 +77,7 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "documents:long_document": (7, 10, 12),
     "documents:offer_sheet": (8, 11, 19),
     "documents:payment_history": (14, 17, 17),
+    "documents:portfolio": (14, 17, 43),
     "documents:verify": (7, 10, 15),
     "documents:verify_any": (7, 10, 15),
     "home:help:page": (5, 8, 13),
