@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 from django.http import QueryDict
@@ -19,6 +19,7 @@ from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day
 from portal.registry.records import records_by_uuid, with_borrowers
+from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.keys import row_key
 from servicing.figures import days_past_due
@@ -50,7 +51,6 @@ class DayList:
     problems: list[str]
     bucket: str
     kind: str
-    owner: str
     principal_of: str = "principal"
     """The principal that counts: in a total of a roll, and of what closed or was archived, the one on its first day."""
 
@@ -97,49 +97,76 @@ class DayRow:
 
 def find(state: QueryDict, day: date) -> DayList:
     """The accounts of a day that a query string asks for. What it can't mean is named and ignored."""
-    words: list[str] = []
     problems: list[str] = []
-    bucket = state.get("bucket", "") or OPEN_ONES
     since = _since(state.get("since", ""), day, problems)
     was = state.get("was", "") if since and state.get("was") in WAS else ""
-    principal_of = "principal"
-    states: Any
     if since and state.get("cured") == "yes":
-        states, bucket = cured_since(since, day), ""
-        words.append(f"Past due on {since:%b} {since.day}, current since")
-    elif since and bucket == ARCHIVED:
-        states = gone_between(since, day)
-        states = states.filter(bucket=was) if was in OPEN else states
-        words.append(f"Archived since {since:%b} {since.day}")
+        found = _Found(cured_since(since, day), f"Past due on {wording.short_day(since)}, current since")
+    elif since and state.get("bucket") == ARCHIVED:
+        found = _archived(since, day, was)
+    elif since:
+        found = _rolled(since, day, was, state.get("bucket", ""))
     else:
-        on_day: Any = AccountState.objects.on(day)
-        states = _where_was(with_start(on_day, since), was) if since else on_day
-        if since and bucket == ANY:
-            states = states.filter(Q(bucket__in=OPEN) | Q(bucket=Bucket.CLOSED) & ~Q(was=NEW))
-            states = states.annotate(counted=Case(When(was=NEW, then="principal"), default="before"))
-            principal_of = "counted"
-        else:
-            bucket = bucket if bucket in BUCKETS else OPEN_ONES
-            states = states.filter(BUCKETS[bucket][1])
-            if since and bucket == Bucket.CLOSED:
-                states, principal_of = states.exclude(was=NEW), "before"
-            words.append(BUCKETS[bucket][0])
-    if was and since:
-        words.append(f"On {since:%b} {since.day}: {WAS[was]}")
-    kind = state.get("kind", "")
+        bucket = _bucket(state.get("bucket", ""))
+        label, condition = BUCKETS[bucket]
+        found = _Found(AccountState.objects.on(day).filter(condition), label, bucket)
+    words = [found.words, *([f"On {wording.short_day(since)}: {WAS[was]}"] if since and was else [])]
+    kind, owner = state.get("kind", ""), state.get("owner", "")
+    states = found.states
     if kind in ACCOUNTS:
         states = states.filter(kind=kind)
         words.append(PRODUCTS[kind])
-    owner = _owner_condition(state.get("owner", ""))
-    if owner is not None:
-        states = states.filter(owner)
-        words.append(_owner_words(state.get("owner", "")))
-    for name, (label, condition) in _flags(day).items():
+    if (of_owner := _owner_condition(owner)) is not None:
+        states = states.filter(of_owner)
+        words.append(_owner_words(owner))
+    for name, (flag_words, flag) in _flags(day).items():
         if state.get(name) == "yes":
-            states = states.filter(condition())
-            words.append(label)
-    states = states.order_by(F("past_due").desc(nulls_last=True), "pk")
-    return DayList(day, states, words, problems, bucket, kind, state.get("owner", ""), principal_of)
+            states = states.filter(flag())
+            words.append(flag_words)
+    return DayList(
+        day,
+        states.order_by(F("past_due").desc(nulls_last=True), "pk"),
+        [*filter(None, words)],
+        problems,
+        found.bucket,
+        kind,
+        found.principal_of,
+    )
+
+
+class _Found(NamedTuple):
+    """Accounts before the filters by type and owner."""
+
+    states: Any
+    words: str
+    bucket: str = ""
+    principal_of: str = "principal"
+
+
+def _bucket(name: str) -> str:
+    return name if name in BUCKETS else OPEN_ONES
+
+
+def _rolled(since: date, day: date, was: str, name: str) -> _Found:
+    """The accounts of a cell of a roll, or of a total."""
+    states: Any = with_start(AccountState.objects.on(day), since)
+    if was:
+        states = states.exclude(was=NEW) if was == OPEN_ONES else states.filter(was=was)
+    if name == ANY:
+        both = states.filter(Q(bucket__in=OPEN) | Q(bucket=Bucket.CLOSED) & ~Q(was=NEW))
+        counted = Case(When(was=NEW, then="principal"), default="before")
+        return _Found(both.annotate(counted=counted), "Open and closed accounts", ANY, "counted")
+    bucket = _bucket(name)
+    words, condition = BUCKETS[bucket]
+    if bucket == Bucket.CLOSED:
+        return _Found(states.filter(condition).exclude(was=NEW), words, bucket, "before")
+    return _Found(states.filter(condition), words, bucket)
+
+
+def _archived(since: date, day: date, was: str) -> _Found:
+    states = gone_between(since, day)
+    words = f"Archived since {wording.short_day(since)}"
+    return _Found(states.filter(bucket=was) if was in OPEN else states, words, ARCHIVED)
 
 
 def _since(text: str, day: date, problems: list[str]) -> date | None:
@@ -151,12 +178,6 @@ def _since(text: str, day: date, problems: list[str]) -> date | None:
         problems.append(f"Since “{text[:40]}” was ignored. {reason}")
         return None
     return since if since < day else None
-
-
-def _where_was(states: Any, was: str) -> Any:
-    if was == OPEN_ONES:
-        return states.exclude(was=NEW)
-    return states.filter(was=was) if was else states
 
 
 def _owner_condition(value: str) -> Q | None:

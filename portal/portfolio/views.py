@@ -22,6 +22,8 @@ from portal.ui.htmx import finish_action, render_page
 from portal.ui.query_strings import query_string
 
 PAGE_SIZE = 50
+OWN_FIELDS = ("day", "bucket", "kind", "page")
+"""The parameters that the form of a list of accounts has fields for, or that it begins anew."""
 
 
 @require_safe
@@ -82,6 +84,7 @@ def accounts(request: StaffRequest) -> HttpResponse:
             "shown": shown,
             "rows": list(day_list.rows_of(found, shown)),
             "state": query_string(request.GET),
+            "others": [(name, value) for name, value in request.GET.items() if name not in OWN_FIELDS],
             "buckets": {name: words for name, (words, _) in day_list.BUCKETS.items()},
         }
         log_list(request, count=shown.paginator.count)

@@ -82,7 +82,7 @@ def write_states(accounts: Sequence[Account], first: date, last: date) -> None:
         (one.kind, one.uuid): one
         for one in AccountState.objects.of_accounts(one.uuid for one in accounts).filter(to_day=None)
     }
-    stale = [one for one in accounts if not _holds(rows.get((one.kind, one.uuid)), one, last)]
+    stale = [one for one in accounts if not _holds(rows.get((one.kind, one.uuid)), one, first, last)]
     texts = texts_of(stale, first)
     new: list[AccountState] = []
     extended: list[AccountState] = []
@@ -108,9 +108,11 @@ def write_states(accounts: Sequence[Account], first: date, last: date) -> None:
     cash.save_dues(accounts, [*rows.values(), *new], first, last)
 
 
-def _holds(row: AccountState | None, account: Account, last: date) -> bool:
-    """Whether an account's last state still holds, without reading its answer."""
-    if row is None or (account.archived_on and account.archived_on <= last):
+def _holds(row: AccountState | None, account: Account, first: date, last: date) -> bool:
+    """Whether an account's last state, or that it has none, still holds, without reading its answer."""
+    if row is None:
+        return account.archived_on is not None and account.archived_on <= first
+    if account.archived_on and account.archived_on <= last:
         return False
     is_same_text = account.answer_at == row.answer_at
     is_same_copy = account.answered_on == row.last_answer_on
