@@ -6,7 +6,7 @@ from portal.portfolio.page import Page
 from portal.registry.models import Repayment
 from portal.ui import wording
 
-FORM = Form("PF", "Portfolio", "documents/papers/portfolio.html")
+FORM = Form("PF", "Portfolio", "documents/papers/portfolio.html", is_internal=True)
 
 
 def document(page: Page, options: Options) -> Document:

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
@@ -145,7 +146,7 @@ def payment_history(request: StaffRequest, as_pdf: bool, borrower_uuid: str = ""
 @document_view
 def portfolio(request: StaffRequest, as_pdf: bool) -> Document:
     """The book on a day."""
-    options = Options.of(request.GET, can_refresh=False)
+    options = replace(Options.of(request.GET, can_refresh=False), mode=Mode.INTERNAL)
     return portfolio_paper.document(known_page(request.GET.get("day", "")), options)
 
 
