@@ -318,6 +318,7 @@ INSTALLED_APPS = [
     "portal.repayments",
     "portal.messaging",
     "portal.collections",
+    "portal.portfolio",
     "portal.operations",
     "portal.home",
     "portal.documents",

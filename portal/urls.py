@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("portal.credit_lines.urls")),
     path("repayments/", include("portal.repayments.urls")),
     path("collections/", include("portal.collections.urls")),
+    path("portfolio/", include("portal.portfolio.urls")),
     path("messages/", include("portal.messaging.urls")),
     path("", include("portal.lookup.urls")),
     path("notes/", include("portal.notes.urls")),

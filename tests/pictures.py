@@ -26,6 +26,7 @@ EXAMPLES = {
     "credit_lines": ("servicer", "/lines/", "lines/ID/", "main"),
     "collections": ("servicer", "/collections/", "", "main"),
     "repayments": ("servicer", "/repayments/", "", "main"),
+    "portfolio": ("servicer", "/portfolio/", "", "main"),
     "messaging": ("servicer", "/messages/", "", "main section:has(table) >> nth=-1"),
     "approvals": ("servicer", "/borrowers/?q=coleridge", "borrowers/ID/", "main section >> nth=0"),
     "audit": ("supervisor", "/audit/?borrower=coleridge", "", "main table"),

@@ -45,6 +45,9 @@ LISTS = {
     "lookup:search": "search results",
     "messaging:index": "the list of messages",
     "operations:status": "service calls",
+    "portfolio:accounts": "the accounts of a day",
+    "portfolio:dues": "the payments due in a week",
+    "portfolio:index": "the portfolio",
     "repayments:index": "the list of repayments",
     "documents:batch": "the summaries of a batch",
 }
@@ -60,6 +63,7 @@ _ACTIONS = {
     "documents:loan_schedule": "summaries.preview",
     "documents:offer_sheet": "summaries.preview",
     "documents:payment_history": "summaries.preview",
+    "documents:portfolio": "summaries.preview",
     "lookup:record": "lookup.record",
     "messaging:note": "notes.view",
 }

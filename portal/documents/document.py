@@ -60,6 +60,8 @@ class Form(NamedTuple):
     prefix: str
     title: str
     template: str
+    is_internal: bool = False
+    """Whether it is for staff alone, so that there is no copy for borrowers."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ urlpatterns = [
     *preview_and_pdf(f"{BORROWER}applications/<str:application_uuid>/offer-sheet", views.offer_sheet),
     *preview_and_pdf(f"{BORROWER}statement-of-account", views.payment_history),
     *preview_and_pdf("repayments/statement-of-account", views.payment_history),
+    *preview_and_pdf("portfolio/print", views.portfolio),
     path("documents/<uuid:document_id>/", views.long_document, name="long_document"),
     path("documents/<uuid:document_id>/download/", views.long_download, name="long_download"),
     path("verify/", views.verify, name="verify_any"),

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
@@ -27,6 +28,7 @@ from portal.documents import line_of_credit as line_paper
 from portal.documents import loan_schedule as loan_paper
 from portal.documents import offer_sheet as offer_paper
 from portal.documents import payment_history as history_paper
+from portal.documents import portfolio as portfolio_paper
 from portal.documents.document import (
     LAYOUT_ERRORS,
     Document,
@@ -44,6 +46,7 @@ from portal.errors import error_page
 from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
+from portal.portfolio.page import known_page
 from portal.registry.models import Borrower, Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date
@@ -136,6 +139,14 @@ def payment_history(request: StaffRequest, as_pdf: bool, borrower_uuid: str = ""
     mode = Mode.BORROWER if owner else Mode.INTERNAL
     options = Options.of(request.GET, mode=mode, can_refresh=False)
     return history_paper.document(owner, account, request.GET, options, today=business_date())
+
+
+@requires("summaries.document")
+@document_view
+def portfolio(request: StaffRequest, as_pdf: bool) -> Document:
+    """The book on a day."""
+    options = replace(Options.of(request.GET, can_refresh=False), mode=Mode.INTERNAL)
+    return portfolio_paper.document(known_page(request.GET.get("day", "")), options)
 
 
 def _read(

@@ -156,6 +156,9 @@ class Answer(models.Model):
     failed_at = models.DateTimeField(null=True, help_text="When asking failed last.")
     failing_since = models.DateTimeField(null=True, help_text="Since when asking has failed.")
     failure = models.TextField(blank=True, help_text="Why it failed last, in words for staff.")
+    first_on = models.DateField(
+        null=True, help_text="The business date on which this text was received first; null if not known."
+    )
     # A long text comes last, because SQLite reads a row from its beginning, and most queries need only its times.
     body = models.TextField(
         blank=True, help_text="As received, in canonical JSON; empty while it was only asked for."
@@ -617,6 +620,8 @@ class Snapshot(models.Model):
     answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="snapshots", db_index=False)
     first_at = models.DateTimeField(null=True, help_text="When it was received first; null as above.")
     last_at = models.DateTimeField(help_text="When it was received last.")
+    first_on = models.DateField(null=True, help_text="The business date of the first; null if not known.")
+    last_on = models.DateField(null=True, help_text="The business date of the last; null if not known.")
     source = models.CharField(max_length=10, choices=Source.choices)
     digest = models.CharField(max_length=64)
     body = models.TextField()

@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar, cast
@@ -444,7 +444,7 @@ _COLUMNS_FROM_ANSWER = [
 ]
 # The columns of an answer that a new one replaces; the last two, which end a failure, if the service gave it.
 _COLUMNS_OF_ANSWER = [
-    *("operation", "body", "source", "first_at", "last_at", "last_on"),
+    *("operation", "body", "source", "first_at", "first_on", "last_at", "last_on"),
     *("failing_since", "failure"),
 ]
 
@@ -501,15 +501,18 @@ def _replace_answer(answer: Answer, text: str, origin: _Origin) -> list[Snapshot
     """Write the text to the answer, unless that is newer; return a snapshot of the older one of different texts."""
     at = origin.at
     if answer.last_at is not None and at < answer.last_at:  # an old file must not replace a newer answer
-        earlier = _snapshot(answer, text, origin.source, first_at=at, last_at=at)
+        day = business_date_at(at)
+        times: dict[str, date | None] = {"first_at": at, "last_at": at, "first_on": day, "last_on": day}
+        earlier = _snapshot(answer, text, origin.source, **times)
         is_saved = text == answer.body or answer.snapshots.filter(last_at=at, digest=earlier.digest).exists()
         return [] if is_saved else [earlier]
     replaced = []
     if answer.body != text:
         if answer.body and answer.last_at:
-            times = {"first_at": answer.first_at, "last_at": answer.last_at}
+            names = ("first_at", "last_at", "first_on", "last_on")
+            times = {name: getattr(answer, name) for name in names}
             replaced = [_snapshot(answer, answer.body, answer.source, **times)]
-        answer.first_at = at
+        answer.first_at, answer.first_on = at, business_date_at(at)
     answer.body, answer.last_at, answer.last_on = text, at, business_date_at(at)
     answer.source, answer.operation = origin.source, origin.operation
     if origin.source == Source.SERVICE:
@@ -522,6 +525,6 @@ def _has_newer_answer(record: Answered, at: datetime) -> bool:
     return record.answer_at is not None and at < record.answer_at
 
 
-def _snapshot(answer: Answer, text: str, source: str, **times: datetime | None) -> Snapshot:
+def _snapshot(answer: Answer, text: str, source: str, **times: date | None) -> Snapshot:
     digest = hashlib.sha256(text.encode()).hexdigest()
     return Snapshot(answer=answer, source=source, digest=digest, body=text, **times)

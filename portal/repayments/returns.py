@@ -28,10 +28,10 @@ class Returned(NamedTuple):
     amount: Decimal | None
 
 
-def returned_since(day: date) -> list[tuple[Returned, date]]:
+def returned_since(day: date, *, limit: int | None = MAX_DATED) -> list[tuple[Returned, date]]:
     """The payments reported as returned on this day or later, latest first."""
     recent = _maybe_returned_since(day, *Returned._fields).order_by("-effective_on", "-pk")
-    found = [Returned(*row) for row in recent[:MAX_DATED]]
+    found = [Returned(*row) for row in recent[:limit]]
     news = [(one, on) for one, on in _returned_on(found).items() if on and on >= day]
     return sorted(news, key=lambda pair: pair[1], reverse=True)
 

@@ -30,6 +30,7 @@ XLSX_FORMATS: Mapping[type, str] = {
     date: "mmm d, yyyy",
     datetime: "mmm d, yyyy h:mm AM/PM",
 }
+XLSX_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 PIECE_ROWS = 100
 """How many rows are sent together."""
 XLSX_WIDTH = 18
@@ -73,14 +74,19 @@ def xlsx_file(
     name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, rows_per_sheet: int = MAX_XLSX_ROWS
 ) -> StreamingHttpResponse:
     """Export as a spreadsheet with real numbers and dates and a frozen header; a full sheet is followed by another."""
-    content_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-    return _download(
-        f"{name}-{business_date()}.xlsx", content_type, _xlsx_pieces(columns, rows, rows_per_sheet)
-    )
+    pieces = _xlsx_pieces([("", columns, rows)], rows_per_sheet)
+    return _download(f"{name}-{business_date()}.xlsx", XLSX_TYPE, pieces)
+
+
+def tables_file(
+    name: str, tables: Sequence[tuple[str, Sequence[str], Iterable[Sequence[Any]]]]
+) -> StreamingHttpResponse:
+    """Export several tables as a spreadsheet, each with its title, columns and rows as a sheet."""
+    return _download(f"{name}.xlsx", XLSX_TYPE, _xlsx_pieces(tables, MAX_XLSX_ROWS))
 
 
 def _xlsx_pieces(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], rows_per_sheet: int
+    tables: Sequence[tuple[str, Sequence[str], Iterable[Sequence[Any]]]], rows_per_sheet: int
 ) -> Iterator[bytes]:
     """Stream the spreadsheet from a temporary file, because it is complete only once its last row is written."""
     import xlsxwriter  # Few need it, and loading it takes a twentieth of each start.
@@ -89,20 +95,22 @@ def _xlsx_pieces(
         options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
         book = xlsxwriter.Workbook(file, options)
         forms = {kind: book.add_format({"num_format": form}) for kind, form in XLSX_FORMATS.items()}
-        head, remaining = book.add_format({"bold": True}), iter(rows)
-        first = next(remaining, None)
-        while True:
-            sheet = book.add_worksheet()
-            sheet.freeze_panes(1, 0)
-            sheet.set_column(0, max(len(columns) - 1, 0), XLSX_WIDTH)
-            sheet.write_row(0, 0, columns, head)
-            page = islice(chain([first], remaining), rows_per_sheet) if first is not None else ()
-            for number, row in enumerate(page, 1):
-                for place, value in enumerate(row):
-                    _write_cell(sheet, number, place, value, forms)
+        head = book.add_format({"bold": True})
+        for title, columns, rows in tables:
+            remaining = iter(rows)
             first = next(remaining, None)
-            if first is None:
-                break
+            while True:
+                sheet = book.add_worksheet(title or None)
+                sheet.freeze_panes(1, 0)
+                sheet.set_column(0, max(len(columns) - 1, 0), XLSX_WIDTH)
+                sheet.write_row(0, 0, columns, head)
+                page = islice(chain([first], remaining), rows_per_sheet) if first is not None else ()
+                for number, row in enumerate(page, 1):
+                    for place, value in enumerate(row):
+                        _write_cell(sheet, number, place, value, forms)
+                first = next(remaining, None)
+                if first is None:
+                    break
         book.close()
         file.seek(0)
         yield from iter(lambda: file.read(XLSX_PIECE_BYTES), b"")

@@ -23,6 +23,7 @@ ICONS = (
     "calendar",
     "calendar-event",
     "cash",
+    "chart-bar",
     "check",
     "chevron-down",
     "chevron-left",

@@ -126,6 +126,19 @@ def day(value: Any, *, weekday: bool = False) -> str | None:
     return f"{f'{value:%A}, ' if weekday else ''}{value:%b} {value.day}, {value.year}"
 
 
+def short_day(value: date) -> str:
+    """A day without its year, where the rest of a page has it."""
+    return f"{value:%b} {value.day}"
+
+
+def days(first: date, last: date) -> str:
+    """Days such as "Oct 5", "Oct 5–8" or "Oct 31 – Nov 6"."""
+    if first == last:
+        return short_day(first)
+    is_one_month = (first.year, first.month) == (last.year, last.month)
+    return f"{short_day(first)}–{last.day}" if is_one_month else f"{short_day(first)} – {short_day(last)}"
+
+
 def moment(value: datetime) -> str:
     """A moment in the viewer's time zone, to the second."""
     local = timezone.localtime(value)

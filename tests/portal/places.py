@@ -14,7 +14,10 @@ from portal.collections.models import Promise
 from portal.credit_lines import documents
 from portal.documents.models import Batch, LongDocument, Printed
 from portal.lookup.models import Upload
-from portal.registry.models import Borrower, KeyPerson, Kind
+from portal.portfolio import writing
+from portal.portfolio.accounts import days_between
+from portal.portfolio.models import AccountState, Bucket
+from portal.registry.models import Borrower, KeyPerson, Kind, Record
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -67,6 +70,7 @@ def addresses_with_content(
     typed |= {"day": (business_date() + timedelta(days=1)).isoformat()}
     supervisor.post(f"/collections/contacts/loan/{loan.uuid}/log/", typed)
     promise = Promise.objects.get()
+    write_book(loan, days=90)
     entry = Entry.objects.filter(subject_uuid=borrower.uuid).latest("id")
     view = PageView.objects.filter(borrower_uuid=borrower.uuid).latest("id")
     call = RemoteCall.objects.filter(path__contains=borrower.uuid).latest("id")
@@ -148,6 +152,11 @@ def addresses_with_content(
         "notes:add_follow_up": f"/notes/follow-ups/new/{borrower.uuid}/",
         "operations:status": "/status/",
         "operations:support_bundle": "/status/support-bundle/",
+        "portfolio:accounts": "/portfolio/accounts/",
+        "portfolio:dues": "/portfolio/due/?from=2026-01-01&to=2026-12-31",
+        "portfolio:export": "/portfolio/export/",
+        "portfolio:export_accounts": "/portfolio/accounts/export/",
+        "portfolio:index": "/portfolio/",
         "repayments:detail": f"/repayments/{payment}/",
         "repayments:export": "/repayments/export.csv",
         "repayments:index": "/repayments/",
@@ -163,6 +172,18 @@ def addresses_with_content(
         "documents:offer_sheet_pdf": f"{of_application}offer-sheet.pdf?data=copies",
         "documents:payment_history": f"{own}statement-of-account/",
         "documents:payment_history_pdf": f"{own}statement-of-account.pdf?data=copies",
+        "documents:portfolio": "/portfolio/print/",
+        "documents:portfolio_pdf": "/portfolio/print.pdf",
         "documents:verify": Printed.objects.get().get_absolute_url(),
         "documents:verify_any": f"/verify/?code={Printed.objects.get().code}",
     }  # fmt: skip
+
+
+def write_book(loan: Record, *, days: int) -> None:
+    """Write this many days up to yesterday, on which this loan is past due."""
+    last = business_date() - timedelta(days=1)
+    first = last - timedelta(days=days - 1)
+    facts = {"bucket": Bucket.DAYS_1_29, "past_due": 100, "principal": 1000, "good_through": date.max}
+    AccountState.objects.create(kind=loan.kind, uuid=loan.uuid, from_day=first, last_answer_on=first, **facts)
+    for day in days_between(first, last):
+        writing.write_day(day, is_last=day == last)

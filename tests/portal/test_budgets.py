@@ -51,7 +51,8 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "borrowers:detail, applications": (17, 20, 24),
     "borrowers:detail, history": (20, 23, 28),
     "borrowers:detail, lines": (17, 20, 24),
-    "borrowers:detail, loans": (17, 20, 24),
+    # The navigation has one entry more.
+    "borrowers:detail, loans": (17, 20, 25),
     "borrowers:detail, messages": (20, 23, 24),
     "borrowers:detail, notes": (19, 22, 24),
     "borrowers:detail, people": (18, 21, 26),
@@ -78,6 +79,7 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "documents:long_document": (7, 10, 12),
     "documents:offer_sheet": (8, 11, 19),
     "documents:payment_history": (14, 17, 17),
+    "documents:portfolio": (14, 17, 43),
     "documents:verify": (7, 10, 15),
     "documents:verify_any": (7, 10, 15),
     "home:help:page": (5, 8, 13),
@@ -101,6 +103,10 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "notes:add": (7, 9, 14),
     "notes:add_follow_up": (8, 10, 14),
     "operations:status": (43, 46, 24),
+    "portfolio:accounts": (12, 15, 16),
+    "portfolio:dues": (9, 12, 14),
+    # Ninety bars, and their table.
+    "portfolio:index": (14, 17, 78),
     "repayments:detail": (11, 13, 21),
     "repayments:index": (16, 22, 20),
 }

@@ -146,6 +146,18 @@ def day(value: date | str | None, form: str = "") -> str:
 
 
 @register.filter
+def day_month(value: date) -> str:
+    """A day without its year, where a title has it."""
+    return wording.short_day(value)
+
+
+@register.filter
+def percent(value: Decimal | None, form: str = "") -> str:
+    """A percentage with one decimal, or ``|percent:"whole"``."""
+    return NOT_PROVIDED if value is None else f"{value:.{0 if form == 'whole' else 1}f}%"
+
+
+@register.filter
 def moment(value: datetime | None) -> str:
     """A moment with its time zone, and UTC on hover."""
     return NOT_PROVIDED if value is None else _time(value, wording.moment(value))

@@ -69,7 +69,7 @@ class TestFilters:
         )
 
     def test_a_capped_count_has_a_plus_sign(self, auditor: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("portal.audit.paging.MAX_COUNTED", 3)
+        monkeypatch.setattr("portal.ui.paging.MAX_COUNTED", 3)
         assert "3+" in visible_text(list_entries(auditor))
 
     def test_the_default_hides_views_steps_and_older_weeks(self, auditor: Browser) -> None:

@@ -66,6 +66,7 @@ PAGES: dict[str, str] = {
     "documents:long_document": "summaries.view",
     "documents:offer_sheet": "summaries.preview",
     "documents:payment_history": "summaries.preview",
+    "documents:portfolio": "summaries.preview",
     "documents:verify": "summaries.view",
     "documents:verify_any": "summaries.view",
 }
@@ -93,6 +94,9 @@ LISTS: dict[str, str] = {
     "lookup:search": "lookup.index",
     "messaging:index": "messaging.index",
     "operations:status": "operations.index",
+    "portfolio:accounts": "portfolio.index",
+    "portfolio:dues": "portfolio.index",
+    "portfolio:index": "portfolio.index",
     "repayments:index": "repayments.index",
     "documents:batch": "summaries.index",
 }
@@ -116,6 +120,8 @@ FILES: dict[str, str] = {
     "messaging:export": "messaging.export",
     "messaging:json": "messaging.download",
     "operations:support_bundle": "operations.support_bundle",
+    "portfolio:export": "portfolio.export",
+    "portfolio:export_accounts": "portfolio.export_accounts",
     "repayments:export": "repayments.export",
     "documents:batch_download": "summaries.download",
     "documents:borrower_pdf": "summaries.print",
@@ -124,6 +130,7 @@ FILES: dict[str, str] = {
     "documents:long_download": "summaries.download",
     "documents:offer_sheet_pdf": "summaries.print",
     "documents:payment_history_pdf": "summaries.print",
+    "documents:portfolio_pdf": "summaries.print",
 }
 """Files, with the action of their entry; every download is recorded, however soon after the last."""
 
@@ -138,6 +145,7 @@ UNRECORDED: dict[str, frozenset[str]] = {
             "collections:log", "collections:next", "collections:take", "collections:update_due_since", "home:wake",
             "lookup:refresh_portfolio",
             "messaging:check", "messaging:sync", "notes:finish", "notes:unpin", "operations:cancel",
+            "portfolio:demo_past",
             "saved_views:delete", "saved_views:save",
         }
     ),
@@ -272,8 +280,10 @@ def test_every_page_list_and_file_is_recorded(
     assert wrong == []
 
 
-# Drafts have no borrower yet, and the borrower of these messages is unknown.
-WITHOUT_BORROWER = {"borrowers:draft", "messaging:detail", "messaging:link", "messaging:note"}
+# Drafts have no borrower yet, the borrower of these messages is unknown, and the portfolio has all.
+WITHOUT_BORROWER = {
+    "borrowers:draft", "documents:portfolio", "messaging:detail", "messaging:link", "messaging:note",
+}  # fmt: skip
 PARTS = {
     "borrowers:detail": ("borrower-tab", "position"),
     "loans:detail": ("loan", "loan-schedule", "loan-repayments"),

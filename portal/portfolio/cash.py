@@ -1,0 +1,213 @@
+"""What was due each week, what came, and what was returned."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Final
+
+from django.db.models import Count, F, Q, QuerySet
+
+import servicing
+from portal.portfolio.accounts import Account
+from portal.portfolio.models import AccountState, BookDay, Due
+from portal.portfolio.sums import add_sums, read_sum
+from portal.registry.figures import ACCOUNTS
+from portal.registry.models import Borrower, Record, Repayment
+from portal.registry.records import records_by_uuid, with_borrowers
+from portal.repayments.returns import returned_since
+from portal.repayments.sums import sum_of, with_totals
+from portal.repayments.table import SUCCEEDED
+from portal.ui import wording
+from servicing.figures import NOTHING, ONE_DAY
+from servicing.promises import REVERSALS
+from servicing.repayments import has_succeeded
+from servicing.schedules import total
+from servicing.values import is_same_word
+
+WEEKS: Final = 8
+PAID_WITHIN: Final = timedelta(days=6)
+"""A payment up to this long after its due date counts as the one that was due."""
+PAYMENT_DAYS: Final = timedelta(days=60)
+"""How long payments and returns of a day are still looked for: they are reported days later."""
+
+
+# --- Written at night ---
+
+
+def save_dues(accounts: Sequence[Account], states: Iterable[AccountState], first: date, last: date) -> None:
+    """Save what of these accounts was still due when its day began, and what was paid of it so far."""
+    new = [
+        Due(kind=one.kind, uuid=one.uuid, day=one.due_next_on, amount=one.due_next_amount)
+        for one in states
+        if one.due_next_on
+        and first <= one.due_next_on <= last
+        and one.from_day < one.due_next_on
+        and (one.to_day is None or one.to_day >= one.due_next_on - ONE_DAY)
+    ]
+    Due.objects.bulk_create(new, ignore_conflicts=True)
+    recent = Due.objects.filter(uuid__in=[one.uuid for one in accounts], day__gte=last - PAYMENT_DAYS)
+    payments = _payments(accounts, last - PAYMENT_DAYS)
+    changed = []
+    for due in recent:
+        paid = sum(
+            (
+                amount
+                for day, amount in payments[due.kind, due.uuid]
+                if due.day <= day <= due.day + PAID_WITHIN
+            ),
+            NOTHING,
+        )
+        if due.amount is not None and due.paid != (paid := min(paid, due.amount)):
+            due.paid = paid
+            changed.append(due)
+    Due.objects.bulk_update(changed, ["paid"], batch_size=200)
+
+
+def _payments(accounts: Sequence[Account], since: date) -> dict[tuple[str, str], list[tuple[date, Decimal]]]:
+    """The payments of each account that brought money since a day."""
+    keys = {one.pk: (one.kind, one.uuid) for one in accounts}
+    columns = ("account_id", "effective_on", "amount", "status", "payment_type")
+    found: dict[tuple[str, str], list[tuple[date, Decimal]]] = defaultdict(list)
+    rows = Repayment.objects.filter(account__in=list(keys), effective_on__gte=since, amount__gt=0)
+    for pk, day, amount, status, payment_type in rows.values_list(*columns):
+        repayment = servicing.Repayment(uuid="", status=status)
+        if has_succeeded(repayment) and not any(is_same_word(payment_type, one) for one in REVERSALS):
+            found[keys[pk]].append((day, amount))
+    return found
+
+
+def save_returns(last: date) -> None:
+    """Save what was returned on each of the recent days, by the day on which its return was reported."""
+    amounts: dict[date, list[Decimal | None]] = defaultdict(list)
+    for one, day in returned_since(last - PAYMENT_DAYS, limit=None):
+        amounts[day].append(one.amount)
+    for written in BookDay.objects.filter(day__gt=last - PAYMENT_DAYS):
+        found = amounts[written.day]
+        written.returned, written.returned_number = total(found) if found else NOTHING, len(found)
+        written.save(update_fields=["returned", "returned_number"])
+
+
+# --- Read by the page ---
+
+
+@dataclass
+class Week:
+    """Seven days that end on the weekday of the chosen day."""
+
+    first: date
+    last: date
+    due: Decimal = NOTHING
+    paid: Decimal = NOTHING
+    """What came of it within a week of its due date."""
+    collected: Decimal | None = NOTHING
+    returned: Decimal | None = NOTHING
+    """Both are None if an amount or a day isn't known."""
+    has_lines: bool = False
+    is_known: bool = False
+    """Whether the book of the day before it was written, so that what was due is known."""
+    not_known: int = 0
+    """Dues without an amount."""
+
+    @property
+    def share(self) -> Decimal | None:
+        """The share of what was due that came, in percent; None if nothing was due."""
+        return self.paid * 100 / self.due if self.due else None
+
+    @property
+    def words(self) -> str:
+        return wording.days(self.first, self.last)
+
+
+@dataclass
+class TotalWeek(Week):
+    """All weeks."""
+
+    @property
+    def words(self) -> str:
+        return f"{WEEKS} weeks"
+
+
+@dataclass
+class Cash:
+    weeks: Sequence[Week]
+
+    @property
+    def rows(self) -> list[Week]:
+        return [*self.weeks, self.sum]
+
+    @property
+    def is_loans_only(self) -> bool:
+        """Whether what was due on lines isn't known in a week."""
+        return any(one.is_known and not one.has_lines for one in self.weeks)
+
+    @property
+    def sum(self) -> Week:
+        parts = [one for one in self.weeks if one.is_known]
+        returned = [one.returned for one in self.weeks]
+        return TotalWeek(
+            self.weeks[0].first,
+            self.weeks[-1].last,
+            due=sum((one.due for one in parts), NOTHING),
+            paid=sum((one.paid for one in parts), NOTHING),
+            collected=total(one.collected for one in self.weeks),
+            returned=total(returned),
+            has_lines=all(one.has_lines for one in parts),
+            is_known=bool(parts),
+            not_known=sum(one.not_known for one in parts),
+        )
+
+
+def read(day: date, written: Mapping[date, BookDay]) -> Cash:
+    """The weeks up to a day. ``written`` has the days on file."""
+    weeks = [
+        Week(day - timedelta(days=7 * number + 6), day - timedelta(days=7 * number))
+        for number in reversed(range(WEEKS))
+    ]
+    span = (weeks[0].first, day)
+    by_day = Due.objects.filter(day__range=span).order_by().values("day").annotate(number=Count("pk"))
+    dues = {one["day"]: one for one in add_sums(by_day, "amount", "paid")}
+    collected = _collected(span)
+    for week in weeks:
+        days = [week.first + timedelta(days=number) for number in range(7)]
+        before = written.get(week.first - ONE_DAY)
+        week.is_known, week.has_lines = before is not None, bool(before and before.has_lines)
+        found = [dues[one] for one in days if one in dues]
+        week.due = sum((read_sum(one, "amount") for one in found), NOTHING)
+        week.paid = sum((read_sum(one, "paid") for one in found), NOTHING)
+        week.not_known = sum(one["number"] - one["amount_known"] for one in found)
+        week.collected = total(collected.get(one, NOTHING) for one in days)
+        week.returned = total(written[one].returned if one in written else None for one in days)
+    return Cash(weeks)
+
+
+@dataclass
+class DueRow:
+    """A payment that was due, with its account of today."""
+
+    due: Due
+    record: Record | None
+    borrower: Borrower | None
+
+
+def dues_between(first: date, last: date) -> QuerySet[Due]:
+    """What was due on these days, the largest unpaid part first."""
+    return Due.objects.filter(day__range=(first, last)).order_by(F("amount") - F("paid"), "pk").reverse()
+
+
+def due_rows(dues: Iterable[Due]) -> list[DueRow]:
+    dues = list(dues)
+    records = records_by_uuid(ACCOUNTS, (one.uuid for one in dues))
+    borrowers = {one.pk: borrower for one, borrower in with_borrowers(records.values())}
+    found = ((one, records.get(one.uuid)) for one in dues)
+    return [DueRow(one, record, borrowers.get(record.pk) if record else None) for one, record in found]
+
+
+def _collected(span: tuple[date, date]) -> dict[date, Decimal | None]:
+    """What succeeded on each day; None if an amount isn't known."""
+    payments = Repayment.objects.filter(status=SUCCEEDED, effective_on__range=span).order_by()
+    return {
+        one["effective_on"]: sum_of(one["wanted"], one["summed"], one["upper"], one["lower"])
+        for one in with_totals(payments.values("effective_on"), Q())
+    }

@@ -1,0 +1,132 @@
+"""The book on a day, the accounts behind each of its numbers, and both as files."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.views.decorators.http import require_POST, require_safe
+
+from portal.accounts.roles import requires
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.audit.view_log import log_list
+from portal.gateway import StaffRequest
+from portal.jobs.queue import start_job
+from portal.portfolio import cash, day_list, demo, files, tasks
+from portal.portfolio.accounts import yesterday
+from portal.portfolio.page import find_book, known_book, known_page, read_page
+from portal.portfolio.sums import read_sum, total_of
+from portal.registry.query import NotUnderstood, calendar_day
+from portal.ui.exports import list_file, tables_file
+from portal.ui.htmx import finish_action, render_page
+from portal.ui.query_strings import query_string
+
+PAGE_SIZE = 50
+OWN_FIELDS = ("day", "bucket", "kind", "page")
+"""The parameters that the form of a list of accounts has fields for, or that it begins anew."""
+
+
+@require_safe
+@requires("portfolio.index")
+def index(request: StaffRequest) -> HttpResponse:
+    """The book at the end of a day. The first request of a new date has the day before written."""
+    book = find_book(request.GET.get("day", ""))
+    if book.newest and book.newest < yesterday():
+        start_job(tasks.write_days)
+    page = read_page(book, book.chosen) if book.chosen else None
+    log_list(request, count=page.figures.total.number if page else None)
+    context: dict[str, Any] = {"book": book, "page": page, "is_demo": demo.is_demo()}
+    context["tables"] = files.tables(page) if page else []
+    return render_page(request, "portfolio/index.html", context)
+
+
+@require_POST
+@requires("portfolio.demo_past")
+def demo_past(request: StaffRequest) -> HttpResponse:
+    """Have a worker add days to a demo's past, on the page of its job."""
+    if not demo.is_demo():
+        raise Http404("Only a demo’s days can pass.")
+    job = start_job(tasks.add_past, by=Actor.of(request), until=demo.last_day().isoformat())
+    return finish_action(request, job.get_absolute_url())
+
+
+@require_safe
+@requires("portfolio.index")
+def export(request: StaffRequest) -> HttpResponseBase:
+    """All tables of a day as sheets of one file, or one of them as CSV."""
+    page = known_page(request.GET.get("day", ""))
+    found = files.tables(page)
+    day, name = page.chosen.day, request.GET.get("table", "")
+    chosen = next((table for table in found if table.name == name), None)
+    append(
+        Actor.of(request),
+        "portfolio.export",
+        subject_label=str(day),
+        detail={"day": str(day), "table": chosen.title if chosen else "all"},
+    )
+    if chosen:
+        return list_file(request, f"portfolio-{day}-{chosen.name}", chosen.columns, chosen.rows)
+    return tables_file(f"portfolio-{day}", [(table.title, table.columns, table.rows) for table in found])
+
+
+@require_safe
+@requires("portfolio.accounts")
+def accounts(request: StaffRequest) -> HttpResponse:
+    """The accounts of a day that a number of the page counts."""
+    book = find_book(request.GET.get("day", ""))
+    context: dict[str, Any] = {"book": book}
+    if book.chosen:
+        found = day_list.find(request.GET, book.day)
+        shown = Paginator(found.states, PAGE_SIZE).get_page(request.GET.get("page"))
+        context |= {
+            "found": found,
+            "sums": found.sums(),
+            "shown": shown,
+            "rows": list(day_list.rows_of(found, shown)),
+            "state": query_string(request.GET),
+            "others": [(name, value) for name, value in request.GET.items() if name not in OWN_FIELDS],
+            "buckets": {name: words for name, (words, _) in day_list.BUCKETS.items()},
+        }
+        log_list(request, count=shown.paginator.count)
+    else:
+        log_list(request, count=None)
+    return render_page(request, "portfolio/accounts.html", context)
+
+
+@require_safe
+@requires("portfolio.accounts")
+def dues(request: StaffRequest) -> HttpResponse:
+    """What was due in a week, and what was paid of it."""
+    try:
+        first, last = (calendar_day(request.GET.get(name, "")) for name in ("from", "to"))
+    except NotUnderstood as reason:
+        raise Http404(str(reason)) from None
+    found = cash.dues_between(first, last)
+    shown = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
+    log_list(request, count=shown.paginator.count)
+    context = {
+        "first": first,
+        "last": last,
+        "shown": shown,
+        "rows": cash.due_rows(shown),
+        "sums": {name: read_sum(total_of(found, name), name) for name in ("amount", "paid")},
+    }
+    return render_page(request, "portfolio/dues.html", context)
+
+
+@require_safe
+@requires("portfolio.accounts")
+def export_accounts(request: StaffRequest) -> HttpResponseBase:
+    """The same accounts as a file."""
+    book = known_book(request.GET.get("day", ""))
+    found = day_list.find(request.GET, book.day)
+    words = ", ".join(found.words)
+    detail = {"day": str(book.day), "filters": words, "rows": found.states.count()}
+    append(Actor.of(request), "portfolio.export_accounts", subject_label=str(book.day), detail=detail)
+    states = found.states.iterator(files.BATCH_SIZE)
+    lines = (
+        [value(row) for value in day_list.COLUMNS.values()]
+        for batch in files.batches(states)
+        for row in day_list.rows_of(found, batch)
+    )
+    return list_file(request, f"accounts-{book.day}", [*day_list.COLUMNS], lines)

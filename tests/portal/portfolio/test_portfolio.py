@@ -1,0 +1,262 @@
+"""The page of a day, the lists behind its numbers, and its files."""
+
+import csv
+import io
+import re
+from decimal import Decimal
+from html import unescape
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client as Browser
+from pypdf import PdfReader
+
+from portal.accounts.roles import Role
+from portal.audit.models import Entry, PageView
+from portal.jobs.models import Job
+from portal.portfolio import demo
+from portal.portfolio.models import BookDay, BucketSum, RollCell
+from portal.registry.models import Record
+from portal.runtime.business_date import business_date
+from tests.conftest import browser_of
+from tests.portal import pages, spreadsheets
+from tests.portal.collections.conftest import advance
+from tests.portal.jobs.scripted import run_taken
+from tests.portal.portfolio.conftest import Book, five_accounts, installment, run_job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def viewer(book: Book) -> Browser:
+    return browser_of(Role.VIEWER)
+
+
+def page(browser: Browser, address: str) -> str:
+    answer = browser.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def text(browser: Browser, address: str) -> str:
+    return pages.visible_text(page(browser, address).partition("<main")[2])
+
+
+def links_of_lists(html: str) -> dict[str, str]:
+    """The words of each link to a list of accounts, by address."""
+    found = re.findall(r'<a href="(/portfolio/accounts/[^"]*)">(.*?)</a>', html, re.DOTALL)
+    return {unescape(address): pages.visible_text(words) for address, words in found}
+
+
+class TestPage:
+    def test_every_number_opens_a_list_with_that_many_rows_and_that_sum(
+        self, book: Book, viewer: Browser
+    ) -> None:
+        five_accounts(book)
+        for number in (3, 10):
+            html = page(viewer, f"/portfolio/?day={book.day(number)}")
+            links = re.findall(r'<a href="(/portfolio/accounts/[^"]*)">(.*?)</a>', html, re.DOTALL)
+            assert len(links) > 10
+            for address, words in links:
+                shown = viewer.get(unescape(address))
+                number_of, sums = shown.context["shown"].paginator.count, shown.context["sums"]
+                for word in pages.visible_text(words).split():
+                    if word.startswith("$"):
+                        amount = Decimal(word.strip("$").replace(",", ""))
+                        assert amount in sums.values(), (address, words)
+                    elif word.isdigit():
+                        assert int(word) == number_of, (address, words)
+
+    def test_the_roll_adds_up_in_both_directions(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        for number in range(2, 11):
+            answer = viewer.get(f"/portfolio/?day={book.day(number)}")
+            roll = answer.context["page"].roll
+            *buckets, before, new, total = roll.rows
+            for row in roll.rows:
+                opened, others = row.cells[:7], row.cells[8:]
+                still = row.cells[7]
+                assert still.number == sum(cell.number for cell in opened)
+                assert row.total.number == still.number + sum(cell.number for cell in others)
+                assert row.total.principal == still.principal + row.paid + sum(
+                    cell.principal for cell in others
+                )
+            for place in range(len(before.cells)):
+                assert before.cells[place].number == sum(row.cells[place].number for row in buckets)
+                assert (
+                    total.cells[place].principal == before.cells[place].principal + new.cells[place].principal
+                )
+            sums = BucketSum.objects.filter(day=book.day(number)).exclude(bucket="closed")
+            assert total.cells[7].number == sum(one.number for one in sums)
+            assert total.cells[7].principal == sum(one.principal for one in sums)
+
+    def test_shares_have_their_denominators(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        shown = text(viewer, f"/portfolio/?day={book.day(3)}")
+        assert "Past due $200.00 2 accounts, 5 of 5 known" in shown
+        assert "Past due, of principal 40.0%" in shown
+        assert "2 of 5 accounts, 40.0%" in shown
+
+    def test_what_is_not_known_is_never_zero(self, book: Book, viewer: Browser) -> None:
+        book.add("one", delinquent=True)
+        book.add("two", installment(book.day(20)))
+        book.end_day()
+        shown = text(viewer, "/portfolio/")
+        assert "0 accounts, 1 of 2 known" in shown
+        assert "Not known 1 account 1 $1,000.00 —" in shown
+
+    def test_cash_is_the_repayments_of_its_days(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        loan = book.loans["opened"]
+        for amount in ("100.10", "20.05"):
+            book.sandbox.world.repayment(loan.uuid, amount=amount, effective_date=str(book.day(11)))
+        book.end_day()
+        shown = viewer.get("/portfolio/")
+        assert shown.context["page"].cash.sum.collected == Decimal("120.15")
+
+    def test_what_was_due_opens_its_payments(self, book: Book, viewer: Browser) -> None:
+        book.add("one", installment(book.day(3)))
+        book.sandbox.world.repayment(book.loans["one"].uuid, amount="40.00", effective_date=str(book.day(4)))
+        for _ in range(9):
+            book.end_day()
+        week = viewer.get(f"/portfolio/?day={book.day(9)}").context["page"].cash.weeks[-1]
+        assert (week.first, week.due, week.paid) == (book.day(3), Decimal(100), Decimal(40))
+        found = viewer.get(f"/portfolio/due/?from={week.first}&to={week.last}").context
+        assert found["sums"] == {"amount": Decimal(100), "paid": Decimal(40)}
+        assert [row.record.uuid for row in found["rows"]] == [book.loans["one"].uuid]
+        assert viewer.get("/portfolio/due/").status_code == 404
+
+    def test_a_day_in_the_future_or_before_the_book_is_named(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        assert "isn’t over or isn’t written yet" in text(viewer, f"/portfolio/?day={book.day(99)}")
+        assert "The book begins on" in text(viewer, "/portfolio/?day=2020-01-01")
+        assert "was ignored" in text(viewer, "/portfolio/?day=someday")
+
+    def test_a_gap_is_named_and_never_drawn(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        BookDay.objects.filter(day=book.day(5)).update(not_certain=1)
+        assert "can’t be told" in text(viewer, f"/portfolio/?day={book.day(5)}")
+        html = page(viewer, f"/portfolio/?day={book.day(10)}")
+        assert f'<a href="?day={book.day(4)}"><svg' in html
+        assert "not certain" in html
+        assert f'<a href="?day={book.day(5)}"><svg' not in html
+
+    def test_without_accounts_it_says_so(self, book: Book, viewer: Browser) -> None:
+        assert "No day on file yet" in text(viewer, "/portfolio/")
+        assert "No day is written yet" in text(viewer, "/portfolio/accounts/")
+        assert viewer.get("/portfolio/export/").status_code == 404
+
+    def test_the_first_request_of_a_date_starts_the_job(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        Job.objects.all().delete()
+        viewer.get("/portfolio/")
+        assert not Job.objects.exists()
+        advance(book.sandbox, 1)
+        viewer.get("/portfolio/")
+        viewer.get("/portfolio/")
+        assert Job.objects.filter(name="portfolio.write_days").count() == 1
+
+    def test_corrected_accounts_are_counted_and_listed(self, book: Book, viewer: Browser) -> None:
+        book.add("one", installment(book.day(1)))
+        for _ in range(3):
+            book.end_day()
+        book.say("one", installment(book.day(1), paid_on=book.day(1)))
+        book.end_day()
+        address = f"/portfolio/accounts/?day={book.day(2)}&bucket=open&corrected=yes"
+        assert "The service has corrected 1 account since" in text(viewer, f"/portfolio/?day={book.day(2)}")
+        assert viewer.get(address).context["shown"].paginator.count == 1
+        assert "has corrected" not in text(viewer, "/portfolio/")
+
+    def test_archived_accounts_have_a_column(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        gone = book.loans["paid later"]
+        Record.objects.filter(pk=gone.pk).update(archived_at="2020-01-01T12:00Z")
+        book.end_day()
+        assert RollCell.objects.get(day=book.day(11), now="archived").number == 1
+        html = page(viewer, "/portfolio/")
+        assert "Archived" in html
+        links = [address for address in links_of_lists(html) if "bucket=archived" in address]
+        for address in links:
+            found = viewer.get(address).context
+            assert [row.state.uuid for row in found["rows"]] == [gone.uuid]
+            assert found["sums"]["principal"] == 1000
+        assert links
+
+
+class TestFiles:
+    def test_the_spreadsheet_has_a_sheet_for_each_table(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        answer = viewer.get("/portfolio/export/")
+        file = b"".join(answer.streaming_content)  # type: ignore[arg-type]
+        assert spreadsheets.cells_of(file)[1][:4] == ["Loans", "Current", Decimal(3), Decimal(2800)]
+        assert spreadsheets.cells_of(file, 2)[0][0] == "Day"
+        assert spreadsheets.cells_of(file, 3)[0][0] == "From"
+        entry = Entry.objects.get(action="portfolio.export")
+        assert entry.detail == {"day": str(book.day(10)), "table": "all"}
+
+    def test_a_table_is_a_csv(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        answer = viewer.get(f"/portfolio/export/?day={book.day(3)}&table=aging")
+        rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
+        late = next(row for row in rows if (row["Product"], row["Aging"]) == ("Loans", "1–29 days"))
+        assert (late["Accounts"], late["Principal"], late["Past due"]) == ("2", "2000.00", "200.00")
+
+    def test_the_accounts_of_a_day_are_a_file(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        answer = viewer.get(f"/portfolio/accounts/export/?day={book.day(3)}&bucket=late")
+        rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
+        uuids = {book.loans[name].uuid for name in ("paid later", "returned")}
+        assert {row["Account"] for row in rows} == uuids
+        assert {row["Days past due"] for row in rows} == {"1"}
+        entry: Any = Entry.objects.get(action="portfolio.export_accounts")
+        assert entry.detail["rows"] == 2
+
+    def test_it_is_printed_on_two_pages(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        preview = text(viewer, f"/portfolio/print/?day={book.day(3)}")
+        assert "1–29 days 2 $2,000.00 $200.00" in preview
+        answer = viewer.get(f"/portfolio/print.pdf?day={book.day(3)}")
+        printed = PdfReader(io.BytesIO(answer.content))
+        assert len(printed.pages) == 2
+        assert "Roll" in printed.pages[0].extract_text()
+        assert "Cash by week" in printed.pages[1].extract_text()
+        assert Entry.objects.get(action="summaries.print").detail["title"] == "Portfolio"
+        assert viewer.get("/portfolio/print/?day=2020-01-01").status_code == 404
+
+    def test_views_are_recorded(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        viewer.get("/portfolio/")
+        viewer.get("/portfolio/accounts/?bucket=late")
+        labels = PageView.objects.filter(page="portfolio.index").values_list("subject_label", flat=True)
+        assert set(labels) == {"the portfolio", "the accounts of a day"}
+
+
+def test_the_job_is_named_on_the_status_page(book: Book) -> None:
+    book.add("one", installment(book.day(20)))
+    book.end_day()
+    assert run_job().label == "Write the book"
+
+
+class TestDemoPast:
+    def test_the_days_of_a_demo_pass_and_are_written(
+        self, book: Book, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        five_accounts(book)
+        servicer = browser_of(Role.SERVICER)
+        assert servicer.post("/portfolio/demo-past/").status_code == 404
+        settings.DEBUG = True
+        monkeypatch.setattr(demo, "PAST_DAYS", 3)
+        assert "Add 90 days to this demo" in page(servicer, "/portfolio/")
+        servicer.post("/portfolio/demo-past/")
+        job = Job.objects.get(name="portfolio.demo_past")
+        run_taken(job)
+        job.refresh_from_db()
+        assert (job.state, job.done, job.total) == ("done", 3, 3)
+        assert business_date() == book.day(14)
+        assert list(BookDay.objects.order_by("day").values_list("day", flat=True)) == [
+            book.day(number) for number in range(1, 14)
+        ]
+
+    def test_viewers_may_not(self, book: Book, viewer: Browser) -> None:
+        assert viewer.post("/portfolio/demo-past/").status_code == 403
