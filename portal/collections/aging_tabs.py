@@ -74,7 +74,7 @@ def aging_tabs(listing: Listing) -> list[AgingTab]:
 
 def _bucket_of(record: Record) -> Bucket:
     rank = record.past_due_rank
-    known = rank if rank is not None and rank < NOT_KNOWN_RANK else None
+    known = rank if rank is not None and rank > NOT_KNOWN_RANK else None
     return aging(record.past_due, days_of(record)).name, 1, known, int(record.past_due is None)
 
 
@@ -86,7 +86,7 @@ def _buckets(accounts: QuerySet[Record]) -> Iterable[Bucket]:
         .values_list("bucket")
         .annotate(
             number=Count("pk"),
-            known=Sum("past_due_rank", filter=Q(past_due_rank__lt=NOT_KNOWN_RANK)),
+            known=Sum("past_due_rank", filter=Q(past_due_rank__gt=NOT_KNOWN_RANK)),
             unknown=Count("pk", filter=Q(past_due__isnull=True)),
         )
     )

@@ -26,7 +26,7 @@ from portal.lists.columns import CHECKED, past_due_columns
 from portal.lists.filters import NONE, Filter, aging_filter, choice_filter, flag_filter
 from portal.lists.pages import Action, Column, ListPage
 from portal.notes.views import colleagues
-from portal.registry.figures import ACCOUNTS
+from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK
 from portal.registry.models import IS_LATE, LISTED, Kind, PastDueChange, Record
 from portal.registry.query import NotUnderstood
 from portal.repayments.attention import not_known_accounts
@@ -45,7 +45,8 @@ PROMISES = {
     "broken": "Promise broken",
     "kept": "Promise kept",
 }
-_CURSOR = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,4})?)?~([0-9]{1,19})")
+UNKNOWN = "unknown"
+_CURSOR = re.compile(rf"({UNKNOWN}|-?[0-9]{{1,16}}(?:\.[0-9]{{1,4}})?)?~([0-9]{{1,19}})")
 
 
 # --- Filters ---
@@ -361,8 +362,9 @@ def printed_columns() -> list[Column]:
 
 def cursor_of(record: Record) -> str:
     """The position of an account in the worklist."""
-    rank = "" if record.past_due_rank is None else f"{record.past_due_rank:f}"
-    return f"{rank}~{record.pk}"
+    rank = record.past_due_rank
+    words = "" if rank is None else UNKNOWN if rank == NOT_KNOWN_RANK else f"{rank:f}"
+    return f"{words}~{record.pk}"
 
 
 def next_account(state: QueryDict) -> Record | None:
@@ -389,4 +391,5 @@ def _place(text: str) -> tuple[Decimal | None, int | None]:
     found = _CURSOR.fullmatch(text)
     if not found:
         return None, None
-    return (Decimal(found[1]) if found[1] else None), row_key(found[2])
+    rank = NOT_KNOWN_RANK if found[1] == UNKNOWN else Decimal(found[1]) if found[1] else None
+    return rank, row_key(found[2])

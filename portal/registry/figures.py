@@ -55,8 +55,8 @@ MAX_DIGITS: Final = 15
 """The digits of a number that are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""
 CENT: Final = Decimal("0.01")
 PLACES: Final = Decimal("0.0001")
-NOT_KNOWN_RANK: Final = Decimal(10) ** 14
-"""The rank of an account that is past due by an unknown amount: above all others."""
+NOT_KNOWN_RANK: Final = -(Decimal(10) ** 14)
+"""The rank of an account that is past due by an unknown amount: below all others."""
 
 
 def is_account(record: Saved) -> TypeGuard[Record]:

@@ -231,7 +231,7 @@ class Record(models.Model):
         help_text="The last business date on which they hold; null until they are calculated, also by new rules.",
     )
     past_due_rank = models.DecimalField(
-        max_digits=20, decimal_places=4, null=True, help_text="Orders what is past due, not known above all."
+        max_digits=20, decimal_places=4, null=True, help_text="Orders what is past due, not known last."
     )
     oldest_unpaid_due = models.DateField(null=True, help_text="Days past due of a loan are counted from it.")
     due_since_number = models.PositiveIntegerField(
@@ -430,7 +430,7 @@ class Borrower(Named):
     legal_form = models.CharField(max_length=40, blank=True)
     past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="Null: not known.")
     past_due_rank = models.DecimalField(
-        max_digits=20, decimal_places=4, null=True, help_text="Orders what is past due, not known above all."
+        max_digits=20, decimal_places=4, null=True, help_text="Orders what is past due, not known last."
     )
     is_past_due = models.BooleanField(default=False)
     oldest_unpaid_on = models.DateField(null=True, help_text="Of its loans.")

@@ -128,7 +128,7 @@ def _add_up_past_due(late: QuerySet[Record] | Sequence[Record]) -> Amount:
     """Add up the accounts read so far, or all of them along the index of their order."""
     if isinstance(late, Sequence):
         return _add_up(one.past_due for one in late)
-    is_known = Q(past_due_rank__lt=NOT_KNOWN_RANK)
+    is_known = Q(past_due_rank__gt=NOT_KNOWN_RANK)
     found = late.order_by().aggregate(
         known=Sum("past_due_rank", filter=is_known), unknown=Count("pk", filter=~is_known)
     )

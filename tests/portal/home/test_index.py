@@ -126,8 +126,8 @@ class TestAttention:
             assert [item[:22] for item in attention_items(servicer)] == [
                 "Outcome unknown: an ap",
                 "$88.10 payment returne",
-                "An unknown amount past",
                 "$310.00 past due, 12 d",
+                "An unknown amount past",
                 "Payment of $880.50 due",
             ]
 
@@ -161,7 +161,7 @@ class TestAttention:
         shown = pages.visible_text(servicer.get("/").content.decode())
         assert "3 items need attention · $1,310.35 past due on 3 accounts (1 without a figure)" in shown
         assert "Past due 3 $1,310.35, plus 1 without a figure" in shown
-        assert [item.split()[0] for item in attention_items(servicer)] == ["An", "$1,000.10", "$310.25"]
+        assert [item.split()[0] for item in attention_items(servicer)] == ["$1,000.10", "$310.25", "An"]
         loan = Record.objects.get(kind=Kind.LOAN, past_due=Decimal("1000.10"))
         servicer.post(
             f"/attention/snooze/?item=loan:{loan.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
@@ -384,7 +384,7 @@ class TestAttention:
         flagged_account(portal_service, Kind.LINE, "9000.00", "Large Debt LLC")
         page = viewer.get("/?show=past_due").content.decode()
         names = re.findall(r"(Unknown|Small|Middle|Large) Debt LLC</b></a>", page)
-        assert names == ["Unknown", "Large", "Middle", "Small"]
+        assert names == ["Large", "Middle", "Small", "Unknown"]
 
     def test_archived_accounts_are_not_listed(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = flagged_account(portal_service, Kind.LINE, "310.00", "Acme Farms LLC")
