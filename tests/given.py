@@ -31,7 +31,7 @@ def save_answer(user: dict[str, Any], *, source: str = Source.SERVICE) -> Borrow
     return store.save(store.observe(codec.decode(servicing.Borrower, dumps(user))), source=source)[0]
 
 
-def account(kind: Kind, owner: Borrower, uuid: str, label: str = "") -> Record:
+def account(kind: Kind, owner: Borrower, uuid: str, label: str = "") -> Any:
     """Add a loan, line or application to the portal by its ID alone."""
     item = store.Observation(kind=kind, uuid=uuid, borrower_uuid=owner.uuid, label=label)
     return store.save([item], source=Source.FILE)[0]

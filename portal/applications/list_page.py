@@ -6,24 +6,24 @@ from decimal import Decimal
 
 from django.utils import timezone
 
+import servicing
 from portal.lists import cells
 from portal.lists.columns import COPY_OF, account_columns, money_column, value_column
 from portal.lists.filters import date_filters, value_filter
 from portal.lists.pages import Action, Column, ListPage, Row
 from portal.live.reading import LiveCopy
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Application, Kind
 from portal.registry.records import with_borrowers
 from portal.ui import wording
 from portal.ui.templatetags import ui
-from servicing import Application
 
 
 @dataclass
 class ApplicationRow(Row):
     """One application with its last answer."""
 
-    answer: Application | None = None
+    answer: servicing.Application | None = None
 
     @property
     def offers(self) -> int | None:
@@ -38,17 +38,17 @@ class ApplicationRow(Row):
         return min(known) if known and len(known) == len(rates) else None
 
 
-def load_rows(records: Sequence[Record]) -> Iterator[ApplicationRow]:
+def load_rows(records: Sequence[Application]) -> Iterator[ApplicationRow]:
     for record, borrower in with_borrowers(records):
-        yield ApplicationRow(record, borrower, answer=store.last_answer(record, Application))
+        yield ApplicationRow(record, borrower, answer=store.last_answer(record, servicing.Application))
 
 
 def decision(row: ApplicationRow) -> str:
     """The decision, with a note if the service isn't answering for it now."""
     trouble = ""
-    if row.record.said and row.record.said.failing_since:
+    if row.record.answer and row.record.answer.failing_since:
         trouble = ui.badge("warn", "Refused" if LiveCopy(row.record).is_refused else "Not responding")
-    return cells.join_badges(ui.status_badge(row.record.status), trouble)
+    return cells.join_badges(ui.status_badge(row.record.decision), trouble)
 
 
 def added(row: ApplicationRow) -> str:
@@ -68,6 +68,8 @@ def added_on(row: ApplicationRow) -> str:
 
 APPLICATIONS = ListPage(
     kinds=[Kind.APPLICATION],
+    model=Application,
+    related="answer",
     area="applications",
     title="Applications",
     noun="application",
@@ -81,10 +83,10 @@ APPLICATIONS = ListPage(
     load_rows=load_rows,
     columns=[
         *account_columns("Application"),
-        value_column("product", "Product", "record.category", cells.word, "sd-wide"),
+        value_column("product", "Product", "record.product", cells.word, "sd-wide"),
         money_column("amount", "Requested", "record.amount", ui.money),
         COPY_OF,
-        Column(name="decision", head="Decision", value=lambda row: row.record.status, cell=decision),
+        Column(name="decision", head="Decision", value=lambda row: row.record.decision, cell=decision),
         value_column("offers", "Offers", "offers", css="sd-num sd-wide"),
         value_column("best_apr", "Best APR", "best_apr", cells.rate, "sd-num sd-wide"),
         Column(
@@ -107,18 +109,18 @@ APPLICATIONS = ListPage(
         "submitted": "-submitted_at",
         "created": "-created_at",
         "amount": "-amount",
-        "decision": "status",
-        "product": "category",
+        "decision": "decision",
+        "product": "product",
     },
     filters=[
         value_filter(
-            Kind.APPLICATION, "product", "Product", "category", prompt="All products", empty="not provided"
+            Kind.APPLICATION, "product", "Product", "product", prompt="All products", empty="not provided"
         ),
         value_filter(
             Kind.APPLICATION,
             "status",
             "Decision",
-            "status",
+            "decision",
             prompt="All decisions",
             empty="not provided",
             words=wording.status_word,

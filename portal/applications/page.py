@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
+import servicing
 from portal.account_page import record_context
 from portal.accounts.roles import requires
 from portal.applications import services
@@ -41,11 +42,11 @@ from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import LiveCopy
 from portal.registry import store
 from portal.registry.figures import copy_day
-from portal.registry.models import Kind, Record
+from portal.registry.models import Application, Kind, Record
 from portal.ui import wording
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, toast
-from servicing import Application, consistency
+from servicing import consistency
 from servicing.values import decimal_or_none
 
 PANEL = "application"
@@ -86,12 +87,12 @@ def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
         "fresh": Freshness([copy]) if record.can_be_read else None,
         "sent": _write_as_sent(record),
     }
-    if isinstance(copy.answer, Application):
+    if isinstance(copy.answer, servicing.Application):
         context |= answer_context(request, record, copy.answer)
     return render_page(request, "applications/detail.html", context, partial=(PANEL, "offers"))
 
 
-def _write_as_sent(record: Record) -> WriteIntent | None:
+def _write_as_sent(record: Application) -> WriteIntent | None:
     """The write that created an application and lost its answer; None if an answer is on file."""
     created = WriteIntent.objects.filter(
         operation="applications.submit", state=WriteIntent.State.CONFIRMED, subject_uuid=record.uuid
@@ -99,20 +100,19 @@ def _write_as_sent(record: Record) -> WriteIntent | None:
     return None if record.answer_at else created.first()
 
 
-def find_application(borrower_uuid: str, application_uuid: str) -> Record:
+def find_application(borrower_uuid: str, application_uuid: str) -> Application:
     """Find an application of this borrower."""
     return get_object_or_404(
-        Record.objects.select_related("said"),
-        kind=Kind.APPLICATION,
-        uuid=application_uuid,
-        borrower_uuid=borrower_uuid,
+        Application.objects.select_related("answer"), uuid=application_uuid, borrower_uuid=borrower_uuid
     )
 
 
-def find_answered_application(borrower_uuid: str, application_uuid: str) -> tuple[Record, Application]:
+def find_answered_application(
+    borrower_uuid: str, application_uuid: str
+) -> tuple[Application, servicing.Application]:
     """Find an application of this borrower together with its last answer."""
     record = find_application(borrower_uuid, application_uuid)
-    application = store.last_answer(record, Application)
+    application = store.last_answer(record, servicing.Application)
     if application is None:
         raise Http404
     return record, application
@@ -121,7 +121,9 @@ def find_answered_application(borrower_uuid: str, application_uuid: str) -> tupl
 # --- What the response holds ---
 
 
-def answer_context(request: StaffRequest, record: Record, application: Application) -> dict[str, Any]:
+def answer_context(
+    request: StaffRequest, record: Application, application: servicing.Application
+) -> dict[str, Any]:
     """Facts, offers and, on demand, the object as the service sent it."""
     requested, further = facts(application), other_values(application)
     comparison = compare(application, OfferView.of(request.GET))
@@ -145,7 +147,9 @@ def answer_context(request: StaffRequest, record: Record, application: Applicati
     }
 
 
-def shown_offers(comparison: Comparison, application: Application, preferred: str) -> list[ShownOffer]:
+def shown_offers(
+    comparison: Comparison, application: servicing.Application, preferred: str
+) -> list[ShownOffer]:
     """The offers side by side, each with its data checks, preference and account."""
     unique = unique_offer_ids(application)
     shown = {column.offer.uuid for column in comparison.columns} & unique
@@ -165,13 +169,13 @@ def shown_offers(comparison: Comparison, application: Application, preferred: st
     ]
 
 
-def unique_offer_ids(application: Application) -> set[str]:
+def unique_offer_ids(application: servicing.Application) -> set[str]:
     """The offer IDs that occur exactly once."""
     counts = Counter(offer.uuid for offer in application.offers)
     return {uuid for uuid, count in counts.items() if count == 1 and 0 < len(uuid) <= MAX_UUID}
 
 
-def facts(application: Application) -> list[tuple[str, str | None]]:
+def facts(application: servicing.Application) -> list[tuple[str, str | None]]:
     """The application's own fields; unreadable values are shown as sent."""
     requested = decimal_or_none(reported_value(application, "amount"))
     consent = application.credit_score_consent
@@ -187,7 +191,7 @@ def facts(application: Application) -> list[tuple[str, str | None]]:
     ]
 
 
-def other_values(application: Application) -> list[tuple[str, Details | None]]:
+def other_values(application: servicing.Application) -> list[tuple[str, Details | None]]:
     """Values of any shape and undocumented fields, under their own names.
 
     The purpose is always included, the others only if the service sent them. Without offers, the decision is explained
@@ -201,7 +205,7 @@ def other_values(application: Application) -> list[tuple[str, Details | None]]:
     return [("Purpose", details(application.purpose)), *((name, value) for name, value in sent if value)]
 
 
-def decision_details(application: Application) -> Details | None:
+def decision_details(application: servicing.Application) -> Details | None:
     """The service's details about its decision."""
     return details(application.status.details) if application.status else None
 

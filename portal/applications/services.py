@@ -9,12 +9,14 @@ from portal.applications.models import Preference
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Application, Kind, Record
 from portal.ui import wording
 from servicing import Client, NotFound
 
 
-def prefer(actor: Actor, record: Record, *, offer_uuid: str, reason: str, names: Mapping[str, str]) -> None:
+def prefer(
+    actor: Actor, record: Application, *, offer_uuid: str, reason: str, names: Mapping[str, str]
+) -> None:
     """Save or clear the preferred offer. Nothing is sent to the service."""
     with transaction.atomic():
         before = Preference.objects.select_for_update().filter(application_uuid=record.uuid).first()
@@ -30,7 +32,7 @@ def prefer(actor: Actor, record: Record, *, offer_uuid: str, reason: str, names:
         )
 
 
-def follow(client: Client, actor: Actor, record: Record, offer_uuid: str) -> Record | None:
+def follow(client: Client, actor: Actor, record: Application, offer_uuid: str) -> Record | None:
     """Look for a loan, then for a line, under an offer's ID. If there is one, its answer puts it on file."""
     reads = {Kind.LOAN: client.loans.get, Kind.LINE: client.credit_lines.statement}
     found = next(
@@ -40,12 +42,12 @@ def follow(client: Client, actor: Actor, record: Record, offer_uuid: str) -> Rec
     return store.find(found, offer_uuid) if found else None
 
 
-def append_entry(actor: Actor, action: str, record: Record, **fields: Any) -> None:
+def append_entry(actor: Actor, action: str, record: Application, **fields: Any) -> None:
     """Append an audit entry about an application."""
     append(actor, action, **entry_subject(record, application_name(record)), **fields)
 
 
-def application_name(record: Record) -> str:
+def application_name(record: Application) -> str:
     """Name an application within a sentence."""
     amount = wording.money(record.amount)
     return f"application {record.uuid[:8]}{f' for {amount}' if amount else ''}"

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_htmx.http import reswap, retarget, trigger_client_event
 
+import servicing
 from portal.accounts.roles import requires
 from portal.applications import services
 from portal.applications.amounts import in_words
@@ -26,15 +27,14 @@ from portal.audit.view_log import log_page
 from portal.audit.writes import AlreadySubmitted, Blocked, Write
 from portal.gateway import StaffRequest, client_for_write
 from portal.registry import store
-from portal.registry.models import Borrower, Kind, Record
-from portal.registry.records import active_records
+from portal.registry.models import LISTED, Application, Borrower
 from portal.ui import wording
 from portal.ui.htmx import finish_action, render_page, toast
-from servicing import Application, InvalidInput, NotFound, NotSent, Rejected
+from servicing import InvalidInput, NotFound, NotSent, Rejected
 
 PAGE = "applications/submit.html"
 MAX_LATEST = 10
-LatestApplications = Sequence[tuple[Record, Application | None]]
+LatestApplications = Sequence[tuple[Application, servicing.Application | None]]
 
 
 @requires("applications.submit")
@@ -125,10 +125,10 @@ def show_confirmation(request: StaffRequest, borrower: Borrower, form: SubmitFor
 
 def latest_applications(borrower: Borrower) -> LatestApplications:
     """The borrower's latest applications, so that nobody repeats one by mistake."""
-    records = active_records(Kind.APPLICATION).filter(borrower_uuid=borrower.uuid).select_related("said")
+    found = Application.objects.filter(LISTED, borrower_uuid=borrower.uuid).select_related("answer")
     return [
-        (record, store.last_answer(record, Application))
-        for record in records.order_by("-created_at", "-id")[:MAX_LATEST]
+        (record, store.last_answer(record, servicing.Application))
+        for record in found.order_by("-created_at", "-id")[:MAX_LATEST]
     ]
 
 
@@ -137,12 +137,12 @@ def describe_possible_repeat(before: LatestApplications, amount: Decimal) -> str
     equal = [pair for pair in before if pair[0].amount == amount]
     for record, application in equal or before[:1]:
         opening = "An application for the same amount" if equal else "The last application"
-        decision = wording.status_word(record.status).lower() if record.status else "decision not known"
+        decision = wording.status_word(record.decision).lower() if record.decision else "decision not known"
         return f"{opening}: {wording.money(record.amount) or '—'}, {creation_day(record, application)}, {decision}."
     return "No earlier applications on file."
 
 
-def creation_day(record: Record, application: Application | None) -> str:
+def creation_day(record: Application, application: servicing.Application | None) -> str:
     """The day the service created it; if unknown, the day it was added here."""
     created = application.created_at if application else None
     if created and not created.at:
@@ -203,7 +203,7 @@ def follow_sent_form(request: StaffRequest, borrower: Borrower, intent: WriteInt
     return finish_action(request, intent.get_absolute_url())
 
 
-def describe_outcome(application: Application) -> str:
+def describe_outcome(application: servicing.Application) -> str:
     """The decision and the number of offers."""
     decision = application.status.decision if application.status else None
     offers = len(application.offers)
@@ -227,7 +227,7 @@ def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
             form.add_error("uuid", f"{borrower} has no line application with this ID.")
             form.add_rejection(*(error.reasons or (error.message,)))
         else:
-            record = Record.objects.get(kind=Kind.APPLICATION, uuid=found.uuid)
+            record = Application.objects.get(uuid=found.uuid)
             services.append_entry(Actor.of(request), "applications.open", record)
             toast(request, "Application opened.")
             return finish_action(request, record.get_absolute_url())

@@ -11,12 +11,11 @@ from typing import Any
 
 from django.urls import reverse
 
+import servicing
 from portal.audit.models import WriteIntent
 from portal.borrowers.duplicates import CREATION
 from portal.registry import store
-from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
-from portal.registry.records import active_records
-from servicing import Application
+from portal.registry.models import LISTED, Application, Borrower, KeyPerson, Kind
 
 # The list's filter by open checklists covers this many of the latest onboardings.
 MAX_ONBOARDINGS = 500
@@ -87,7 +86,7 @@ def _match_score(sent: Mapping[str, Any], person: Borrower | KeyPerson) -> int:
 
 
 def onboarding_checklist(
-    record: Borrower, people: Sequence[KeyPerson], applications: Sequence[Record], writes: Writes
+    record: Borrower, people: Sequence[KeyPerson], applications: Sequence[Application], writes: Writes
 ) -> list[Task]:
     """The tasks: asset report, everyone's SSN and date of birth, the first application and its consent.
 
@@ -116,9 +115,9 @@ def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Borrower, list[Task]
     """The open tasks of these borrowers, in as many queries as for one."""
     borrowers = list(Borrower.objects.filter(LISTED, uuid__in=list(borrower_uuids)))
     uuids = [one.uuid for one in borrowers]
-    applications: dict[str, list[Record]] = defaultdict(list)
-    found_applications = active_records(Kind.APPLICATION).filter(borrower_uuid__in=uuids)
-    for one in found_applications.select_related("said").order_by("created_at", "id"):
+    applications: dict[str, list[Application]] = defaultdict(list)
+    found_applications = Application.objects.filter(LISTED, borrower_uuid__in=uuids)
+    for one in found_applications.select_related("answer").order_by("created_at", "id"):
         applications[one.borrower_uuid].append(one)
     people: dict[str, list[KeyPerson]] = defaultdict(list)
     for person in KeyPerson.objects.filter(LISTED, borrower_uuid__in=uuids).order_by("created_at", "id"):
@@ -132,9 +131,9 @@ def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Borrower, list[Task]
     return found
 
 
-def applied_at(record: Record) -> datetime:
+def applied_at(record: Application) -> datetime:
     """When an application was created: by the service's clock if known, else by ours."""
-    answer = store.last_answer(record, Application)
+    answer = store.last_answer(record, servicing.Application)
     return (answer and answer.created_at and answer.created_at.at) or record.created_at
 
 
@@ -157,7 +156,7 @@ def _secret_task(record: Borrower, person: Borrower | KeyPerson, writes: Writes)
     return Task(title, last.finished_at, last.actor_name)
 
 
-def _application_tasks(record: Borrower, applications: Sequence[Record]) -> list[Task]:
+def _application_tasks(record: Borrower, applications: Sequence[Application]) -> list[Task]:
     if not applications:
         return [
             Task("No application yet", url=reverse("applications:submit", args=[record.uuid]), verb="Start")
@@ -165,7 +164,7 @@ def _application_tasks(record: Borrower, applications: Sequence[Record]) -> list
     first = min(applications, key=applied_at)
     submitted = Task("First application sent", applied_at(first), first.created_by)
     latest = max(applications, key=applied_at)
-    answer = store.last_answer(latest, Application)
+    answer = store.last_answer(latest, servicing.Application)
     if answer is None or answer.credit_score_consent is None:
         return [submitted]
     if answer.credit_score_consent:

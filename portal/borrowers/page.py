@@ -34,7 +34,7 @@ from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
 from portal.registry.figures import rank
-from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
+from portal.registry.models import LISTED, Application, Borrower, KeyPerson, Kind, Record
 from portal.repayments.table import repayment_table, rows_of_lists
 from portal.runtime.business_date import business_date
 from portal.ui.htmx import render_page
@@ -101,13 +101,16 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
 
 
 def accounts_of(borrower_uuid: str) -> Accounts:
-    kinds = [Kind.APPLICATION, Kind.LOAN, Kind.LINE]
-    records = Record.objects.filter(borrower_uuid=borrower_uuid, kind__in=kinds, archived_at__isnull=True)
-    records = records.select_related("said")
+    records = Record.objects.filter(LISTED, borrower_uuid=borrower_uuid, kind__in=[Kind.LOAN, Kind.LINE])
     accounts: Accounts = defaultdict(list)
-    for record in records.order_by("-created_at", "-id"):
+    for record in records.select_related("said").order_by("-created_at", "-id"):
         accounts[record.kind].append(record)
     return accounts
+
+
+def applications_of(borrower_uuid: str) -> list[Application]:
+    found = Application.objects.filter(LISTED, borrower_uuid=borrower_uuid).select_related("answer")
+    return list(found.order_by("-created_at", "-id"))
 
 
 def saved_copies(accounts: Accounts) -> Copies:
@@ -171,13 +174,14 @@ def tab_context(
         .order_by("created_at", "id")
     )
     sent = profile_as_sent(record)
+    applications = applications_of(record.uuid)
     entries = record_entries(record.kind, record.uuid)
     notes = Note.objects.filter(borrower_uuid=record.uuid)
     follow_ups = FollowUp.objects.filter(borrower_uuid=record.uuid)
     repayments = rows_of_lists(copies["lists"], with_account=True)
     counts = {
         "people": len(people) or len(sent.people if sent else ()),
-        "applications": len(accounts[Kind.APPLICATION]),
+        "applications": len(applications),
         "loans": len(accounts[Kind.LOAN]),
         "lines": len(accounts[Kind.LINE]),
         "repayments": len(repayments) if copies["lists"] else None,
@@ -192,7 +196,7 @@ def tab_context(
     }
     match tab:
         case "overview":
-            context |= overview(request, record, people, accounts[Kind.APPLICATION], copies)
+            context |= overview(request, record, people, applications, copies)
         case "people":
             writes = confirmed_writes([record.uuid])[record.uuid]
             answers = [
@@ -201,7 +205,7 @@ def tab_context(
             ]
             context["people"] = answers
         case "applications":
-            context["applications"] = accounts[Kind.APPLICATION]
+            context["applications"] = applications
         case "loans" | "lines":
             found = sorted(
                 copies[tab],
@@ -225,7 +229,7 @@ def overview(
     request: StaffRequest,
     record: Borrower,
     people: Sequence[KeyPerson],
-    applications: Sequence[Record],
+    applications: Sequence[Application],
     copies: Copies,
 ) -> dict[str, Any]:
     """Profile, timeline, onboarding checklist, follow-ups and recent views."""

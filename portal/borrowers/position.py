@@ -46,7 +46,7 @@ class AccountsCard:
         if unread:
             return "unknown until loaded"
         if self.count == 1:
-            return self.copies[0].record.why_null
+            return str(self.copies[0].record.why_null)
         part = "amount" if isinstance(self, LoansCard) else "balance"
         return f"not totaled: the service doesn’t provide the {part} of one"
 

@@ -24,12 +24,12 @@ from portal.loans.figures import STATE_WORDS
 from portal.notes.models import Note
 from portal.registry import store
 from portal.registry.figures import ACCOUNTS, past_due_of
-from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
+from portal.registry.models import LISTED, Application, Borrower, KeyPerson, Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import RepaymentRow
 from portal.ui import wording
-from servicing import Application, Loan, Repayment, Statement, consistency
+from servicing import Loan, Repayment, Statement, consistency
 from servicing.schedules import Schedule, State, schedule_of, total
 from servicing.values import is_same_word
 
@@ -307,12 +307,12 @@ def _is_scheduled(repayment: Repayment, today: date) -> bool:
 
 
 def _latest_application(record: Borrower, options: Options) -> Content | None:
-    applications = active_records(Kind.APPLICATION).filter(borrower_uuid=record.uuid).select_related("said")
-    newest = applications.order_by("-created_at", "-id")[:MAX_ACCOUNTS]
+    found = Application.objects.filter(LISTED, borrower_uuid=record.uuid).select_related("answer")
+    newest = found.order_by("-created_at", "-id")[:MAX_ACCOUNTS]
     if not newest:
         return None
     latest = max(newest, key=applied_at)
-    application = store.last_answer(latest, Application)
+    application = store.last_answer(latest, servicing.Application)
     status = application.status if application else None
     offers = application.offers if application else ()
     return {

@@ -47,7 +47,7 @@ from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
 from portal.portfolio.page import known_page
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Application, Borrower, Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date
 from portal.ui.exports import file_headers
@@ -119,9 +119,8 @@ def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str
 @document_view
 def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, application_uuid: str) -> Document:
     """The offers of an application."""
-    kind = Kind.APPLICATION
     record = get_object_or_404(
-        Record.objects.select_related("said"), kind=kind, uuid=application_uuid, borrower_uuid=borrower_uuid
+        Application.objects.select_related("answer"), uuid=application_uuid, borrower_uuid=borrower_uuid
     )
     options = Options.of(request.GET, mode=Mode.BORROWER, can_refresh=record.can_be_read)
     (copy,) = _read(request, [LiveCopy(record)], options, as_pdf)
@@ -158,7 +157,7 @@ def _read(
     return panel_copies(request, PANEL, copies)
 
 
-def _owner(record: Record) -> Borrower | None:
+def _owner(record: Record | Application) -> Borrower | None:
     return Borrower.objects.filter(uuid=record.borrower_uuid).first()
 
 

@@ -28,6 +28,7 @@ def account_link(row: Any, noun: str) -> SafeString:
     """The account as its borrower's name, with the account's ID below and its name on hover."""
     record = row.record
     name = row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed"
+    opened_on = record.opened_on if isinstance(record, Record) else None
     return format_html(
         '<a href="{}" title="{}"><b>{}</b></a><small title="{}">{} {}{}{}</small>',
         record.get_absolute_url(),
@@ -36,7 +37,7 @@ def account_link(row: Any, noun: str) -> SafeString:
         record.label or record.uuid,
         noun,
         record.uuid[:8],
-        format_html(OPENED, wording.day(record.opened_on)) if record.opened_on else "",
+        format_html(OPENED, wording.day(opened_on)) if opened_on else "",
         format_html(MORE, borrower_link(row.borrower)) if row.borrower else "",
     )
 

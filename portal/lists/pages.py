@@ -24,7 +24,7 @@ from portal.lists.filters import Filter, chosen_filters
 from portal.lists.saved_views import saved_views_menu
 from portal.live.reading import coverage
 from portal.registry import changes
-from portal.registry.models import Borrower, Kind, Record, Repayment
+from portal.registry.models import Application, Borrower, Kind, Record, Repayment
 from portal.registry.query import Query, parse_query
 from portal.registry.records import active_records, read_records, with_borrowers
 from portal.registry.repayments import matching_repayments
@@ -109,7 +109,7 @@ class ListPage:
     """The declaration of a list. Only columns, filters, sorts and ``load_rows`` differ between lists."""
 
     kinds: Sequence[Kind]
-    model: type[Record | Borrower | Repayment] = Record
+    model: type[Record | Application | Borrower | Repayment] = Record
     related: str = "said"
     """What is read with each of them."""
     area: str

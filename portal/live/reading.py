@@ -7,7 +7,8 @@ answer becomes the new copy. Hides who calls when: each record at most once in 3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.cache import cache
@@ -16,16 +17,24 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.functional import cached_property
 
+import servicing
 from portal.audit.models import Actor
 from portal.audit.writes import call_time_limit_seconds
 from portal.gateway import client_for
 from portal.registry import store
-from portal.registry.figures import copy_day, figures_of
-from portal.registry.models import Answer, Kind, Record
-from portal.registry.records import active_records, answers_by_key
+from portal.registry.figures import ACCOUNTS, copy_day, figures_of, is_account
+from portal.registry.models import Answer, Application, Kind, Record
+from portal.registry.records import (
+    active_records,
+    answer_field,
+    answers_by_key,
+    records_by_key,
+    records_of,
+    with_answers,
+)
 from portal.registry.sources import LISTS, READS, REPAYMENTS_OF
 from portal.runtime.database import in_parallel, release_connection
-from servicing import Application, Loan, Rejected, Repayment, ServicingError, Statement
+from servicing import Loan, Rejected, Repayment, ServicingError, Statement
 from servicing.figures import Figures
 
 FRESH_FOR = timedelta(seconds=30)
@@ -43,9 +52,9 @@ REJECTED_PREFIX = "Refused: "
 class LiveCopy:
     """The saved copy of an account, of an application or of an account's list, and the result of the last call."""
 
-    def __init__(self, record: Record, said: Answer | None = None) -> None:
+    def __init__(self, record: Record | Application, said: Answer | None = None) -> None:
         """``said`` is the answer of the record's list. Without it, the copy is the record's own."""
-        self.record = record
+        self.record: Any = record
         self.said = said or record.said or Answer(kind=record.kind, uuid=record.uuid)
         """What is shown; a row that isn't saved if nobody ever asked for it."""
 
@@ -55,11 +64,11 @@ class LiveCopy:
         return self.said.kind
 
     @cached_property
-    def answer(self) -> Application | Loan | Statement | None:
+    def answer(self) -> servicing.Application | Loan | Statement | None:
         """The last answer, decoded; ``None`` without one, or if it is a list."""
         match self.kind:
             case Kind.APPLICATION:
-                return store.last_answer(self.record, Application)
+                return store.last_answer(self.record, servicing.Application)
             case Kind.LOAN:
                 return store.last_answer(self.record, Loan)
             case Kind.LINE:
@@ -164,8 +173,9 @@ def list_copies(wanted: Sequence[tuple[Record, str]]) -> list[LiveCopy]:
 
 def saved_again(copies: Sequence[LiveCopy]) -> list[LiveCopy]:
     """The same copies as they are saved now."""
-    stored = Record.objects.select_related("said").in_bulk({one.record.pk for one in copies})
-    records = [stored.get(one.record.pk, one.record) for one in copies]
+    found = records_by_key((one.record.kind, one.record.uuid) for one in copies)
+    stored = {(one.kind, one.uuid): one for one in chain.from_iterable(map(with_answers, found))}
+    records = [stored.get((one.record.kind, one.record.uuid), one.record) for one in copies]
     pairs = list(zip(copies, records, strict=True))
     lists = iter(list_copies([(record, copy.kind) for copy, record in pairs if copy.kind in LISTS]))
     return [next(lists) if copy.kind in LISTS else LiveCopy(record) for copy, record in pairs]
@@ -213,7 +223,8 @@ def _open_answer(copy: LiveCopy) -> bool:
         {"asked_at": timezone.now()}, kind=copy.kind, uuid=copy.said.uuid
     )
     if copy.kind not in LISTS:
-        Record.objects.filter(pk=copy.record.pk, said=None).update(said=copy.said)
+        field = answer_field(type(copy.record))
+        records_of(copy.kind).filter(pk=copy.record.pk, **{field: None}).update(**{field: copy.said})
     return is_new
 
 
@@ -250,10 +261,10 @@ def read_at_pace(
         time.sleep(max(0.0, pause - (time.monotonic() - started)))
 
 
-def refreshable(kinds: Sequence[str]) -> QuerySet[Record]:
-    """Active records of these kinds that the service can return again, so no loan applications."""
-    records = Record.objects.filter(kind__in=kinds, archived_at__isnull=True).exclude(borrower_uuid="")
-    return records.exclude(kind=Kind.APPLICATION, category="LOAN")
+def refreshable(kind: str) -> QuerySet[Any]:
+    """Active records of a kind that the service can return again, so no loan applications."""
+    records = active_records(kind).exclude(borrower_uuid="")
+    return records.exclude(product="LOAN") if kind == Kind.APPLICATION else records
 
 
 def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[LiveCopy]:
@@ -264,12 +275,16 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[LiveC
     # Only what a call needs, because a large portfolio doesn't fit into memory.
     columns = ("kind", "uuid", "borrower_uuid", "due_since_on", "flagged")
     times = ("kind", "uuid", "asked_at", "last_at", "failed_at")
-    own = refreshable(kinds).exclude(checked_at__gte=older_than).select_related("said").order_by("id")
-    found = [LiveCopy(record) for record in own.only(*columns, *(f"said__{name}" for name in times))]
+    found: list[LiveCopy] = []
+    for kind in kinds:
+        own = with_answers(refreshable(kind)).exclude(checked_at__gte=older_than).order_by("id")
+        field = answer_field(own.model)
+        needed = columns if kind in ACCOUNTS else ("uuid", "borrower_uuid", "product")
+        found += map(LiveCopy, own.only(*needed, *(f"{field}__{name}" for name in times)))
     for kind in (kind for kind, parent in LISTS.items() if parent in kinds):
         answers, is_young = Answer.objects.filter(kind=kind), Q(last_at__gte=older_than)
         old = {one.uuid: one for one in answers.exclude(is_young).only(*times)}
-        accounts = refreshable([LISTS[kind]]).exclude(uuid__in=answers.filter(is_young).values("uuid"))
+        accounts = refreshable(LISTS[kind]).exclude(uuid__in=answers.filter(is_young).values("uuid"))
         for account in accounts.order_by("id").only(*columns):
             found.append(LiveCopy(account, old.get(account.uuid) or Answer(kind=kind, uuid=account.uuid)))
     return sorted(found, key=_urgency)
@@ -277,7 +292,9 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[LiveC
 
 def _urgency(copy: LiveCopy) -> tuple[int, bool, datetime]:
     """Orders what fell due since its copy first, then what is past due, each with the oldest copies first."""
-    rank = 0 if copy.record.due_since_on else 1 if copy.record.flagged else 2
+    rank = 2
+    if is_account(copy.record):
+        rank = 0 if copy.record.due_since_on else 1 if copy.record.flagged else 2
     return rank, copy.at is not None, copy.at or timezone.now()
 
 
@@ -305,11 +322,7 @@ def _coverage(kinds: Sequence[Kind]) -> Coverage:
         is_young = Q(checked_at__gte=since)
         if kind in LISTS:
             is_young = Q(uuid__in=Answer.objects.filter(kind=kind, last_at__gte=since).values("uuid"))
-        records = active_records(LISTS.get(kind, kind))
-        if kind == Kind.APPLICATION:
-            records = records.exclude(category="LOAN")
-        found = records.exclude(borrower_uuid="").aggregate(
-            known=Count("pk"), checked=Count("pk", filter=is_young)
-        )
+        records = refreshable(LISTS.get(kind, kind))
+        found = records.aggregate(known=Count("pk"), checked=Count("pk", filter=is_young))
         checked, known = checked + found["checked"], known + found["known"]
     return Coverage(checked, known)

@@ -20,7 +20,16 @@ from portal.messaging.models import Message
 from portal.messaging.query import capped_count, matching_messages
 from portal.notes.models import Note
 from portal.registry.figures import days_of, is_account, old_copy_day
-from portal.registry.models import NAMED_KINDS, Answered, Borrower, Kind, Record, Repayment, Saved
+from portal.registry.models import (
+    NAMED_KINDS,
+    Answered,
+    Application,
+    Borrower,
+    Kind,
+    Record,
+    Repayment,
+    Saved,
+)
 from portal.registry.query import Query, parse_query
 from portal.registry.records import MODELS, active_records, records_by_key, records_of, with_borrowers
 from portal.registry.repayments import rank_repayments
@@ -115,10 +124,21 @@ class Hit:
     @property
     def product(self) -> str:
         match self.record:
-            case Repayment():
+            case Application() | Repayment():
                 return self.record.product
             case Record():
                 return self.record.category
+            case _:
+                return ""
+
+    @property
+    def status(self) -> str:
+        """The status, or the decision on an application; people have none."""
+        match self.record:
+            case Application():
+                return self.record.decision
+            case Record() | Repayment():
+                return self.record.status
             case _:
                 return ""
 

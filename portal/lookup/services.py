@@ -18,6 +18,7 @@ from portal.registry.models import (
     LISTED,
     SEARCHED_KINDS,
     Answered,
+    Application,
     KeyPerson,
     Kind,
     Record,
@@ -48,7 +49,7 @@ def correct(actor: Actor, record: Answered, *, changes: dict[str, list[str]], re
         record.refresh_from_db(from_queryset=records_of(record.kind).select_for_update())
         for name, (_, after) in changes.items():
             setattr(record, name, after)
-        if isinstance(record, Record):
+        if isinstance(record, Record | Application):
             record.owner_confirmed |= "borrower_uuid" in changes
         if "label" in changes:
             store.set_search_columns(record)
@@ -77,7 +78,8 @@ def dependents(record: Answered) -> dict[Kind, int]:
     dependent = Record.objects.filter(LISTED, borrower_uuid=record.uuid)
     counted = dependent.values_list("kind").annotate(Count("pk")).order_by()
     numbers: dict[str, int] = dict(counted)
-    numbers[Kind.KEY_PERSON] = KeyPerson.objects.filter(LISTED, borrower_uuid=record.uuid).count()
+    for model in (Application, KeyPerson):
+        numbers[model.kind] = model._default_manager.filter(LISTED, borrower_uuid=record.uuid).count()
     numbers[Kind.REPAYMENT] = Repayment.objects.filter(borrower_uuid=record.uuid).count()
     return {kind: numbers[kind] for kind in SEARCHED_KINDS if numbers.get(kind)}
 

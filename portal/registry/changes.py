@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from portal.registry.models import Record, Snapshot
+from portal.registry.models import Answered, Snapshot
 from portal.registry.store import saved_text
 from portal.ui import wording
 from servicing import codec
@@ -27,13 +27,13 @@ class FieldChange(NamedTuple):
     new: str | None
 
 
-def answer_digest(record: Record) -> str:
+def answer_digest(record: Answered) -> str:
     """The hash of a record's answer, comparable to those of its snapshots; empty without an answer."""
     text = saved_text(record)
     return hashlib.sha256(text.encode()).hexdigest() if text else ""
 
 
-def changes_since(record: Record, seen: str) -> list[FieldChange]:
+def changes_since(record: Answered, seen: str) -> list[FieldChange]:
     """The changes since the answer with this hash; none if it is no longer saved."""
     if not seen or seen == answer_digest(record):
         return []

@@ -16,10 +16,10 @@ from portal.registry.query import is_uuid
 from portal.registry.records import MODELS
 from portal.registry.sources import KIND_OF_MODEL
 from portal.registry.texts import search_text
-from servicing import Application, Loan, Statement, rules
+from servicing import Loan, Statement, rules
 from servicing.rules import known_spelling
 
-Decoded = servicing.Borrower | servicing.KeyPerson | Application | Loan | Statement
+Decoded = servicing.Borrower | servicing.KeyPerson | servicing.Application | Loan | Statement
 
 MAX_DAYS = 10**6
 
@@ -46,7 +46,7 @@ def _columns_of(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
             return _borrower_columns(answer)
         case servicing.KeyPerson():
             return _person_columns(answer) | {"title": known_spelling(answer.title)}
-        case Application():
+        case servicing.Application():
             return _application_columns(answer)
         case Loan():
             return _loan_columns(answer, copied_on)
@@ -76,11 +76,12 @@ def _borrower_columns(borrower: servicing.Borrower) -> dict[str, Any]:
     }
 
 
-def _application_columns(application: Application) -> dict[str, Any]:
+def _application_columns(application: servicing.Application) -> dict[str, Any]:
     decision = application.status.decision if application.status else None
     offers = (offer.uuid for offer in application.offers)
     return {
-        **_product_columns(application, decision),
+        "product": known_spelling(application.product),
+        "decision": known_spelling(decision),
         "search_text": search_text(None, non_uuid_identifier(application.uuid), *offers),
         "amount": application.amount,
         "submitted_at": application.created_at
@@ -92,7 +93,8 @@ def _loan_columns(loan: Loan, copied_on: date | None) -> dict[str, Any]:
     # Their structure is undefined.
     other_ids = (str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int))
     return {
-        **_product_columns(loan, loan.status),
+        "category": known_spelling(loan.product),
+        "status": known_spelling(loan.status),
         "search_text": search_text(None, non_uuid_identifier(loan.uuid), *other_ids),
         "amount": loan.amount,
         "state": loan.state or "",
@@ -101,10 +103,6 @@ def _loan_columns(loan: Loan, copied_on: date | None) -> dict[str, Any]:
         "has_autopay": loan.autopay_enabled,
         **figure_columns(figures_of(loan, copied_on)),
     }
-
-
-def _product_columns(answer: Application | Loan, status: str | None) -> dict[str, Any]:
-    return {"category": known_spelling(answer.product), "status": known_spelling(status)}
 
 
 def full_name(person: servicing.Borrower | servicing.KeyPerson) -> str:

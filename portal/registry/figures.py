@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 from django.conf import settings
 from django.db.models import Q
 
-from portal.registry.models import Borrower, Kind, PastDueChange, Record, Saved
+from portal.registry.models import Answered, Borrower, Kind, PastDueChange, Record, Saved
 from portal.runtime.business_date import business_date, business_date_at
 from servicing import Loan, Repayment, Statement, consistency
 from servicing.figures import (
@@ -70,7 +70,7 @@ def figures_of(answer: object, copied_on: date | None) -> Figures:
     return account_figures(account, business_date(), copied_on=copied_on, closed=settings.CLOSED_STATUSES)
 
 
-def copy_day(record: Record) -> date | None:
+def copy_day(record: Answered) -> date | None:
     """The business date of a record's answer."""
     if record.answer_day or not record.answer_at:
         return record.answer_day

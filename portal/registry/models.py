@@ -18,7 +18,7 @@ SEARCHED_KINDS = [*NAMED_KINDS, Kind.REPAYMENT]
 # The kinds that have a name, by which they are found.
 PEOPLE = (Kind.BORROWER, Kind.KEY_PERSON)
 # The kinds that are rows of `Record`.
-RECORDED_KINDS = [kind for kind in NAMED_KINDS if kind not in PEOPLE]
+RECORDED_KINDS = [Kind.LOAN, Kind.LINE]
 
 
 class Source(models.TextChoices):
@@ -52,7 +52,7 @@ def _list_indexes() -> list[models.Index]:
     Each index has one kind, because every index takes time for each new record, and space. On SQLite new indexes end
     in the column of their condition, so that counting doesn't read rows. Of two suitable indexes SQLite takes
     the later one, so filters that usually leave fewer rows come later. PostgreSQL has a second index for each nullable
-    column, for the descending order with nulls last (migrations ``0001_initial``, ``0008_…`` and ``0014_…``).
+    column, for the descending order with nulls last (migrations ``0001_initial`` and ``0008_…``).
     """
     usual = ["-updated_at", "-id"]
     created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]
@@ -60,20 +60,10 @@ def _list_indexes() -> list[models.Index]:
     of_accounts = [*worst, ["figures_good_through", "id"], ["due_amount", "id"]]
     days = [amount, ["key_date", "id"], ["checked_at", "id"]]
     by_kind: dict[Kind, list[list[str]]] = {
-        # The category says which applications can be read again.
-        Kind.APPLICATION: [
-            usual,
-            created,
-            ["submitted_at", "id"],
-            amount,
-            ["checked_at", "id", "category"],
-            status,
-        ],
         Kind.LOAN: [usual, created, *days, ["state", *usual], status],
         Kind.LINE: [usual, created, *days],
     }
     earlier: dict[Kind, list[list[str]]] = {
-        Kind.APPLICATION: [["category", "id"]],
         Kind.LOAN: [["rate", "id"], ["category", "id"], *of_accounts],
         Kind.LINE: of_accounts,
     }
@@ -93,8 +83,7 @@ def _list_indexes() -> list[models.Index]:
         # migration ``0033_indexes_of_search``.
         *(
             _index(kind, ["kind", "-id", "search_text", "archived_at"], "by_text", ~models.Q(search_text=""))
-            for kind in NAMED_KINDS
-            if kind in RECORDED_KINDS
+            for kind in RECORDED_KINDS
         ),
         # These have few accounts: those that are past due.
         *(
@@ -113,10 +102,7 @@ def _list_indexes() -> list[models.Index]:
             )
         ),
         _index(Kind.LINE, ["kind", "days_past_due", "past_due", "id", "archived_at"], "by_aging"),
-        *(
-            _index(kind, ["kind", "status", "id", "archived_at"], "in_status")
-            for kind in (Kind.APPLICATION, Kind.LOAN)
-        ),
+        _index(Kind.LOAN, ["kind", "status", "id", "archived_at"], "in_status"),
         *(
             _index(kind, ["kind", *names, "archived_at"])
             for kind, lists in by_kind.items()
@@ -247,9 +233,6 @@ class Record(models.Model):
         null=True, help_text="A repayment of a loan succeeded after its oldest unpaid due date."
     )
     opened_on = models.DateField(null=True, help_text="Of a loan.")
-    submitted_at = models.DateTimeField(
-        null=True, help_text="When the service created an application; a guess if the time zone is uncertain."
-    )
     remaining = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     principal = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     available = models.DecimalField(max_digits=20, decimal_places=4, null=True)
@@ -285,8 +268,6 @@ class Record(models.Model):
     def get_absolute_url(self) -> str:
         """The record's own page, or its borrower's where it has none."""
         match self.kind:
-            case Kind.APPLICATION if self.borrower_uuid:
-                return reverse("applications:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LOAN if self.borrower_uuid:
                 return reverse("loans:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LINE if self.borrower_uuid:
@@ -297,12 +278,12 @@ class Record(models.Model):
     @property
     def why_null(self) -> str:
         """Why a value is missing; lists select ``said`` with the record, as this reads it."""
-        return (self.said or Answer()).why_null(can_be_read=self.can_be_read)
+        return (self.said or Answer()).why_null()
 
     @property
     def can_be_read(self) -> bool:
-        """Whether the service shows it again: a loan application's only response is the one to its submission."""
-        return self.kind != Kind.APPLICATION or self.category != "LOAN"
+        """Whether the service shows it again."""
+        return True
 
 
 def _borrower_indexes() -> list[models.Index]:
@@ -377,7 +358,7 @@ class OnFile(models.Model):
     @property
     def why_null(self) -> str:
         """Why a value is missing."""
-        return (self.answer or Answer()).why_null()
+        return (self.answer or Answer()).why_null(can_be_read=self.can_be_read)
 
     @property
     def can_be_read(self) -> bool:
@@ -499,6 +480,70 @@ class KeyPerson(Named):
         return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
 
 
+class Application(OnFile):
+    """An application for a loan or a line of credit, with the decision on it."""
+
+    kind = Kind.APPLICATION
+    FROM_ANSWER = (
+        *OnFile.FROM_ANSWER,
+        *("borrower_uuid", "label", "product", "decision", "amount", "submitted_at", "search_text"),
+    )
+
+    borrower_uuid = models.CharField(max_length=64, blank=True)
+    owner_confirmed = models.BooleanField(default=False, help_text="Somebody chose the borrower.")
+    label = models.CharField(max_length=300, blank=True, help_text="Its name by staff or a file.")
+    product = models.CharField(max_length=40, blank=True)
+    decision = models.CharField(max_length=40, blank=True)
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="As requested.")
+    submitted_at = models.DateTimeField(
+        null=True, help_text="When the service created it; a guess if the time zone is uncertain."
+    )
+    search_text = models.TextField(blank=True, help_text="Its label and the IDs of its offers.")
+
+    class Meta:
+        # With this operator class PostgreSQL also uses it to find IDs by their beginning.
+        constraints = [
+            models.UniqueConstraint(
+                fields=["uuid"], name="one_application_per_uuid", opclasses=["varchar_pattern_ops"]
+            ),
+        ]
+        # PostgreSQL has a second index for each nullable order, with nulls last, and one of trigrams instead of that of
+        # texts, see migration ``0044_indexes_of_applications``.
+        indexes = [
+            models.Index(fields=["borrower_uuid"], name="application_by_borrower"),
+            *(
+                models.Index(fields=[*fields, "archived_at"], condition=LISTED, name=f"application_by_{name}")
+                for name, fields in {
+                    "updated_at": ["-updated_at", "-id"],
+                    "created_at": ["-created_at", "-id"],
+                    "submitted_at": ["submitted_at", "id"],
+                    "amount": ["amount", "id"],
+                    "product": ["product", "id"],
+                    "decision": ["decision", "id"],
+                    "decision_time": ["decision", "submitted_at", "id"],
+                }.items()
+            ),
+            models.Index(
+                fields=["-id", "search_text", "archived_at"],
+                condition=~models.Q(search_text="") & LISTED,
+                name="application_by_text",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label or self.uuid
+
+    def get_absolute_url(self) -> str:
+        if self.borrower_uuid:
+            return reverse("applications:detail", args=[self.borrower_uuid, self.uuid])
+        return reverse("lookup:record", args=[self.kind, self.uuid])
+
+    @property
+    def can_be_read(self) -> bool:
+        """Whether the service shows it again: a loan application's only response is the one to its submission."""
+        return self.product != "LOAN"
+
+
 class NameWord(models.Model):
     """A word of the name of any borrower or key person, past or present, that a mistyped one is compared with."""
 
@@ -592,7 +637,7 @@ class Repayment(models.Model):
 
 
 # A row with an answer of its own.
-Answered = Record | Borrower | KeyPerson
+Answered = Record | Application | Borrower | KeyPerson
 # A row of any kind.
 Saved = Answered | Repayment
 

@@ -365,7 +365,8 @@ def _status(value: str) -> tuple[Iterable[Kind], Q]:
     if status in ("DELINQUENT", "PAST_DUE"):  # A repayment's flag means that it failed.
         return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged__in=[True])
     # The service may have unforeseen statuses, so every status on file can be searched for, in any spelling.
-    columns = {kind: "decision" if kind == Kind.BORROWER else "status" for kind in kinds}
+    decided = (Kind.BORROWER, Kind.APPLICATION)
+    columns = {kind: "decision" if kind in decided else "status" for kind in kinds}
     on_file = {one for kind, column in columns.items() for one in distinct_values(kind, column)}
     found = [one for one in on_file if _normalized(one).upper() == status]
     if status not in wording.STATUSES and not found:

@@ -7,7 +7,7 @@ from operator import itemgetter, or_
 from typing import Any, Protocol, TypeVar
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.db.models.base import ModelState
 from django.utils import timezone
 
@@ -16,6 +16,7 @@ from portal.registry.models import (
     RECORDED_KINDS,
     Answer,
     Answered,
+    Application,
     Borrower,
     KeyPerson,
     Kind,
@@ -39,7 +40,8 @@ _DEFAULTS = {field.attname: field.get_default() for field in Record._meta.concre
 INSERT_BATCH_ROWS = 100
 LINK_COLUMNS = ("id", "kind", "uuid", "borrower_uuid", "label")
 """The columns that a record's name and address need."""
-MODELS: dict[str, type[Borrower | KeyPerson | Repayment]] = {
+MODELS: dict[str, type[Application | Borrower | KeyPerson | Repayment]] = {
+    Kind.APPLICATION: Application,
     Kind.BORROWER: Borrower,
     Kind.KEY_PERSON: KeyPerson,
     Kind.REPAYMENT: Repayment,
@@ -77,15 +79,18 @@ def records_of(kind: str) -> QuerySet[Any]:
 
 def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
     """The same records, each read with its answer; a repayment has none of its own."""
-    return (
-        found
-        if found.model is Repayment
-        else found.select_related("said" if found.model is Record else "answer")
-    )
+    return found if found.model is Repayment else found.select_related(answer_field(found.model))
+
+
+def answer_field(model: type[Model]) -> str:
+    """The name of the field that leads to a row's answer."""
+    return "said" if model is Record else "answer"
 
 
 def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:
     """An unsaved record of a kind."""
+    if kind == Kind.APPLICATION:
+        return Application(uuid=uuid, created_by=created_by)
     if kind == Kind.BORROWER:
         return Borrower(uuid=uuid, created_by=created_by)
     if kind == Kind.KEY_PERSON:
@@ -273,6 +278,9 @@ def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record |
     listed = {one.uuid: one for one in repayments.only("uuid", "borrower_uuid", *account)}
     accounts = {uuid: one.account for uuid, one in listed.items()}
     found: dict[str, Saved] = {**listed, **records_by_uuid(RECORDED_KINDS, wanted - listed.keys())}
+    if rest := wanted - found.keys():
+        applications = Application.objects.filter(uuid__in=rest).only("uuid", "borrower_uuid", "label")
+        found |= {one.uuid: one for one in applications}
     if rest := wanted - found.keys():
         found |= {one.uuid: one for one in KeyPerson.objects.filter(uuid__in=rest)}
     owners = {uuid: one.borrower_uuid or _owner(accounts.get(uuid)) for uuid, one in found.items()}

@@ -6,7 +6,7 @@ from datetime import date
 from functools import cached_property
 
 from portal.registry.figures import ACCOUNTS, SavedAccount, parts_of, rank, stored_amount
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import LISTED, Application, Borrower, Kind, Record
 from portal.registry.records import update_records
 from portal.runtime.business_date import business_date
 from servicing.figures import PastDue, add_past_due
@@ -50,20 +50,19 @@ class BorrowerTotals:
 
 
 def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
-    """The totals of each of these borrowers, in one query."""
+    """The totals of each of these borrowers, in one query for accounts and one for applications."""
     today = business_date()
     found = {uuid: BorrowerTotals(today) for uuid in borrower_uuids}
-    kinds = [Kind.APPLICATION, *ACCOUNTS]
-    related = Record.objects.filter(borrower_uuid__in=found, archived_at__isnull=True, kind__in=kinds)
-    rows = related.order_by("created_at", "id").values_list("borrower_uuid", *SavedAccount._fields)
+    accounts = Record.objects.filter(LISTED, borrower_uuid__in=found, kind__in=ACCOUNTS)
+    rows = accounts.order_by("created_at", "id").values_list("borrower_uuid", *SavedAccount._fields)
     for borrower_uuid, *columns in rows:
-        totals, record = found[borrower_uuid], SavedAccount(*columns)
-        match record.kind:
-            case Kind.LOAN | Kind.LINE:
-                totals.accounts.append(record)
-            case Kind.APPLICATION:
-                totals.decision = record.status
-                totals.has_open_application |= record.status not in DECIDED
+        found[borrower_uuid].accounts.append(SavedAccount(*columns))
+    applications = Application.objects.filter(LISTED, borrower_uuid__in=found)
+    decisions = applications.order_by("created_at", "id").values_list("borrower_uuid", "decision")
+    for borrower_uuid, decision in decisions:
+        totals = found[borrower_uuid]
+        totals.decision = decision
+        totals.has_open_application |= decision not in DECIDED
     return found
 
 

@@ -31,7 +31,12 @@ MAX_OWNERS: Final = 200
 # Shorter words match only the beginning of a word.
 MIN_ANYWHERE: Final = 3
 # What operators are about, by the names of other kinds.
-ALIASES: Final = {Kind.BORROWER: {"flagged": F("is_past_due"), "status": F("decision")}}
+ALIASES: Final = {
+    Kind.APPLICATION: {"status": F("decision")},
+    Kind.BORROWER: {"flagged": F("is_past_due"), "status": F("decision")},
+}
+# The columns that are searched for a status or a product.
+SPELLED: Final = {Kind.APPLICATION: ("decision", "product"), Kind.LOAN: ("status", "category")}
 _HEX_DIGITS: Final = "0123456789abcdefg"
 _Model = TypeVar("_Model", bound=Model)
 
@@ -186,8 +191,8 @@ def _tiers(kind: Kind, query: Query, owners: Sequence[str]) -> Tiers:
         begins = reduce(or_, (Q(search_text__startswith=f"\n{phrase}") for phrase in phrases))
         tiers[Rank.BEGINNING].append(with_text(begins))
     spelled = [word for word in map(normal_word, phrases) if word.replace("_", "").isalpha()]
-    if kind in (Kind.APPLICATION, Kind.LOAN) and spelled:
-        tiers[Rank.WORDS] += [Q(status__in=spelled), Q(category__in=spelled)]
+    if spelled:
+        tiers[Rank.WORDS] += [Q(**{f"{column}__in": spelled}) for column in SPELLED.get(kind, ())]
     if owners and kind in OWNED:
         tiers[Rank.OWNER].append(Q(borrower_uuid__in=owners))
     return {rank: conditions for rank, conditions in tiers.items() if conditions}

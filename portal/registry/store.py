@@ -439,7 +439,7 @@ _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "label", "search_text"),
     *("said_id", "answer_at", "answer_day", "checked_at"),
     *("category", "status", "state", "amount", "past_due", "key_date"),
-    *("rate", "flagged", "submitted_at"),
+    *("rate", "flagged"),
     *FIGURE_COLUMNS,
 ]
 # The columns of an answer that a new one replaces; the last two, which end a failure, if the service gave it.

@@ -69,10 +69,11 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 def add_borrowers(number: int) -> None:
     from django.db.models import OuterRef, Subquery
 
-    from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Repayment
+    from portal.registry.models import Answer, Application, Borrower, KeyPerson, Kind, Record, Repayment
     from portal.registry.spelling import save_words
     from tests.bench.households import (
         ANSWER_COLUMNS,
+        APPLICATION_COLUMNS,
         BORROWER_COLUMNS,
         COLUMNS,
         PERSON_COLUMNS,
@@ -84,6 +85,7 @@ def add_borrowers(number: int) -> None:
     households = Households(seed=stored)
     answer = Answer.objects.filter(kind=OuterRef("kind"), uuid=OuterRef("uuid"))
     tables = {
+        Kind.APPLICATION: ("registry_application", APPLICATION_COLUMNS),
         Kind.BORROWER: ("registry_borrower", BORROWER_COLUMNS),
         Kind.KEY_PERSON: ("registry_keyperson", PERSON_COLUMNS),
     }
@@ -99,10 +101,11 @@ def add_borrowers(number: int) -> None:
                 write(table, columns, [_values(of_kind, columns)])
             write("registry_answer", ANSWER_COLUMNS, [[told for _, told in rows]])
         Record.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
-        for model in (Borrower, KeyPerson):
+        for model in (Application, Borrower, KeyPerson):
             own = Answer.objects.filter(kind=model.kind, uuid=OuterRef("uuid")).values("pk")
-            model.objects.filter(answer=None, answer_at__isnull=False).update(answer=Subquery(own))
-            save_words(model.objects.only("name").iterator(BATCH))
+            model._default_manager.filter(answer=None, answer_at__isnull=False).update(answer=Subquery(own))
+        for named in (Borrower, KeyPerson):
+            save_words(named._default_manager.only("name").iterator(BATCH))
     loan = Record.objects.filter(kind="loan", borrower_uuid=OuterRef("borrower_uuid"))
     with create_indexes_last("registry_repayment", is_worth_it=number > stored):
         write("registry_repayment", REPAYMENT_COLUMNS, [households.repayments])

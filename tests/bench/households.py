@@ -57,7 +57,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "created_by": "",
     **dict.fromkeys(["category", "status", "state"], ""),
-    **dict.fromkeys(["amount", "rate", "submitted_at", *FIGURE_COLUMNS]),
+    **dict.fromkeys(["amount", "rate", *FIGURE_COLUMNS]),
     "flagged": False,
     "needs_check": False,
 }
@@ -73,6 +73,19 @@ BORROWER_COLUMNS: Final = [
     *("oldest_unpaid_on", "days_past_due", "decision"),
 ]
 PERSON_COLUMNS: Final = [*NAMED_COLUMNS, "borrower_uuid", "title"]
+APPLICATION_COLUMNS: Final = [
+    *("uuid", "answer_at", "answer_day", "checked_at", "created_at", "updated_at", "created_by"),
+    *(
+        "borrower_uuid",
+        "owner_confirmed",
+        "label",
+        "product",
+        "decision",
+        "amount",
+        "submitted_at",
+        "search_text",
+    ),
+]
 ANSWER_COLUMNS: Final = (
     *("kind", "uuid", "operation", "source", "failure"),
     *("body", "first_at", "last_at", "last_on"),
@@ -125,7 +138,7 @@ class Households:
             self.repayments.append(self._repayment(number, owner, moment))
         if number % 10 == 0:
             accounts.append(application := self._application(number, at))
-            position["decision"] = application["status"] if application["status"] in DECIDED else OPEN
+            position["decision"] = decision if (decision := application["decision"]) in DECIDED else OPEN
         borrower = self._borrower(number, owner, people) | position
         common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
         common |= {"borrower_uuid": owner, "answer_day": business_date_at(moment).isoformat()}
@@ -244,8 +257,9 @@ class Households:
         return {
             "kind": "application",
             "uuid": uuid,
-            "category": product,
-            "status": decision,
+            "owner_confirmed": False,
+            "product": product,
+            "decision": decision,
             "amount": amount,
             "submitted_at": at,
             "answer": f'{{"amount":{amount},"created_at":"{at} UTC","product":"{product}",'

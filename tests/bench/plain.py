@@ -8,6 +8,7 @@ BARE = """<!doctype html><title>Rows</title><table>
 {% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</table>"""
 COLUMNS = ["label", "category", "state", "amount", "past_due", "status", "updated_at"]
 BORROWER_COLUMNS = ["name", "legal_form", "state", "city", "past_due", "decision", "updated_at"]
+APPLICATION_COLUMNS = ["label", "product", "decision", "amount", "submitted_at", "updated_at"]
 PERSON_COLUMNS = ["name", "title", "state", "city", "phone", "email", "updated_at"]
 REPAYMENT_COLUMNS = ["uuid", "product", "payment_type", "status", "amount", "effective_on", "updated_at"]
 MESSAGE_COLUMNS = ["uuid", "event", "status", "product", "amount", "payment_status", "day"]
@@ -67,7 +68,7 @@ def add_references() -> None:
     from django.urls import path
 
     from portal.messaging.models import Message
-    from portal.registry.models import RECORDED_KINDS, Borrower, KeyPerson, Repayment
+    from portal.registry.models import RECORDED_KINDS, Application, Borrower, KeyPerson, Repayment
     from portal.registry.records import active_records
 
     engine = "django.template.backends.django.DjangoTemplates"
@@ -81,6 +82,7 @@ def add_references() -> None:
     rows: dict[str, Any] = {
         kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in RECORDED_KINDS
     }
+    rows["application"] = Application.objects.order_by(*newest).values_list(*APPLICATION_COLUMNS)
     rows["borrower"] = Borrower.objects.order_by(*newest).values_list(*BORROWER_COLUMNS)
     rows["key_person"] = KeyPerson.objects.order_by(*newest).values_list(*PERSON_COLUMNS)
     rows["repayment"] = Repayment.objects.order_by(*newest).values_list(*REPAYMENT_COLUMNS)
@@ -99,7 +101,7 @@ def admin_address(way: str, kind: str, text: str = "") -> str:
         return f"/bench/{way}/registry/borrower/?q={text}"
     if kind == "message":
         return f"/bench/{way}/messaging/message/"
-    if kind in ("borrower", "key_person", "repayment"):
+    if kind in ("application", "borrower", "key_person", "repayment"):
         return f"/bench/{way}/registry/{kind.replace('_', '')}/"
     return (
         f"/bench/plain/registry/record/?kind__exact={kind}"
@@ -115,7 +117,7 @@ def _admin(way: str, kinds: list[str]) -> Any:
     from django.http import HttpRequest
 
     from portal.messaging.models import Message
-    from portal.registry.models import RECORDED_KINDS, Borrower, KeyPerson, Record, Repayment
+    from portal.registry.models import RECORDED_KINDS, Application, Borrower, KeyPerson, Record, Repayment
     from portal.registry.records import active_records
     from servicing.rules import US_STATES
 
@@ -164,6 +166,11 @@ def _admin(way: str, kinds: list[str]) -> Any:
         "list_filter": [choices("status", ["SUCCEEDED", "SCHEDULED"])] if is_tuned else ["status", "product"],
     }
     own_options = record_options if is_tuned else record_options | {"list_filter": ["state"]}
+    application_options = record_options | {
+        "list_display": APPLICATION_COLUMNS,
+        "list_filter": [choices("decision", ["APPROVED", "REJECTED"])] if is_tuned else ["decision"],
+    }
+    site.register(Application, type("Applications", (ListAdmin,), application_options))
     site.register(Borrower, type("Borrowers", (ListAdmin,), own_options | {"list_display": BORROWER_COLUMNS}))
     site.register(KeyPerson, type("People", (ListAdmin,), own_options | {"list_display": PERSON_COLUMNS}))
     site.register(Repayment, type("Repayments", (ListAdmin,), repayment_options))

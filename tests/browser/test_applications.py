@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Application, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -20,7 +20,7 @@ def borrower(portal_service: Sandbox) -> Borrower:
 
 
 @pytest.fixture
-def compared(borrower: Borrower) -> Record:
+def compared(borrower: Borrower) -> Application:
     """An application with four offers, one of them with gaps."""
     gaps = {"installment": None, "interest_amount": None, "term": None, "maturity_date": None}
     return saved_application(
@@ -43,7 +43,7 @@ def test_an_application_is_opened_by_keyboard_alone(
     expect(page.get_by_role("button", name="Send application for $25,000.00")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Loan application")).to_be_visible()
-    assert Record.objects.get(kind=Kind.APPLICATION).amount == 25000
+    assert Application.objects.get().amount == 25000
 
 
 def test_closing_the_confirmation_sends_nothing(
@@ -101,7 +101,7 @@ def test_a_lost_answer_leads_to_the_page_of_the_request(
     assert len(portal_service.calls) == 1
 
 
-def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) -> None:
+def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Application) -> None:
     page.goto(compared.get_absolute_url())
     heads = page.get_by_role("columnheader")
     page.get_by_role("link", name="APR", exact=True).click()
@@ -126,7 +126,7 @@ def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) ->
     expect(page.get_by_text("Refresh first")).to_have_count(0)
 
 
-def test_four_offers_fit_a_small_laptop(page: Page, compared: Record) -> None:
+def test_four_offers_fit_a_small_laptop(page: Page, compared: Application) -> None:
     page.set_viewport_size({"width": 1024, "height": 900})
     page.goto(compared.get_absolute_url())
     region = page.get_by_role("region", name="Offers side by side")
@@ -134,7 +134,7 @@ def test_four_offers_fit_a_small_laptop(page: Page, compared: Record) -> None:
     assert inner <= outer
 
 
-def test_offers_are_cards_on_a_narrow_screen(page: Page, compared: Record) -> None:
+def test_offers_are_cards_on_a_narrow_screen(page: Page, compared: Application) -> None:
     page.set_viewport_size({"width": 390, "height": 900})
     page.goto(compared.get_absolute_url())
     expect(page.get_by_role("table")).to_have_count(0)
@@ -142,7 +142,7 @@ def test_offers_are_cards_on_a_narrow_screen(page: Page, compared: Record) -> No
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_pages_pass_axe(page: Page, borrower: Borrower, compared: Record) -> None:
+def test_pages_pass_axe(page: Page, borrower: Borrower, compared: Application) -> None:
     address = f"/borrowers/{borrower.uuid}/applications"
     for path in (
         compared.get_absolute_url(),

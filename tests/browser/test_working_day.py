@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from portal.accounts.roles import Role
-from portal.registry.models import Borrower, Kind, Record, Repayment
+from portal.registry.models import Application, Borrower, Kind, Record, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -112,7 +112,7 @@ def test_the_day_works_without_javascript(plain_page: Page, returned: Record) ->
     expect(page.get_by_text("Twenty-five thousand dollars, for Northwind")).to_be_visible()
     page.get_by_role("button", name=SEND).click()
     expect(page.get_by_role("heading", name="Loan application")).to_be_visible()
-    assert Record.objects.get(kind=Kind.APPLICATION).amount == 25000
+    assert Application.objects.get().amount == 25000
 
     expect(page.get_by_role("columnheader", name=OFFER)).to_have_count(4)
     expect(page.get_by_text("hidden, the same for all")).to_be_visible()

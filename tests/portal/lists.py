@@ -7,7 +7,8 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Borrower, Kind
+from portal.registry.records import new_record, records_of
 from portal.registry.search import MAX_OWNERS
 from portal.registry.texts import search_text
 from servicing.sandbox import Sandbox
@@ -31,7 +32,7 @@ class AccountList:
         self, sandbox: Sandbox, borrower: str = "Northwind Baking Co LLC", **columns: object
     ) -> Any:
         record = given.account(self.kind, given.borrower(sandbox, first_name=borrower), str(uuid4()))
-        Record.objects.filter(pk=record.pk).update(**columns)
+        records_of(self.kind).filter(pk=record.pk).update(**columns)
         return record
 
     def test_a_row_links_to_the_account_and_its_borrower(
@@ -43,9 +44,11 @@ class AccountList:
         assert f'href="/borrowers/{record.borrower_uuid}/"' in page
         assert "Northwind Baking Co LLC" in page
 
-    def add_unknown(self, **columns: str) -> None:
+    def add_unknown(self, *, uuid: str, borrower_uuid: str) -> None:
         """Add an account of a borrower that isn't on file."""
-        Record.objects.create(kind=self.kind, **columns)
+        record = new_record(self.kind, uuid, created_by="")
+        record.borrower_uuid = borrower_uuid
+        record.save()
 
     def test_an_account_of_an_unknown_borrower_is_listed(self, viewer: Browser) -> None:
         self.add_unknown(uuid="a-1", borrower_uuid="nobody")

@@ -26,7 +26,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Application, Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of, htmx
@@ -74,7 +74,7 @@ class TestWrite:
 
     def test_the_answer_and_the_call_are_saved(self, servicer: Browser, borrower: Borrower) -> None:
         answer = submit(servicer, borrower)
-        record = Record.objects.get(kind=Kind.APPLICATION)
+        record = Application.objects.get()
         call = RemoteCall.objects.get()
         assert (record.uuid, record.borrower_uuid) == (answer.content.decode(), borrower.uuid)
         assert record.created_by == "Servicer (servicer)"
@@ -140,7 +140,7 @@ class TestWrite:
         assert (answer.status_code, intent.state) == (status, state)
         assert entries_of(intent) == [("attempt", ""), ("outcome", state)]
         assert RemoteCall.objects.get().status == intent.status
-        assert not Record.objects.filter(kind=Kind.APPLICATION).exists()
+        assert not Application.objects.exists()
 
     def test_an_unreachable_service_leaves_the_write_not_sent(
         self, servicer: Browser, borrower: Borrower, unreachable: None
@@ -313,7 +313,7 @@ class TestPortalFailures:
         intent = WriteIntent.objects.get()
         assert (intent.state, intent.subject_uuid) == ("confirmed", application.uuid)
         assert entries_of(intent) == [("attempt", ""), ("outcome", "unknown"), ("event", "confirmed")]
-        assert Record.objects.filter(kind=Kind.APPLICATION).exists()
+        assert Application.objects.exists()
 
 
 class SlowWatcher:

@@ -16,16 +16,16 @@ import servicing
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Repayment, Source
+from portal.registry.models import Answer, Application, Borrower, KeyPerson, Kind, Record, Repayment, Source
 from portal.registry.repayments import AccountList, answer_of, save_repayments
-from servicing import Application, Loan, Statement, codec
+from servicing import Loan, Statement, codec
 from servicing import Message as ListedMessage
 from tests.databases import database_url, forget_connections
 
 MODELS = {
     Kind.BORROWER: servicing.Borrower,
     Kind.KEY_PERSON: servicing.KeyPerson,
-    Kind.APPLICATION: Application,
+    Kind.APPLICATION: servicing.Application,
     Kind.LOAN: Loan,
     Kind.LINE: Statement,
 }
@@ -76,10 +76,12 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     assert len(repayments) == 12
 
     generated = column_values(Record, "said_id", "created_at", "updated_at")
+    generated_applications = column_values(Application, "answer_id", "created_at", "updated_at")
     generated_borrowers = column_values(Borrower, "answer_id", "created_at", "updated_at")
     generated_people = column_values(KeyPerson, "answer_id", "created_at", "updated_at")
     records = [
         *Record.objects.order_by("id").select_related("said"),
+        *Application.objects.order_by("id").select_related("answer"),
         *Borrower.objects.order_by("id").select_related("answer"),
         *KeyPerson.objects.order_by("id").select_related("answer"),
     ]
@@ -89,6 +91,7 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     paid = column_values(Repayment, "account_id", "updated_at")
     Repayment.objects.all().delete()
     Record.objects.all().delete()
+    Application.objects.all().delete()
     Borrower.objects.all().delete()
     KeyPerson.objects.all().delete()
     Answer.objects.all().delete()
@@ -102,6 +105,7 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
             listed = AccountList(Kind.LOAN, one.account.uuid, one.borrower_uuid, [answer_of(one)])
             save_repayments([listed], one.last_listed_at)
     assert column_values(Record, "said_id", "created_at", "updated_at") == generated
+    assert column_values(Application, "answer_id", "created_at", "updated_at") == generated_applications
     assert column_values(Borrower, "answer_id", "created_at", "updated_at") == generated_borrowers
     assert column_values(KeyPerson, "answer_id", "created_at", "updated_at") == generated_people
     assert column_values(Answer, "operation") == answers

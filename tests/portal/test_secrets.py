@@ -25,7 +25,8 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from portal.borrowers.models import Draft, Step
-from portal.registry.models import Borrower, KeyPerson, Record
+from portal.registry.models import NAMED_KINDS, Borrower, KeyPerson
+from portal.registry.records import records_of
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -106,7 +107,7 @@ def onboard_borrower(detector: LeakDetector, browser: Browser) -> HttpResponse:
     answer = detector.record(wizard.send(typed))
     for intent in WriteIntent.objects.all():
         detector.record(browser.get(intent.get_absolute_url()))
-    for record in (*Borrower.objects.all(), *KeyPerson.objects.all(), *Record.objects.all()):
+    for record in (one for kind in NAMED_KINDS for one in records_of(kind)):
         detector.record(browser.get(f"{record.get_absolute_url()}?refresh=1"))
     for address in ("/", "/borrowers/", "/status/", "/search/?q=oneil"):
         detector.record(browser.get(address))

@@ -11,11 +11,18 @@ from django.test import Client as Browser
 import servicing
 from portal.audit.models import Entry, WriteIntent
 from portal.registry import store
-from portal.registry.models import NAMED_KINDS, Answered, Borrower, Kind, Record, Repayment, Source
+from portal.registry.models import (
+    NAMED_KINDS,
+    Answered,
+    Application,
+    Borrower,
+    Repayment,
+    Source,
+)
 from portal.registry.records import records_of
 from portal.registry.repayments import answer_of
 from portal.registry.sources import KIND_OF_MODEL
-from servicing import Application, KeyPerson, Loan, Statement, codec
+from servicing import KeyPerson, Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -30,8 +37,8 @@ STRANGE: list[tuple[type[Any], dict[str, Any]]] = [
     ),
     (servicing.Borrower, {"first_name": 5, "address": "nowhere", "key_people": [None, 7, {}]}),
     (KeyPerson, PERSON | {"title": "\0"}),
-    (Application, {"product": LONG, "amount": 1e30, "status": {"decision": LONG}}),
-    (Application, {"product": "\0", "amount": "many", "status": "APPROVED"}),
+    (servicing.Application, {"product": LONG, "amount": 1e30, "status": {"decision": LONG}}),
+    (servicing.Application, {"product": "\0", "amount": "many", "status": "APPROVED"}),
     (Loan, {"amount": -1e18, "state": LONG, "status": LONG, "product": LONG, "external_id": "\0"}),
     (Loan, {"amount": 0.123456789, "repayments_start_date": "0000-00-00", "delinquent": "perhaps"}),
     (Statement, {"credit_limit": 1e25, "past_due_balance": 1e16, "payment_due_date": "9999-12-31"}),
@@ -122,7 +129,7 @@ class TestWrite:
             "applications.submit", changes={"amount": 1e30, "product": LONG, "status": {"decision": "\0"}}
         )
         assert self.submit(servicer, borrower).state == "confirmed"
-        assert Record.objects.get(kind=Kind.APPLICATION).amount is None
+        assert Application.objects.get().amount is None
 
     def test_nul_characters_are_removed_from_messages(
         self, servicer: Browser, borrower: Borrower, portal_service: Sandbox

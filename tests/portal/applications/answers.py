@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import servicing
 from portal.registry import store
-from portal.registry.models import Borrower, Record, Source
-from servicing import Application, codec
+from portal.registry.models import Application, Borrower, Source
+from servicing import codec
 from servicing.sandbox.wire import dumps
 
 UUID = "c40e91d7-0000-4000-8000-00000000000{}"
@@ -49,16 +50,16 @@ def application_data(*offers: dict[str, Any], n: int = 0, **fields: Any) -> dict
     } | fields
 
 
-def decode_application(*offers: dict[str, Any], **fields: Any) -> Application:
-    return codec.decode(Application, dumps(application_data(*offers, **fields)))
+def decode_application(*offers: dict[str, Any], **fields: Any) -> servicing.Application:
+    return codec.decode(servicing.Application, dumps(application_data(*offers, **fields)))
 
 
-def saved_application(owner: Borrower, *offers: dict[str, Any], **fields: Any) -> Record:
+def saved_application(owner: Borrower, *offers: dict[str, Any], **fields: Any) -> Application:
     """Save an application with these offers and fields, and return its record."""
     return save_application(owner, application_data(*offers, **fields))
 
 
-def save_application(owner: Borrower, application: dict[str, Any]) -> Record:
+def save_application(owner: Borrower, application: dict[str, Any]) -> Application:
     """Save an application as if the service had just sent it, and return its record."""
-    items = store.observe(codec.decode(Application, dumps(application)), borrower_uuid=owner.uuid)
+    items = store.observe(codec.decode(servicing.Application, dumps(application)), borrower_uuid=owner.uuid)
     return store.save(items, source=Source.SERVICE, by="Ana Reyes")[0]

@@ -10,7 +10,7 @@ from hypothesis import given as for_any
 from hypothesis import strategies as st
 
 from portal.accounts.roles import Role
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Application, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -66,7 +66,7 @@ def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service)
 
 
-def open_every_screen(browser: Browser, record: Record) -> str:
+def open_every_screen(browser: Browser, record: Application) -> str:
     """Check that all pages, panels and exports with the application respond, and return its page."""
     address = record.get_absolute_url()
     pages = [

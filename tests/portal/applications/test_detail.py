@@ -10,7 +10,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
 from portal.notes.models import Note
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Application, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -23,13 +23,13 @@ def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
-def line_application(portal_service: Sandbox, borrower: Borrower, **fields: object) -> Record:
+def line_application(portal_service: Sandbox, borrower: Borrower, **fields: object) -> Application:
     """Create a line application in the service, and put only its ID on file."""
     uuid = portal_service.world.line_application(borrower.uuid, **fields)["uuid"]
     return given.account(Kind.APPLICATION, borrower, uuid)
 
 
-def offers(browser: Browser, record: Record, query: str = "") -> str:
+def offers(browser: Browser, record: Application, query: str = "") -> str:
     """Return the offers as HTMX receives them."""
     return panel(browser, f"{record.get_absolute_url()}{query}", "offers")
 
@@ -274,7 +274,7 @@ class TestRefresh:
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         record = given.account(Kind.APPLICATION, borrower, "c40e91d7-0000-4000-8000-000000000009")
-        Record.objects.filter(pk=record.pk).update(category="LOAN")
+        Application.objects.filter(pk=record.pk).update(product="LOAN")
         shown = plain(viewer, record.get_absolute_url())
         assert "Only the ID is on file" in shown
         assert portal_service.calls == []

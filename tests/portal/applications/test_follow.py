@@ -6,7 +6,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Application, Borrower, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -20,16 +20,16 @@ def borrower(portal_service: Sandbox) -> Borrower:
 
 
 @pytest.fixture
-def record(portal_service: Sandbox, borrower: Borrower) -> Record:
+def record(portal_service: Sandbox, borrower: Borrower) -> Application:
     """A loan application that the service has decided."""
     return save_application(borrower, portal_service.world.loan_application(borrower.uuid, amount=25000))
 
 
-def first_offer_id(portal_service: Sandbox, record: Record) -> str:
+def first_offer_id(portal_service: Sandbox, record: Application) -> str:
     return str(portal_service.world.application(record.uuid)["offers"][0]["uuid"])
 
 
-def follow(browser: Browser, record: Record, offer_uuid: str) -> HttpResponse:
+def follow(browser: Browser, record: Application, offer_uuid: str) -> HttpResponse:
     return browser.post(f"{record.get_absolute_url()}follow/", {"offer": offer_uuid})
 
 
@@ -38,7 +38,7 @@ def called_operations(portal_service: Sandbox) -> list[str]:
 
 
 def test_a_loan_with_the_offers_id_is_saved_and_linked(
-    servicer: Browser, portal_service: Sandbox, record: Record
+    servicer: Browser, portal_service: Sandbox, record: Application
 ) -> None:
     uuid = first_offer_id(portal_service, record)
     portal_service.world.accept_offer(record.uuid, uuid)
@@ -67,7 +67,7 @@ def test_a_line_with_the_offers_id_is_saved(
 
 
 def test_an_offer_without_an_account_shows_a_notice(
-    servicer: Browser, portal_service: Sandbox, record: Record
+    servicer: Browser, portal_service: Sandbox, record: Application
 ) -> None:
     answer = follow(servicer, record, first_offer_id(portal_service, record))
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
@@ -75,21 +75,23 @@ def test_an_offer_without_an_account_shows_a_notice(
     assert not Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE]).exists()
 
 
-def test_the_lookup_is_audited(servicer: Browser, portal_service: Sandbox, record: Record) -> None:
+def test_the_lookup_is_audited(servicer: Browser, portal_service: Sandbox, record: Application) -> None:
     uuid = first_offer_id(portal_service, record)
     follow(servicer, record, uuid)
     entry = Entry.objects.get(action="applications.follow")
     assert (entry.subject_uuid, entry.detail) == (record.uuid, {"offer": uuid, "found": ""})
 
 
-def test_an_unavailable_service_shows_503(servicer: Browser, portal_service: Sandbox, record: Record) -> None:
+def test_an_unavailable_service_shows_503(
+    servicer: Browser, portal_service: Sandbox, record: Application
+) -> None:
     portal_service.fail_next("loans.get", status=503, times=None)
     answer = follow(servicer, record, first_offer_id(portal_service, record))
     assert answer.status_code == 503
     assert "isn’t responding" in answer.content.decode()
 
 
-def test_only_lending_roles_can_look_up_accounts(portal_service: Sandbox, record: Record) -> None:
+def test_only_lending_roles_can_look_up_accounts(portal_service: Sandbox, record: Application) -> None:
     uuid = first_offer_id(portal_service, record)
     for role in Role:
         expected = 303 if role in (Role.SERVICER, Role.SUPERVISOR) else 403

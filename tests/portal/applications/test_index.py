@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Application, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.applications.answers import offer, saved_application
@@ -20,8 +20,8 @@ class TestList(RecordList):
 
     def test_the_decision_filter_narrows_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:
         approved, rejected = (
-            self.add_record(portal_service, status="APPROVED"),
-            self.add_record(portal_service, status="REJECTED"),
+            self.add_record(portal_service, decision="APPROVED"),
+            self.add_record(portal_service, decision="REJECTED"),
         )
         found = self.fragment(viewer, "?status=REJECTED")
         assert rejected.get_absolute_url() in found
@@ -71,7 +71,7 @@ class TestList(RecordList):
     def test_values_shared_by_all_rows_are_shown_once(self, viewer: Browser, portal_service: Sandbox) -> None:
         for hour, status in enumerate(("APPROVED", "REJECTED", "APPROVED"), 15):
             added_at = datetime(2026, 11, 3, hour, tzinfo=UTC)
-            self.add_record(portal_service, category="BUILD_CREDIT", status=status, created_at=added_at)
+            self.add_record(portal_service, product="BUILD_CREDIT", decision=status, created_at=added_at)
         found = self.fragment(viewer)
         assert found.count("Credit builder") == 1
         assert "The same in every row: Product (Credit builder), Created" in found
@@ -86,7 +86,7 @@ class TestList(RecordList):
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         complete, incomplete = (
-            self.add_record(portal_service, status="APPROVED", category="LOAN"),
+            self.add_record(portal_service, decision="APPROVED", product="LOAN"),
             self.add_record(portal_service),
         )
         for query in ("?status=none", "?product=none"):
@@ -115,13 +115,13 @@ class TestList(RecordList):
         assert record.get_absolute_url() in found
 
     def test_an_active_filter_is_a_removable_chip(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.add_record(portal_service, status="REJECTED")
+        self.add_record(portal_service, decision="REJECTED")
         found = self.fragment(viewer, "?status=REJECTED")
         assert "Decision: Rejected" in found
         assert 'aria-label="Remove the filter Decision"' in found
 
     def test_filters_offer_every_value_on_file(self, viewer: Browser, portal_service: Sandbox) -> None:
-        self.add_record(portal_service, status="COUNTER_OFFERED", category="MICRO_LEASE")
+        self.add_record(portal_service, decision="COUNTER_OFFERED", product="MICRO_LEASE")
         page = viewer.get(self.address).content.decode()
         assert '<option value="COUNTER_OFFERED">Counter offered</option>' in page
         assert '<option value="MICRO_LEASE">MICRO_LEASE</option>' in page
@@ -134,9 +134,9 @@ class TestList(RecordList):
         self, viewer: Browser, portal_service: Sandbox, sort: str, order: list[int]
     ) -> None:
         columns = [
-            {"amount": 3, "status": "REJECTED"},
-            {"amount": 1, "status": "APPROVED"},
-            {"amount": 2, "status": "PENDING"},
+            {"amount": 3, "decision": "REJECTED"},
+            {"amount": 1, "decision": "APPROVED"},
+            {"amount": 2, "decision": "PENDING"},
         ]
         records = [self.add_record(portal_service, **each) for each in columns]
         assert self.order(self.fragment(viewer, f"?sort={sort}"), *records) == order
@@ -144,5 +144,5 @@ class TestList(RecordList):
     def test_a_failing_refresh_is_marked(self, viewer: Browser, portal_service: Sandbox) -> None:
         record = self.add_record(portal_service)
         said = Answer.objects.create(kind=record.kind, uuid=record.uuid, failing_since=timezone.now())
-        Record.objects.filter(pk=record.pk).update(said=said)
+        Application.objects.filter(pk=record.pk).update(answer=said)
         assert "Not responding" in self.fragment(viewer)

@@ -6,7 +6,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Application, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -28,9 +28,9 @@ def open_by_id(browser: Browser, borrower: Borrower, typed: str) -> HttpResponse
 
 def test_the_application_is_saved(servicer: Browser, borrower: Borrower, uuid: str) -> None:
     answer = open_by_id(servicer, borrower, uuid)
-    record = Record.objects.get(kind=Kind.APPLICATION)
+    record = Application.objects.get()
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
-    assert (record.uuid, record.borrower_uuid, record.category) == (uuid, borrower.uuid, "BUILD_CREDIT")
+    assert (record.uuid, record.borrower_uuid, record.product) == (uuid, borrower.uuid, "BUILD_CREDIT")
     assert (record.amount, record.created_by) == (7500, "Servicer (servicer)")
 
 
@@ -59,7 +59,7 @@ def test_another_borrowers_application_is_rejected(
     assert answer.status_code == 422
     assert "Northwind Baking Co LLC has no line application with this ID." in page
     assert "<q>" in page
-    assert not Record.objects.filter(kind=Kind.APPLICATION).exists()
+    assert not Application.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from django.test import Client as Browser
 from portal.accounts.roles import Role
 from portal.applications.models import Preference
 from portal.audit.models import Entry
-from portal.registry.models import Kind, Record
+from portal.registry.models import Application, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -22,19 +22,21 @@ REASON = "Lowest payment stress for Q1"
 
 
 @pytest.fixture
-def record(portal_service: Sandbox) -> Record:
+def record(portal_service: Sandbox) -> Application:
     return saved_application(given.borrower(portal_service), offer(0), offer(1))
 
 
 def prefer(
-    browser: Browser, record: Record, offer_uuid: str, reason: str = REASON, **headers: Any
+    browser: Browser, record: Application, offer_uuid: str, reason: str = REASON, **headers: Any
 ) -> HttpResponse:
     return browser.post(
         f"{record.get_absolute_url()}prefer/", {"offer": offer_uuid, "reason": reason}, **headers
     )
 
 
-def test_the_mark_shows_author_and_reason(servicer: Browser, record: Record, portal_service: Sandbox) -> None:
+def test_the_mark_shows_author_and_reason(
+    servicer: Browser, record: Application, portal_service: Sandbox
+) -> None:
     answer = prefer(servicer, record, B)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     shown = page(servicer, record.get_absolute_url())
@@ -43,13 +45,13 @@ def test_the_mark_shows_author_and_reason(servicer: Browser, record: Record, por
     assert portal_service.calls == []
 
 
-def test_with_htmx_the_page_updates_and_the_dialog_closes(servicer: Browser, record: Record) -> None:
+def test_with_htmx_the_page_updates_and_the_dialog_closes(servicer: Browser, record: Application) -> None:
     answer = prefer(servicer, record, A, headers=htmx("dialog"))
     assert answer.status_code == 204
     assert {"application:preferred", "dialog:close"} <= set(json.loads(answer["HX-Trigger"]))
 
 
-def test_a_new_mark_replaces_the_old_and_both_are_audited(servicer: Browser, record: Record) -> None:
+def test_a_new_mark_replaces_the_old_and_both_are_audited(servicer: Browser, record: Application) -> None:
     prefer(servicer, record, A)
     prefer(browser_of(Role.SUPERVISOR), record, B, "Cheaper in the end")
     assert (Preference.objects.get().offer_uuid, Preference.objects.get().author_name) == (
@@ -63,14 +65,14 @@ def test_a_new_mark_replaces_the_old_and_both_are_audited(servicer: Browser, rec
     assert (second.detail, second.actor_name) == ({"offer": B}, "Supervisor (supervisor)")
 
 
-def test_the_mark_can_be_withdrawn(servicer: Browser, record: Record) -> None:
+def test_the_mark_can_be_withdrawn(servicer: Browser, record: Application) -> None:
     prefer(servicer, record, A)
     prefer(servicer, record, "", "Borrower declined")
     assert not Preference.objects.exists()
     assert Entry.objects.latest("id").changes == {"preferred offer": ["A (14.92% APR)", ""]}
 
 
-def test_the_confirmation_names_the_offer(servicer: Browser, record: Record) -> None:
+def test_the_confirmation_names_the_offer(servicer: Browser, record: Application) -> None:
     address = f"{record.get_absolute_url()}prefer/?offer={A}"
     full_page = servicer.get(address).content.decode()
     dialog = servicer.get(address, headers=htmx("dialog")).content.decode().strip()
@@ -81,7 +83,7 @@ def test_the_confirmation_names_the_offer(servicer: Browser, record: Record) -> 
         assert "Nothing is sent to the service." in html
 
 
-def test_withdrawing_has_its_own_confirmation(servicer: Browser, record: Record) -> None:
+def test_withdrawing_has_its_own_confirmation(servicer: Browser, record: Application) -> None:
     assert b"Withdraw the preferred mark?" in servicer.get(f"{record.get_absolute_url()}prefer/").content
 
 
@@ -97,7 +99,7 @@ def test_withdrawing_has_its_own_confirmation(servicer: Browser, record: Record)
     ],
 )
 def test_invalid_input_is_rejected_with_a_reason(
-    servicer: Browser, record: Record, offer_uuid: str, reason: str, words: str
+    servicer: Browser, record: Application, offer_uuid: str, reason: str, words: str
 ) -> None:
     for headers in ({}, {"headers": htmx("dialog")}):
         answer = prefer(servicer, record, offer_uuid, reason, **headers)
@@ -107,7 +109,7 @@ def test_invalid_input_is_rejected_with_a_reason(
     assert not Entry.objects.filter(action="applications.prefer").exists()
 
 
-def test_only_lending_roles_can_mark_offers(portal_service: Sandbox, record: Record) -> None:
+def test_only_lending_roles_can_mark_offers(portal_service: Sandbox, record: Application) -> None:
     for role in Role:
         expected = 303 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
         assert prefer(browser_of(role), record, A).status_code == expected
@@ -122,7 +124,7 @@ def test_offers_without_a_unique_id_cannot_be_marked(servicer: Browser, portal_s
 
 
 def test_a_mark_on_a_missing_offer_is_still_shown(
-    servicer: Browser, portal_service: Sandbox, record: Record
+    servicer: Browser, portal_service: Sandbox, record: Application
 ) -> None:
     prefer(servicer, record, A)
     Preference.objects.update(offer_uuid="gone")

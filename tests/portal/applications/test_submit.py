@@ -12,12 +12,12 @@ from django.db import connections
 from django.http import HttpResponse
 from django.test import Client as Browser
 
+import servicing
 from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.registry import store
-from portal.registry.models import Borrower, Kind, Record
-from servicing import Application
+from portal.registry.models import Application, Borrower
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import browser_of, htmx
@@ -65,8 +65,8 @@ def audit_phases() -> list[str]:
     return [f"{phase} {result}".strip() for phase, result in rows]
 
 
-def applications() -> list[Record]:
-    return list(Record.objects.filter(kind=Kind.APPLICATION))
+def applications() -> list[Application]:
+    return list(Application.objects.all())
 
 
 # --- Success ---
@@ -77,7 +77,7 @@ def test_only_the_amount_is_sent(servicer: Browser, borrower: Borrower, portal_s
     (record,) = applications()
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     assert sent_bodies(portal_service) == ['{"amount":25000.00}']
-    assert (record.borrower_uuid, record.amount, record.status) == (borrower.uuid, 25000, "APPROVED")
+    assert (record.borrower_uuid, record.amount, record.decision) == (borrower.uuid, 25000, "APPROVED")
     assert record.created_by == "Servicer (servicer)"
 
 
@@ -109,7 +109,7 @@ def test_an_individual_can_apply(servicer: Browser, portal_service: Sandbox) -> 
 
 def test_the_response_is_saved_with_all_offers(servicer: Browser, borrower: Borrower) -> None:
     send(servicer, borrower)
-    application = store.last_answer(applications()[0], Application)
+    application = store.last_answer(applications()[0], servicing.Application)
     assert application is not None
     assert len(application.offers) == 4
     assert Entry.objects.latest("id").detail["answer"]["offers"][3]["apr"] == str(application.offers[3].apr)
@@ -119,7 +119,7 @@ def test_the_response_is_saved_with_all_offers(servicer: Browser, borrower: Borr
     ("table", "condition"),
     [
         ("audit_entry", "NEW.phase = 'outcome'"),
-        ("registry_record", "NEW.kind = 'application'"),
+        ("registry_application", "TRUE"),
         ("audit_remotecall", "TRUE"),
     ],
 )

@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.messaging.sync import Sync
-from portal.registry.models import Borrower, KeyPerson, Kind, Record
+from portal.registry.models import Application, Borrower, KeyPerson, Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -71,7 +71,7 @@ class TestApplication:
         uuid = str(uuid4())
         answer = supervisor.post(resolve_url(lost), FOUND | {"uuid": f" uuid: {uuid} "}, follow=True)
         assert "Resolved as confirmed by Supervisor (supervisor)" in html(answer)
-        known = Record.objects.get(kind=Kind.APPLICATION, uuid=uuid)
+        known = Application.objects.get(uuid=uuid)
         assert (known.borrower_uuid, known.created_by) == (borrower.uuid, "Supervisor (supervisor)")
         entry = resolution_entry()
         assert (entry.reason, entry.result, entry.subject_uuid) == (FOUND["reason"], "confirmed", uuid)
@@ -86,7 +86,7 @@ class TestApplication:
         page = html(supervisor.post(resolve_url(lost), NOT_FOUND, follow=True))
         assert "Resolved as not carried out by Supervisor" in page
         assert "Not in the lender’s list" in page
-        assert not Record.objects.filter(kind=Kind.APPLICATION).exists()
+        assert not Application.objects.exists()
         assert submit_application(servicer, borrower).status_code == 303
 
     @pytest.mark.parametrize(

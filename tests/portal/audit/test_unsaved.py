@@ -18,7 +18,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.audit.unsaved import answers_file, kept_answers
-from portal.registry.models import KeyPerson, Kind, Record
+from portal.registry.models import Application, KeyPerson
 from portal.registry.store import find
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -153,7 +153,7 @@ def test_the_offers_of_an_application_are_kept(servicer: Browser, portal_service
     databases.allow_inserts("audit_entry")
     call_command("save_answer", stdout=StringIO())
     (sent,) = portal_service.world.store.all("loan_application")
-    saved = json.loads(Record.objects.get(kind=Kind.APPLICATION).said.body)
+    saved = json.loads(Application.objects.get().said.body)
     assert [offer["uuid"] for offer in saved["offers"]] == [offer["uuid"] for offer in sent.body["offers"]]
 
 

@@ -242,8 +242,9 @@ def test_a_second_print_has_a_new_code_but_the_same_content_hash(
 @pytest.mark.parametrize("kind", [Kind.LOAN, Kind.LINE, Kind.APPLICATION])
 def test_a_pdf_says_when_only_the_id_is_on_file(portal_service: Sandbox, viewer: Browser, kind: Kind) -> None:
     record = given.account(kind, given.borrower(portal_service), "never-read")
-    record.category = "LOAN"
-    record.save()
+    if kind == Kind.APPLICATION:
+        record.product = "LOAN"
+        record.save()
     paths = {
         Kind.LOAN: "loans/never-read/schedule",
         Kind.LINE: "lines/never-read/summary",

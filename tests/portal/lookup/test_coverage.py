@@ -6,7 +6,8 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Answer, Kind
+from portal.registry.records import records_of
 from portal.registry.sources import REPAYMENTS_OF
 from servicing.sandbox import Sandbox
 from tests import given
@@ -22,7 +23,7 @@ def accounts(portal_service: Sandbox) -> None:
     for kind in KINDS:
         for number, checked in enumerate((now, now - timedelta(hours=25), None)):
             record = given.account(kind, owner, f"{kind.value}-{number}")
-            Record.objects.filter(pk=record.pk).update(checked_at=checked)
+            records_of(kind).filter(pk=record.pk).update(checked_at=checked)
             if (of_account := REPAYMENTS_OF.get(kind)) and checked:
                 given.put_answer(of_account, record.uuid, "[]")
                 Answer.objects.filter(kind=of_account, uuid=record.uuid).update(last_at=checked)

@@ -5,6 +5,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import RemoteCall
 from portal.registry.models import Kind, Record, Source
+from portal.registry.records import records_of
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -27,7 +28,7 @@ def test_an_account_at_the_service_is_saved_and_opened(
     }[kind]
     uuid = make(owner.uuid)["uuid"]
     answer = open_as(viewer, kind, uuid, owner.uuid)
-    record = Record.objects.get(kind=kind, uuid=uuid)
+    record = records_of(kind).get(uuid=uuid)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     assert (record.borrower_uuid, record.said.source) == (owner.uuid, Source.SERVICE)
 

@@ -41,7 +41,17 @@ from portal.collections.models import Promise
 from portal.home.models import Snooze
 from portal.jobs.models import Job, Worker
 from portal.operations.labels import NEW_LABELS
-from portal.registry.models import PEOPLE, Answer, Borrower, KeyPerson, NameWord, Record, Repayment, Snapshot
+from portal.registry.models import (
+    PEOPLE,
+    Answer,
+    Application,
+    Borrower,
+    KeyPerson,
+    NameWord,
+    Record,
+    Repayment,
+    Snapshot,
+)
 from portal.registry.records import records_of
 from portal.settings import BASE_DIR
 from servicing import codec
@@ -414,6 +424,55 @@ def test_an_interrupted_move_of_borrowers_is_continued(monkeypatch: pytest.Monke
         assert one.answer.uuid == uuid
         assert {name: getattr(one, name) for name in expected} == expected
     assert Borrower.objects.create(uuid="new").pk > max(keys.values())
+
+
+def test_an_interrupted_move_of_applications_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    move = import_module("portal.registry.migrations.0043_move_applications")
+    monkeypatch.setattr(move, "BATCH_SIZE", 2)
+    at = timezone.now() - timedelta(days=3)
+    times = ("answer_at", "checked_at", "created_at", "updated_at", "archived_at", "submitted_at")
+    same = dict.fromkeys(times, at) | {"answer_day": at.date(), "created_by": "import"}
+    same |= {"borrower_uuid": "b", "owner_confirmed": True, "label": "Oven", "search_text": "\noven\n"}
+    same |= {"amount": Decimal("12345678901.1234")}
+    renamed = {"category": ("product", "LOAN"), "status": ("decision", "APPROVED")}
+    run("migrate", "registry", "0040", verbosity=0)
+    try:
+        old = old_models("0042_applications")
+        records, answers = (old.get_model("registry", name).objects for name in ("Record", "Answer"))
+        before = {name: value for name, (_, value) in renamed.items()}
+        records.create(kind="loan", uuid="a-0", borrower_uuid="b", **before)
+        for number in range(5):
+            said = answers.create(kind="application", uuid=f"a-{number}", body="{}", last_at=at)
+            one = records.create(kind="application", uuid=f"a-{number}", said=said, **before)
+            records.filter(pk=one.pk).update(**same)
+        records.create(kind="application", uuid="known-by-id")
+        keys = dict(records.filter(kind="application").values_list("uuid", "pk"))
+
+        def break_off(execute: Any, sql: str, *more: Any) -> Any:
+            if sql.startswith("DELETE FROM") and "registry_record" in sql:
+                left.append(records.count())
+                if len(left) == 2:
+                    raise KeyboardInterrupt
+            return execute(sql, *more)
+
+        left: list[int] = []
+        with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
+            run("migrate", "registry", "0041", verbosity=0)
+        assert (records.count(), Application.objects.count()) == (5, 2)
+    finally:
+        run("migrate", "registry", verbosity=0)
+    (loan,) = Record.objects.all()
+    assert (loan.kind, loan.uuid, loan.category, loan.status) == ("loan", "a-0", "LOAN", "APPROVED")
+    applications = {one.uuid: one for one in Application.objects.select_related("answer")}
+    assert {uuid: one.pk for uuid, one in applications.items()} == keys
+    unknown = applications.pop("known-by-id")
+    assert (unknown.label, unknown.decision, unknown.answer, str(unknown)) == ("", "", None, "known-by-id")
+    expected = same | dict(renamed.values())
+    for uuid, one in applications.items():
+        assert one.answer
+        assert one.answer.uuid == uuid
+        assert {name: getattr(one, name) for name in expected} == expected
+    assert Application.objects.create(uuid="new").pk > max(keys.values())
 
 
 def test_values_of_version_1_get_the_spelling_of_the_interface() -> None:

@@ -11,13 +11,13 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.test import Client
 
+import servicing
 from portal.accounts.models import User
 from portal.collections.management.commands.demo_collections import control_sandbox
 from portal.notes.models import Note
 from portal.registry import store
-from portal.registry.models import IS_LATE, Borrower, Kind, Record
+from portal.registry.models import IS_LATE, Application, Borrower, Kind, Record
 from portal.runtime.business_date import business_date
-from servicing import Application
 
 
 class Command(BaseCommand):
@@ -48,8 +48,8 @@ class Command(BaseCommand):
         view = {"list": "loans:index", "query": "?delinquent=yes&sort=due"}
         supervisor.post("/views/save/", view | {"name": "Past due by due date", "is_shared": "on"})
 
-        for record in Record.objects.filter(kind=Kind.APPLICATION, status="APPROVED").order_by("pk")[:2]:
-            if answer := store.last_answer(record, Application):
+        for record in Application.objects.filter(decision="APPROVED").order_by("pk")[:2]:
+            if answer := store.last_answer(record, servicing.Application):
                 offer = {"offer": answer.offers[0].uuid, "reason": "The borrower asked for it"}
                 supervisor.post(f"{record.get_absolute_url()}prefer/", offer)
         for borrower, amount in zip(others, ("45000", "120000"), strict=False):
