@@ -16,7 +16,7 @@ from portal.live.reading import LiveCopy, account_copies
 from portal.messaging.payment_events import messages_of_account
 from portal.notes.models import Note
 from portal.registry import changes
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.registry.records import borrowers_by_uuid
 from portal.repayments.table import ACCOUNT_PAGE_SIZE, repayment_table, rows_of_lists
 from portal.ui.htmx import render_page
@@ -29,7 +29,7 @@ ContextBuilder = Callable[[StaffRequest, LiveCopy, LiveCopy], dict[str, Any]]
 def account_page(
     request: StaffRequest,
     list_page: ListPage,
-    record: Record,
+    record: Account,
     *,
     build_context: ContextBuilder,
     parts: tuple[str, ...],

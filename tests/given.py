@@ -9,7 +9,7 @@ from django.utils import timezone
 
 import servicing
 from portal.registry import store
-from portal.registry.models import NAMED_KINDS, Answer, Answered, Borrower, Kind, Record, Source
+from portal.registry.models import NAMED_KINDS, Account, Answer, Answered, Borrower, Kind, Source
 from portal.registry.records import MODELS, by_model, records_of
 from servicing import codec
 from servicing.sandbox import Sandbox
@@ -37,12 +37,12 @@ def account(kind: Kind, owner: Borrower, uuid: str, label: str = "") -> Any:
     return store.save([item], source=Source.FILE)[0]
 
 
-def loan(sandbox: Sandbox, owner: Borrower, **terms: Any) -> Record:
+def loan(sandbox: Sandbox, owner: Borrower, **terms: Any) -> Account:
     """Create a loan at the service, and add its ID to the portal."""
     return account(Kind.LOAN, owner, sandbox.world.loan(owner.uuid, **terms)["uuid"])
 
 
-def line(sandbox: Sandbox, owner: Borrower, **terms: Any) -> Record:
+def line(sandbox: Sandbox, owner: Borrower, **terms: Any) -> Account:
     """Create a line of credit at the service, and add its ID to the portal."""
     return account(Kind.LINE, owner, sandbox.world.line(owner.uuid, **terms)["uuid"])
 
@@ -86,8 +86,8 @@ def uuids_on_file() -> list[str]:
 
 def create_records(number: int, *, kind: str, **fields: Any) -> None:
     """Add this many records that differ only in their IDs, with one statement."""
-    model: type[Model] = MODELS.get(kind, Record)
-    if model is Record:
+    model: type[Model] = MODELS.get(kind, Account)
+    if model is Account:
         fields["kind"] = kind
     first = model._default_manager.create(uuid=f"{kind}-0", **fields)
     names = [field.column for field in model._meta.concrete_fields if not field.primary_key]

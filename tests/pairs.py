@@ -32,9 +32,9 @@ def main(number: int) -> None:
 
     django.setup()
     from portal.portfolio.models import AccountState, BookDay
-    from portal.registry.models import Record
+    from portal.registry.models import Account
 
-    accounts = list(Record.objects.filter(kind__in=("loan", "line")).values_list("kind", "uuid"))
+    accounts = list(Account.objects.filter(kind__in=("loan", "line")).values_list("kind", "uuid"))
     days = list(BookDay.objects.filter(not_certain=0).values_list("day", flat=True))
     compared, wrong = 0, 0
     for _ in range(number):

@@ -66,14 +66,14 @@ def fill_portal(sandbox: Any, folder: Path) -> None:
 
     from portal.audit.models import Actor
     from portal.live.reading import account_copies, read_live
-    from portal.registry.models import Kind, Record
+    from portal.registry.models import Account, Kind
 
     settings.SERVICING_URL = sandbox.url
     for name in ("ids", "profiles"):
         command = [sys.executable, "-m", "servicing.sandbox", name, "--db", str(folder / "sandbox.sqlite3")]
         (folder / name).write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
     call_command("import_ids", folder / "ids", profiles=folder / "profiles", verbosity=0)
-    for account in Record.objects.filter(kind__in=(Kind.LOAN, Kind.LINE)):
+    for account in Account.objects.filter(kind__in=(Kind.LOAN, Kind.LINE)):
         for copy in account_copies(account):
             read_live(Actor.system("reconcile"), copy)
 

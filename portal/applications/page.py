@@ -42,7 +42,7 @@ from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import LiveCopy
 from portal.registry import store
 from portal.registry.figures import copy_day
-from portal.registry.models import Application, Kind, Record
+from portal.registry.models import Account, Application, Kind
 from portal.ui import wording
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, toast
@@ -66,7 +66,7 @@ class ShownOffer:
     is_named: bool
     """Whether its ID is unique within the application."""
     is_preferred: bool
-    account: Record | None
+    account: Account | None
 
 
 @require_safe
@@ -153,7 +153,7 @@ def shown_offers(
     """The offers side by side, each with its data checks, preference and account."""
     unique = unique_offer_ids(application)
     shown = {column.offer.uuid for column in comparison.columns} & unique
-    accounts = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], uuid__in=shown)
+    accounts = Account.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], uuid__in=shown)
     account_of = {account.uuid: account for account in accounts}
     return [
         ShownOffer(

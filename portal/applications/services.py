@@ -9,7 +9,7 @@ from portal.applications.models import Preference
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.registry import store
-from portal.registry.models import Application, Kind, Record
+from portal.registry.models import Account, Application, Kind
 from portal.ui import wording
 from servicing import Client, NotFound
 
@@ -32,7 +32,7 @@ def prefer(
         )
 
 
-def follow(client: Client, actor: Actor, record: Application, offer_uuid: str) -> Record | None:
+def follow(client: Client, actor: Actor, record: Application, offer_uuid: str) -> Account | None:
     """Look for a loan, then for a line, under an offer's ID. If there is one, its answer puts it on file."""
     reads = {Kind.LOAN: client.loans.get, Kind.LINE: client.credit_lines.statement}
     found = next(

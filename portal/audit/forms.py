@@ -12,7 +12,7 @@ from portal.audit.evidence import CREATED_KIND
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE, correctable, resolutions, resolve
 from portal.registry import store
-from portal.registry.models import NAMED_KINDS, Answered, Application, KeyPerson, Kind, Record, Source
+from portal.registry.models import NAMED_KINDS, Account, Answered, Application, KeyPerson, Kind, Source
 from portal.registry.query import uuid_in
 from portal.registry.records import active_records, records_by_key, records_of
 from portal.ui.forms import ChoiceField, RadioCards, StaffForm, TextField
@@ -153,4 +153,4 @@ class CorrectForm(ResolveForm):
 
 def _owns_records(uuid: str) -> bool:
     """Whether anything on file belongs to a borrower with this ID."""
-    return any(one.objects.filter(borrower_uuid=uuid).exists() for one in (Record, Application, KeyPerson))
+    return any(one.objects.filter(borrower_uuid=uuid).exists() for one in (Account, Application, KeyPerson))

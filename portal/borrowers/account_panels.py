@@ -17,7 +17,7 @@ from portal.gateway import StaffRequest
 from portal.jobs.queue import start_job
 from portal.live.panels import Freshness, read_copies, tell_account_read
 from portal.live.reading import LiveCopy, account_copies
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Account, Borrower, Kind
 from portal.runtime.business_date import business_date
 from portal.ui.htmx import finish_action, page_before, render_page
 
@@ -65,7 +65,7 @@ def account_panels(accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]) -> l
 def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: str) -> HttpResponse:
     """Read one account and its repayments, and show it as the row or the panel that asked for it."""
     owner = get_object_or_404(Borrower, uuid=borrower_uuid)
-    active = Record.objects.select_related("said").filter(
+    active = Account.objects.select_related("said").filter(
         kind__in=[Kind.LOAN, Kind.LINE], archived_at__isnull=True
     )
     record = get_object_or_404(active, kind=kind, uuid=account_uuid, borrower_uuid=borrower_uuid)

@@ -34,7 +34,7 @@ from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
 from portal.registry.figures import rank
-from portal.registry.models import LISTED, Application, Borrower, KeyPerson, Kind, Record
+from portal.registry.models import LISTED, Account, Application, Borrower, KeyPerson, Kind
 from portal.repayments.table import repayment_table, rows_of_lists
 from portal.runtime.business_date import business_date
 from portal.ui.htmx import render_page
@@ -60,7 +60,7 @@ CARDS = "position"
 PERSONAL_FIELDS = {"start_date": "start date", "website": "website", "industry": "industry"}
 BUSINESS_FIELDS = {"entity": "business type"} | PERSONAL_FIELDS | {"start_date": "incorporation date"}
 """Fields that the profile lists on one line if the service doesn't provide them."""
-Accounts = dict[str, list[Record]]
+Accounts = dict[str, list[Account]]
 """The borrower's records by kind, newest first."""
 Copies = dict[str, list[LiveCopy]]
 
@@ -101,7 +101,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
 
 
 def accounts_of(borrower_uuid: str) -> Accounts:
-    records = Record.objects.filter(LISTED, borrower_uuid=borrower_uuid, kind__in=[Kind.LOAN, Kind.LINE])
+    records = Account.objects.filter(LISTED, borrower_uuid=borrower_uuid, kind__in=[Kind.LOAN, Kind.LINE])
     accounts: Accounts = defaultdict(list)
     for record in records.select_related("said").order_by("-created_at", "-id"):
         accounts[record.kind].append(record)
@@ -122,7 +122,7 @@ def saved_copies(accounts: Accounts) -> Copies:
 
 def findings(
     accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]
-) -> Iterator[tuple[Record, consistency.Rule]]:
+) -> Iterator[tuple[Account, consistency.Rule]]:
     """The failed data checks of the accounts and their repayments."""
     repayments = {one.record.uuid: one.repayments for one in lists if one.at}
     for one in accounts:

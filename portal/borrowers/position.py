@@ -12,7 +12,7 @@ from typing import NamedTuple
 from portal.live.panels import Freshness
 from portal.live.reading import LiveCopy
 from portal.registry.figures import old_copy_day, past_due_of, rank
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing import Loan, Repayment, Statement
@@ -92,7 +92,7 @@ class LinesCard(AccountsCard):
 
 class NextPayment(NamedTuple):
     due_date: date
-    record: Record
+    record: Account
     amount: Decimal | None
     autopay: bool | None
 
@@ -145,7 +145,7 @@ class Position:
         return min(filter(None, found), default=None)
 
     @cached_property
-    def late_accounts(self) -> list[tuple[Record, Figures, int | None]]:
+    def late_accounts(self) -> list[tuple[Account, Figures, int | None]]:
         """The past due accounts, worst first, with their figures and days."""
         found = [(one.record, one.figures) for one in self.accounts]
         late = [

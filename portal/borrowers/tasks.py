@@ -6,14 +6,14 @@ from portal.jobs.kinds import job
 from portal.jobs.models import Job
 from portal.jobs.queue import open_job
 from portal.live.reading import LiveCopy, read_at_pace, repayment_copies
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 
 
 @job("borrowers.refresh_accounts", label="Refresh the accounts of a borrower")
 def refresh_accounts(progress: Progress, *, borrower: str) -> None:
     """Read every account and its repayments; a resumed job skips what it already read."""
     kinds = [Kind.LOAN, Kind.LINE]
-    of_borrower = Record.objects.filter(borrower_uuid=borrower, kind__in=kinds, archived_at__isnull=True)
+    of_borrower = Account.objects.filter(borrower_uuid=borrower, kind__in=kinds, archived_at__isnull=True)
     accounts, started_at = list(of_borrower.select_related("said")), progress.job.created_at
     due = [
         copy

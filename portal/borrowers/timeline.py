@@ -13,7 +13,7 @@ from portal.audit.reading import VIEWS, EntryLine, entry_lines
 from portal.live.reading import LiveCopy
 from portal.notes.models import Note
 from portal.registry.changes import FieldChange
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Account, Borrower, Kind
 from portal.ui import wording
 from servicing import Repayment, Statement
 
@@ -49,7 +49,7 @@ class RepaymentEvent:
 
     day: date
     repayment: Repayment
-    account: Record
+    account: Account
     kind: ClassVar[str] = "payments"
 
     @property

@@ -9,7 +9,7 @@ from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 
 from portal.lists.pages import Listing
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, aging_of_kinds, days_of
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.ui import wording
 from portal.ui.attention import Amount
 from servicing.figures import Aging, aging
@@ -30,7 +30,7 @@ ONLY_DUE_SINCE = Q(past_due_rank__isnull=True, due_since_on__isnull=False)
 """The accounts that aren't past due, but have payments that fell due since their copy. They are in no bucket."""
 
 
-def is_only_due_since(record: Record) -> bool:
+def is_only_due_since(record: Account) -> bool:
     """The same condition for one account."""
     return record.past_due_rank is None and record.due_since_on is not None
 
@@ -72,13 +72,13 @@ def aging_tabs(listing: Listing) -> list[AgingTab]:
     ]
 
 
-def _bucket_of(record: Record) -> Bucket:
+def _bucket_of(record: Account) -> Bucket:
     rank = record.past_due_rank
     known = rank if rank is not None and rank > NOT_KNOWN_RANK else None
     return aging(record.past_due, days_of(record)).name, 1, known, int(record.past_due is None)
 
 
-def _buckets(accounts: QuerySet[Record]) -> Iterable[Bucket]:
+def _buckets(accounts: QuerySet[Account]) -> Iterable[Bucket]:
     buckets = [When(aging_of_kinds(ACCOUNTS, one), then=Value(one.name)) for one in Aging]
     return (
         accounts.order_by()

@@ -14,7 +14,7 @@ from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import decide_promises, decisions_of, ensure_decided, lock_accounts
 from portal.notes.views import plan_follow_up
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import LISTED, Borrower, KeyPerson, Kind, Record
+from portal.registry.models import LISTED, Account, Borrower, KeyPerson, Kind
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.promises import Decision
@@ -23,7 +23,7 @@ MAX_SHOWN = 30
 SUBJECTS = (Kind.BORROWER, *ACCOUNTS)
 
 
-def contact_log(record: Record | Borrower, user: User) -> dict[str, Any]:
+def contact_log(record: Account | Borrower, user: User) -> dict[str, Any]:
     """The newest contacts about a borrower or an account, and their total number.
 
     Each comes with links to the payments for its promise, and whether this person may undo it.
@@ -56,14 +56,14 @@ def payment_links(decision: Decision) -> list[tuple[str, str]]:
     ]
 
 
-def contact_form(record: Record | Borrower, data: Any = None) -> ContactForm:
+def contact_form(record: Account | Borrower, data: Any = None) -> ContactForm:
     """The form to log a contact. Build it again under a lock before saving."""
     newest = _contacts(record).first()
     news = ""
     if newest:
         news = f"{newest.author_name} logged “{newest.get_outcome_display()}” {wording.ago(newest.at)}."
     borrower = Borrower.objects.filter(uuid=record.borrower_uuid).first()
-    accounts = Record.objects.filter(kind__in=ACCOUNTS, borrower_uuid=record.uuid, archived_at__isnull=True)
+    accounts = Account.objects.filter(kind__in=ACCOUNTS, borrower_uuid=record.uuid, archived_at__isnull=True)
     return ContactForm(
         data,
         people=people_of(borrower) if borrower else [],
@@ -87,7 +87,7 @@ def _person(record: Borrower | KeyPerson) -> Person:
     return Person(", ".join(filter(None, [record.name, title])), wording.phone(record.phone))
 
 
-def save_contact(actor: Actor, record: Record | Borrower, form: ContactForm) -> None:
+def save_contact(actor: Actor, record: Account | Borrower, form: ContactForm) -> None:
     """Save a contact, its promise and its follow-up, each with its own audit entry."""
     found, account = form.cleaned_data, form.chosen_account
     contact = Contact.objects.create(
@@ -126,7 +126,7 @@ def may_undo(contact: Contact, user: User) -> bool:
     return contact.author_id == user.pk and contact.day == business_date()
 
 
-def undo_contact(actor: Actor, contact: Contact, subject: Record | Borrower) -> None:
+def undo_contact(actor: Actor, contact: Contact, subject: Account | Borrower) -> None:
     """Delete a contact that was logged by mistake, with its promise. A follow-up planned with it stays."""
     accounts = lock_accounts([contact.account_uuid])
     found, _ = Contact.objects.filter(pk=contact.pk).delete()
@@ -136,16 +136,16 @@ def undo_contact(actor: Actor, contact: Contact, subject: Record | Borrower) -> 
         append(actor, "collections.undo", detail=detail, **entry_subject(subject, label_of(subject)))
 
 
-def label_of(record: Record | Borrower) -> str:
+def label_of(record: Account | Borrower) -> str:
     """A record's name in the audit trail."""
     return str(record) if record.kind == Kind.BORROWER else f"{record.kind} {record.uuid[:8]}"
 
 
-def _contacts(record: Record | Borrower) -> QuerySet[Contact]:
+def _contacts(record: Account | Borrower) -> QuerySet[Contact]:
     """The contacts about a borrower and its accounts; for an account, also those about its borrower as a whole."""
     owner = record.borrower_uuid
     if record.kind != Kind.BORROWER:
         of_all = Q(borrower_uuid=owner, account_uuid="") if owner else Q()
         return Contact.objects.filter(Q(account_uuid=record.uuid) | of_all)
-    accounts = Record.objects.filter(borrower_uuid=owner, kind__in=ACCOUNTS)
+    accounts = Account.objects.filter(borrower_uuid=owner, kind__in=ACCOUNTS)
     return Contact.objects.filter(Q(borrower_uuid=owner) | Q(account_uuid__in=accounts.values("uuid")))

@@ -11,7 +11,7 @@ from django import forms
 from portal.collections.models import Channel, Outcome
 from portal.notes.views import ColleagueField, NearDayField
 from portal.registry import store
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Account, Borrower, Kind
 from portal.ui import wording
 from portal.ui.forms import ChoiceField, MoneyField, StaffForm, TextField
 from portal.ui.guard import Question
@@ -53,8 +53,8 @@ class ContactForm(StaffForm):
         data: Any = None,
         *,
         people: Sequence[Person] = (),
-        accounts: Iterable[Record] = (),
-        subject: Record | Borrower | None = None,
+        accounts: Iterable[Account] = (),
+        subject: Account | Borrower | None = None,
         borrower: Borrower | None = None,
         news: str = "",
         newest: int = 0,
@@ -117,9 +117,9 @@ class ContactForm(StaffForm):
             self.add_error("outcome", f"{self.news} Log this one too?")
 
     @property
-    def chosen_account(self) -> Record | None:
+    def chosen_account(self) -> Account | None:
         """The account that the contact is about; None if it is about the borrower."""
-        if isinstance(self.record, Record):
+        if isinstance(self.record, Account):
             return self.record
         return self.accounts.get(self.cleaned_data.get("account", ""))
 
@@ -130,7 +130,7 @@ class ContactForm(StaffForm):
         return (found["amount"], found["day"]) if found["outcome"] == Outcome.PROMISED else None
 
 
-def owed_on(account: Record | None) -> Decimal | None:
+def owed_on(account: Account | None) -> Decimal | None:
     """Everything still to be paid on an account, as far as known."""
     if account is None:
         return None
@@ -140,7 +140,7 @@ def owed_on(account: Record | None) -> Decimal | None:
     return line.payoff_balance if line else None
 
 
-def _past_due(account: Record) -> str:
+def _past_due(account: Account) -> str:
     return f", {wording.money(account.past_due)} past due" if account.past_due else ""
 
 

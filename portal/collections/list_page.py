@@ -27,7 +27,7 @@ from portal.lists.filters import NONE, Filter, aging_filter, choice_filter, flag
 from portal.lists.pages import Action, Column, ListPage
 from portal.notes.views import colleagues
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK
-from portal.registry.models import IS_LATE, LISTED, Kind, PastDueChange, Record
+from portal.registry.models import IS_LATE, LISTED, Account, Kind, PastDueChange
 from portal.registry.query import NotUnderstood
 from portal.repayments.attention import not_known_accounts
 from portal.runtime.business_date import business_date
@@ -70,7 +70,7 @@ def limit_accounts(state: QueryDict) -> Q:
     if _has_other_accounts(state):
         return Q(kind__in=ACCOUNTS)
     # Each part reads its own index; an OR of both would read every record.
-    late, due_since = (Record.objects.filter(LISTED, part).values("pk") for part in (IS_LATE, DUE_SINCE))
+    late, due_since = (Account.objects.filter(LISTED, part).values("pk") for part in (IS_LATE, DUE_SINCE))
     return Q(pk__in=late.union(due_since))
 
 
@@ -155,7 +155,7 @@ FILTERS = [
 # --- Cells ---
 
 
-def account_url(record: Record, state: str) -> str:
+def account_url(record: Account, state: str) -> str:
     """The account's page with a link to the next account of the list in this state."""
     place = f"{state.removeprefix('?')}&at={cursor_of(record)}"
     return f"{record.get_absolute_url()}?worklist={quote(place.removeprefix('&'), safe='')}"
@@ -360,14 +360,14 @@ def printed_columns() -> list[Column]:
 # --- The next account ---
 
 
-def cursor_of(record: Record) -> str:
+def cursor_of(record: Account) -> str:
     """The position of an account in the worklist."""
     rank = record.past_due_rank
     words = "" if rank is None else UNKNOWN if rank == NOT_KNOWN_RANK else f"{rank:f}"
     return f"{words}~{record.pk}"
 
 
-def next_account(state: QueryDict) -> Record | None:
+def next_account(state: QueryDict) -> Account | None:
     """The account after the position ``at`` of the list in this state; without one, the first.
 
     The keys are read along the index, however far down the position is.

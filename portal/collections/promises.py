@@ -17,7 +17,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 import servicing
 from portal.collections.models import Contact, Promise
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Answer, Record, Repayment
+from portal.registry.models import Account, Answer, Repayment
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED
@@ -150,7 +150,7 @@ def _repayments_since_promised(saved: Mapping[str, Sequence[Promise]]) -> dict[s
 def current_promises() -> QuerySet[Promise]:
     """The promises of active accounts that weren't withdrawn, as decided today."""
     ensure_decided()
-    account = Record.objects.filter(
+    account = Account.objects.filter(
         kind__in=ACCOUNTS, uuid=OuterRef("account_uuid"), archived_at__isnull=True
     )
     return Promise.objects.filter(Exists(account), withdrawn_at=None)

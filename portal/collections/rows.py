@@ -14,7 +14,7 @@ from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import newest_promises
 from portal.lists.pages import Row
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import PastDueChange, Record, Repayment
+from portal.registry.models import Account, PastDueChange, Repayment
 from portal.registry.records import with_borrowers
 from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.returns import is_dropped_from_list
@@ -61,7 +61,7 @@ def changed_since() -> date:
     return business_date() - timedelta(days=MARK_DAYS)
 
 
-def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
+def load_rows(records: Sequence[Account]) -> Iterator[WorklistRow]:
     """Load accounts with their payments, contacts, promises and owners, with one query for each of these."""
     uuids = [record.uuid for record in records]
     payments, conflicts = _payments(uuids), _conflicts(records)
@@ -88,7 +88,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
         )
 
 
-def _last_contacts(records: Sequence[Record]) -> dict[int, LastContact]:
+def _last_contacts(records: Sequence[Account]) -> dict[int, LastContact]:
     """The last contact about each account, or about its borrower as a whole."""
     owners = {one.borrower_uuid for one in records if one.borrower_uuid}
     about = Q(account_uuid__in=[one.uuid for one in records]) | Q(account_uuid="", borrower_uuid__in=owners)
@@ -107,7 +107,7 @@ def _last_contacts(records: Sequence[Record]) -> dict[int, LastContact]:
     return {pk: max(contacts)[1] for pk, contacts in about_each.items() if contacts}
 
 
-def _conflicts(records: Sequence[Record]) -> dict[int | None, WhatFollows]:
+def _conflicts(records: Sequence[Account]) -> dict[int | None, WhatFollows]:
     """What follows the last payment of each account that came back and that a scheduled one contradicts."""
     since = business_date() - timedelta(days=PRESENTMENT_DAYS)
     failed = Repayment.objects.filter(account__in=records, has_failed=True, effective_on__gte=since)

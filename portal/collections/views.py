@@ -44,7 +44,7 @@ from portal.lists.pages import render_cells
 from portal.messaging.news import request_reads
 from portal.notes.views import colleagues
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Account, Borrower, Kind
 from portal.registry.records import records_of
 from portal.registry.repayments import copied_on
 from portal.registry.store import IDENTIFIER
@@ -190,13 +190,13 @@ def _subject_or_404(kind: str, uuid: str) -> Any:
     return get_object_or_404(records_of(kind), uuid=uuid)
 
 
-def contacts_url(record: Record | Borrower) -> str:
+def contacts_url(record: Account | Borrower) -> str:
     """The contact log of a record."""
     return reverse("collections:contacts", args=[record.kind, record.uuid])
 
 
 def _contacts_page(
-    request: StaffRequest, record: Record | Borrower, form: ContactForm, *, status: int = 200
+    request: StaffRequest, record: Account | Borrower, form: ContactForm, *, status: int = 200
 ) -> HttpResponse:
     _log_view(request, record)
     is_account = record.kind in ACCOUNTS
@@ -214,7 +214,7 @@ def _contacts_page(
     )
 
 
-def _log_view(request: StaffRequest, record: Record | Borrower) -> None:
+def _log_view(request: StaffRequest, record: Account | Borrower) -> None:
     """Record the view of a record's contacts."""
     subject = entry_subject(record, label_of(record))
     log_view(Actor.of(request), "collections.view", is_repeat=bool(request.htmx), **subject)
@@ -224,7 +224,7 @@ def _log_view(request: StaffRequest, record: Record | Borrower) -> None:
 def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
     """Withdraw a promise, with a reason."""
     promise = get_object_or_404(Promise.objects.select_related("contact"), pk=promise_id)
-    account = get_object_or_404(Record, kind=promise.contact.account_kind, uuid=promise.account_uuid)
+    account = get_object_or_404(Account, kind=promise.contact.account_kind, uuid=promise.account_uuid)
     form = WithdrawForm(request.POST or None)
     if form.is_valid():
         actor, reason = Actor.of(request), form.cleaned_data["reason"]
@@ -311,14 +311,14 @@ def assign(request: StaffRequest) -> HttpResponse:
     return finish_action(request, _back_url(request, records))
 
 
-def _lock_selected(request: StaffRequest) -> list[Record]:
+def _lock_selected(request: StaffRequest) -> list[Account]:
     """Lock the selected accounts: of two people who take one at once, the second waits."""
     uuids = [uuid for uuid in request.POST.getlist("uuid") if IDENTIFIER.fullmatch(uuid)]
     chosen = WORKLIST.records().filter(uuid__in=uuids[:MAX_ASSIGNED], kind__in=ACCOUNTS)
     return list(chosen.select_for_update().order_by("pk"))
 
 
-def _back_url(request: StaffRequest, records: list[Record]) -> str:
+def _back_url(request: StaffRequest, records: list[Account]) -> str:
     """The address of the list in its state, or of the account that was taken on its own page."""
     state = request.POST.get("back", "")
     if "one" in request.POST and records:
@@ -326,7 +326,7 @@ def _back_url(request: StaffRequest, records: list[Record]) -> str:
     return f"{WORKLIST.url}?{state.removeprefix('?')}"
 
 
-def _set_owner(actor: Actor, records: list[Record], owner: User | None) -> int:
+def _set_owner(actor: Actor, records: list[Account], owner: User | None) -> int:
     """Set the owner of these accounts, each with an audit entry; return how many changed."""
     uuids = [one.uuid for one in records]
     rows = AccountOwner.objects.filter(account_uuid__in=uuids).select_related("owner")

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from portal.audit.models import Actor, PageView
 from portal.credit_lines.models import Fingerprint
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.ui import wording
 from portal.ui.query_strings import query_before
 from servicing import Statement
@@ -132,7 +132,7 @@ class StatementList:
 
 
 def statement_list(
-    request: HttpRequest, record: Record, line: Statement, problems: Mapping[StatementKey, Any]
+    request: HttpRequest, record: Account, line: Statement, problems: Mapping[StatementKey, Any]
 ) -> StatementList:
     """List the statements in the service's answer about a line, and the one that the address asks for."""
     line_uuid, query = record.uuid, query_before(request.GET, "statement")

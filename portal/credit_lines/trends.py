@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from portal.registry.models import Record, Snapshot
+from portal.registry.models import Account, Snapshot
 from portal.runtime.business_date import business_date_at
 from portal.ui.charts import polyline, x_position
 from portal.ui.templatetags.ui import moment, money
@@ -55,7 +55,7 @@ class Trend:
         return f"{self.points} 100,{HEIGHT} 0,{HEIGHT}"
 
 
-def samples(record: Record) -> list[Sample]:
+def samples(record: Account) -> list[Sample]:
     """The saved copies, oldest first; the current one is last."""
     earlier = Snapshot.objects.filter(answer=record.said)[:MAX_COPIES]
     copies = [(one.last_at, one.body) for one in earlier][::-1]

@@ -24,7 +24,7 @@ from portal.credit_lines.wording import last_bill, past_due_words, read_aloud
 from portal.gateway import StaffRequest
 from portal.live.reading import LiveCopy
 from portal.registry.figures import old_copy_day
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.htmx import render_page
@@ -44,7 +44,7 @@ MAX_BYTES_IN_MEMORY = 1024 * 1024
 @requires("credit_lines.detail")
 def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpResponseBase:
     """Show one line of credit."""
-    record = get_object_or_404(Record.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid)
+    record = get_object_or_404(Account.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid)
     if record.borrower_uuid != borrower_uuid:
         return redirect(record)
     return account_page(request, LINES, record, build_context=build_context, parts=("line-statements",))
@@ -84,7 +84,7 @@ def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[st
 def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, key: str) -> HttpResponseBase:
     """Show or download a statement document, or say why there is none."""
     record = get_object_or_404(
-        Record.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
+        Account.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
     )
     statement = StatementKey.parse(key)
     if statement is None:
@@ -98,7 +98,7 @@ def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, key: str) -> 
 
 
 def show_document(
-    request: StaffRequest, record: Record, key: StatementKey, file: IO[bytes]
+    request: StaffRequest, record: Account, key: StatementKey, file: IO[bytes]
 ) -> HttpResponseBase:
     """Download a statement document into ``file`` and show it from there, or say why there is none."""
     try:
@@ -124,7 +124,7 @@ def show_document(
 
 def audit_statement(
     request: StaffRequest,
-    record: Record,
+    record: Account,
     key: StatementKey,
     action: str,
     *,
@@ -135,14 +135,14 @@ def audit_statement(
     append(Actor.of(request), action, result=result, reason=reason, **statement_subject(record, key))
 
 
-def statement_subject(record: Record, key: StatementKey) -> dict[str, Any]:
+def statement_subject(record: Account, key: StatementKey) -> dict[str, Any]:
     """The fields that tie an entry or a view to a statement."""
     subject = entry_subject(record, f"statement of {key.words}, line {record.uuid[:8]}")
     return subject | {"subject_uuid": key.audit_uuid(record.uuid)}
 
 
 def show_refusal(
-    request: StaffRequest, record: Record, key: StatementKey, words: str, status: int
+    request: StaffRequest, record: Account, key: StatementKey, words: str, status: int
 ) -> HttpResponse:
     """Show a card instead of the document, and record the failure."""
     audit_statement(request, record, key, "credit_lines.pdf", result="rejected", reason=words[:500])

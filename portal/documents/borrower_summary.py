@@ -24,7 +24,7 @@ from portal.loans.figures import STATE_WORDS
 from portal.notes.models import Note
 from portal.registry import store
 from portal.registry.figures import ACCOUNTS, past_due_of
-from portal.registry.models import LISTED, Application, Borrower, KeyPerson, Kind, Record
+from portal.registry.models import LISTED, Account, Application, Borrower, KeyPerson, Kind
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import RepaymentRow
@@ -115,7 +115,7 @@ def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
     return words if content["identity"]["is_known"] else ["No profile from the service.", *words]
 
 
-def _of_kind(record: Borrower, kind: Kind) -> QuerySet[Record]:
+def _of_kind(record: Borrower, kind: Kind) -> QuerySet[Account]:
     return active_records(kind).select_related("said").filter(borrower_uuid=record.uuid)
 
 

@@ -32,7 +32,7 @@ from portal.jobs.kinds import JobKind
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.live.reading import LiveCopy, read_and_wait, saved_again
-from portal.registry.models import Application, Borrower, Kind, Record, Repayment
+from portal.registry.models import Account, Application, Borrower, Kind, Repayment
 from portal.runtime.business_date import business_date
 from portal.ui.logo import logo
 from servicing import RemoteTime, ServicingError
@@ -90,7 +90,7 @@ class Document:
     """One document before it is printed."""
 
     form: Form
-    subject: Record | Application | Borrower | Repayment
+    subject: Account | Application | Borrower | Repayment
     about: str
     """The owner in words, shown below the title."""
     content: Mapping[str, Any]
@@ -260,7 +260,7 @@ def record_print(actor: Actor, entry: Mapping[str, Any], file: bytes) -> Printed
 def canonical(value: Any) -> Any:
     """Convert content to plain values, so that equal contents give equal JSON."""
     match value:
-        case Record() | Application() | Borrower():
+        case Account() | Application() | Borrower():
             return [value.kind, value.uuid, value.label]
         case LiveCopy():
             return canonical(value.record)

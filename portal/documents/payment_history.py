@@ -11,7 +11,7 @@ from django.http import QueryDict
 from portal.documents.document import Document, Form
 from portal.documents.options import Options
 from portal.live.reading import repayment_copies
-from portal.registry.models import Borrower, Kind, Record, Repayment
+from portal.registry.models import Account, Borrower, Kind, Repayment
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.list_page import REPAYMENTS
@@ -35,14 +35,14 @@ MAX_LISTS = 50
 
 
 def document(
-    owner: Borrower | None, account: Record | None, query: QueryDict, options: Options, *, today: date
+    owner: Borrower | None, account: Account | None, query: QueryDict, options: Options, *, today: date
 ) -> Document:
     """Build the history from the repayments that match the list's filters, earliest first, the newest if many."""
     repayments = Repayment.objects.all()
-    accounts: list[Record] = []
+    accounts: list[Account] = []
     if owner:
         repayments = repayments.filter(borrower_uuid=owner.uuid)
-        of_owner = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=owner.uuid)
+        of_owner = Account.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=owner.uuid)
         accounts = [account] if account else list(of_owner.order_by("pk"))
     if account:
         repayments = repayments.filter(account=account)
@@ -134,7 +134,7 @@ def _describe_limit(number: int, earlier: int, later: int, first_day: date | Non
     return [*sentences, f"Sums cover {covered}."]
 
 
-def _has_lines(owner: Borrower | None, account: Record | None, accounts: Sequence[Record]) -> bool:
+def _has_lines(owner: Borrower | None, account: Account | None, accounts: Sequence[Account]) -> bool:
     """Whether it covers a line of credit, whose repayments are only part of its activity."""
     if account:
         return account.kind == Kind.LINE
@@ -153,7 +153,7 @@ def _sums(rows: Iterable[RepaymentRow]) -> dict[str, Any]:
     }
 
 
-def _about(owner: Borrower | None, account: Record | None) -> str:
+def _about(owner: Borrower | None, account: Account | None) -> str:
     if account is None:
         return str(owner) if owner else "repayments on file"
     return f"{owner or account.borrower_uuid[:8]}, {account.get_kind_display().lower()} {account.uuid[:8]}"

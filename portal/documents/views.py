@@ -47,7 +47,7 @@ from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, panel_copies
 from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
 from portal.portfolio.page import known_page
-from portal.registry.models import Application, Borrower, Kind, Record
+from portal.registry.models import Account, Application, Borrower, Kind
 from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date
 from portal.ui.exports import file_headers
@@ -95,7 +95,7 @@ def borrower(request: StaffRequest, as_pdf: bool, borrower_uuid: str) -> Documen
 def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_uuid: str) -> Document:
     """The schedule of a loan."""
     record = get_object_or_404(
-        Record.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
+        Account.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
     )
     options = Options.of(request.GET, mode=Mode.BORROWER)
     (copy,) = _read(request, [LiveCopy(record)], options, as_pdf)
@@ -108,7 +108,7 @@ def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_
 def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str) -> Document:
     """A line of credit."""
     record = get_object_or_404(
-        Record.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
+        Account.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
     )
     options = Options.of(request.GET, mode=Mode.BORROWER)
     copy, repayments = _read(request, account_copies(record), options, as_pdf)
@@ -133,7 +133,7 @@ def payment_history(request: StaffRequest, as_pdf: bool, borrower_uuid: str = ""
     """The payment history, filtered like the list of repayments; ``account`` names a loan or line."""
     owner = get_object_or_404(Borrower, uuid=borrower_uuid) if borrower_uuid else None
     account_uuid = request.GET.get("account", "")
-    accounts = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=borrower_uuid)
+    accounts = Account.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=borrower_uuid)
     account = get_object_or_404(accounts, uuid=account_uuid) if account_uuid and owner else None
     mode = Mode.BORROWER if owner else Mode.INTERNAL
     options = Options.of(request.GET, mode=mode, can_refresh=False)
@@ -157,7 +157,7 @@ def _read(
     return panel_copies(request, PANEL, copies)
 
 
-def _owner(record: Record | Application) -> Borrower | None:
+def _owner(record: Account | Application) -> Borrower | None:
     return Borrower.objects.filter(uuid=record.borrower_uuid).first()
 
 

@@ -9,7 +9,7 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.registry.figures import copy_day, days_of, due_since_of
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.templatetags import ui
@@ -28,7 +28,7 @@ def account_link(row: Any, noun: str) -> SafeString:
     """The account as its borrower's name, with the account's ID below and its name on hover."""
     record = row.record
     name = row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed"
-    opened_on = record.opened_on if isinstance(record, Record) else None
+    opened_on = record.opened_on if isinstance(record, Account) else None
     return format_html(
         '<a href="{}" title="{}"><b>{}</b></a><small title="{}">{} {}{}{}</small>',
         record.get_absolute_url(),
@@ -70,7 +70,7 @@ def past_due(row: Any) -> str:
     return shown + _due_since(since, None if record.flagged else copy_day(record)) if since else shown
 
 
-def _past_due_amount(record: Record) -> SafeString:
+def _past_due_amount(record: Account) -> SafeString:
     amount = record.past_due
     if amount is None:
         if record.has_no_schedule_yet:
@@ -158,7 +158,7 @@ def last_checked(row: Any) -> SafeString:
     return format_html("{}{}", age(row.record.checked_at), failing)
 
 
-def choice(record: Record, noun: str, is_chosen: bool) -> SafeString:
+def choice(record: Account, noun: str, is_chosen: bool) -> SafeString:
     """The checkbox that selects a row."""
     return format_html(
         '<td class="sd-choice"><input type="checkbox" name="uuid" value="{}" form="refresh-chosen" '
@@ -170,7 +170,7 @@ def choice(record: Record, noun: str, is_chosen: bool) -> SafeString:
     )
 
 
-def menu_button(record: Record) -> SafeString:
+def menu_button(record: Account) -> SafeString:
     """The button that opens the shared menu for its row."""
     return format_html(
         '<td class="sd-row-tools"><a class="sd-btn sd-btn-quiet sd-btn-sm sd-btn-icon" href="{}" role="button" '
@@ -188,7 +188,7 @@ def changed_badge(has_changed: bool) -> SafeString:
     return format_html(" {}" + words, ui.badge("accent", "Changed")) if has_changed else SafeString()
 
 
-def record_name(record: Record | Borrower, meta: str) -> SafeString:
+def record_name(record: Account | Borrower, meta: str) -> SafeString:
     """The name of a record, linked, with a line about it below."""
     return format_html(
         '<a href="{0}" title="{1}"><b>{1}</b></a><small title="{2}">{2}</small>',

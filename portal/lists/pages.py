@@ -24,7 +24,7 @@ from portal.lists.filters import Filter, chosen_filters
 from portal.lists.saved_views import saved_views_menu
 from portal.live.reading import coverage
 from portal.registry import changes
-from portal.registry.models import Application, Borrower, Kind, Record, Repayment
+from portal.registry.models import Account, Application, Borrower, Kind, Repayment
 from portal.registry.query import Query, parse_query
 from portal.registry.records import active_records, read_records, with_borrowers
 from portal.registry.repayments import matching_repayments
@@ -61,7 +61,7 @@ class Row:
     html: SafeString | str = ""
 
 
-def rows_with_borrowers(records: Sequence[Record]) -> Iterator[Row]:
+def rows_with_borrowers(records: Sequence[Account]) -> Iterator[Row]:
     """The rows of a list that needs only the borrowers."""
     return (Row(record, borrower) for record, borrower in with_borrowers(records))
 
@@ -109,7 +109,7 @@ class ListPage:
     """The declaration of a list. Only columns, filters, sorts and ``load_rows`` differ between lists."""
 
     kinds: Sequence[Kind]
-    model: type[Record | Application | Borrower | Repayment] = Record
+    model: type[Account | Application | Borrower | Repayment] = Account
     related: str = "said"
     """What is read with each of them."""
     area: str
@@ -191,7 +191,7 @@ class ListPage:
             return Repayment.objects.all()
         if len(self.kinds) == 1:
             return active_records(self.kinds[0])
-        return Record.objects.filter(archived_at__isnull=True)
+        return Account.objects.filter(archived_at__isnull=True)
 
     def find(self, state: QueryDict, records: QuerySet[Any] | None = None) -> "Listing":
         """Find what a query string asks for, among all records or these.
@@ -271,7 +271,7 @@ class ListPage:
         direction = "descending" if self._order(listing.sort, listing.state)[1][0].descending else "ascending"
         return direction, listing.link(sort=name if listing.sort.startswith("-") else f"-{name}")
 
-    def rows(self, records: Iterable[Record]) -> Iterator[Any]:
+    def rows(self, records: Iterable[Account]) -> Iterator[Any]:
         """The rows of records, loaded in batches."""
         remaining = iter(records)
         while batch := list(islice(remaining, BATCH_SIZE)):
@@ -341,7 +341,7 @@ class ListPage:
         """Export the page, or with ``all`` everything that matches the filters."""
         found, is_whole = self.find(request.GET), "all" in request.GET
         columns = [column for column in self.shown_columns(request) if column.value]
-        records: Iterable[Record] = found.page
+        records: Iterable[Account] = found.page
         if is_whole:
             fields = {name for column in columns for name in column.reads or ()} | _FILE_FIELDS
             needed = None if any(column.reads is None for column in columns) else fields
@@ -485,7 +485,7 @@ def render_cells(columns: Sequence[Column], row: Row) -> SafeString:
     return explain_missing(SafeString(head + rest), lambda: row.record.why_null)
 
 
-def _changed_for(actor: Actor, records: Sequence[Record]) -> set[str]:
+def _changed_for(actor: Actor, records: Sequence[Account]) -> set[str]:
     """The IDs of records whose answer changed since this person saw them."""
     uuids = [record.uuid for record in records]
     views = PageView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=uuids).exclude(shown="")

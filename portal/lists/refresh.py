@@ -17,7 +17,7 @@ from portal.audit.view_log import log_list
 from portal.gateway import StaffRequest
 from portal.lists.pages import MAX_SELECTED, ListPage, Row
 from portal.live.reading import MAX_WAIT, account_copies, read_if_old
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.registry.store import IDENTIFIER
 from portal.ui.htmx import render_page
 
@@ -84,7 +84,7 @@ def _begin(request: StaffRequest, list_page: ListPage) -> HttpResponse:
     return HttpResponseRedirect(f"{list_page.refresh_url}?{urlencode(state)}", status=303)
 
 
-def _selected(list_page: ListPage, uuids: Sequence[str]) -> list[Record]:
+def _selected(list_page: ListPage, uuids: Sequence[str]) -> list[Account]:
     """The existing records in order of selection, up to one more than allowed, which shows that there are too many."""
     wanted = [uuid for uuid in dict.fromkeys(uuids) if IDENTIFIER.fullmatch(uuid)][:500]
     found = {
@@ -105,11 +105,11 @@ def parse_moment(text: str) -> datetime | None:
     return moment if timezone.is_aware(moment) and moment <= timezone.now() else None
 
 
-def _progress(list_page: ListPage, records: Sequence[Record], since: datetime) -> Progress:
+def _progress(list_page: ListPage, records: Sequence[Account], since: datetime) -> Progress:
     return Progress([(row, _state(row.record, since)) for row in list_page.rows(records)])
 
 
-def _state(record: Record, since: datetime) -> str:
+def _state(record: Account, since: datetime) -> str:
     said, answered = record.said, record.checked_at
     if not said or not said.asked_at or said.asked_at < since:
         return "waiting"

@@ -23,7 +23,7 @@ from portal.audit.writes import call_time_limit_seconds
 from portal.gateway import client_for
 from portal.registry import store
 from portal.registry.figures import ACCOUNTS, copy_day, figures_of, is_account
-from portal.registry.models import Answer, Application, Kind, Record
+from portal.registry.models import Account, Answer, Application, Kind
 from portal.registry.records import (
     active_records,
     answer_field,
@@ -52,7 +52,7 @@ REJECTED_PREFIX = "Refused: "
 class LiveCopy:
     """The saved copy of an account, of an application or of an account's list, and the result of the last call."""
 
-    def __init__(self, record: Record | Application, said: Answer | None = None) -> None:
+    def __init__(self, record: Account | Application, said: Answer | None = None) -> None:
         """``said`` is the answer of the record's list. Without it, the copy is the record's own."""
         self.record: Any = record
         self.said = said or record.said or Answer(kind=record.kind, uuid=record.uuid)
@@ -152,17 +152,17 @@ def _is_pending(said: Answer) -> bool:
     return answered is None or answered < said.asked_at
 
 
-def account_copies(account: Record) -> list[LiveCopy]:
+def account_copies(account: Account) -> list[LiveCopy]:
     """The copies of a loan or line and of its list of repayments."""
     return [LiveCopy(account), *repayment_copies([account])]
 
 
-def repayment_copies(accounts: Iterable[Record]) -> list[LiveCopy]:
+def repayment_copies(accounts: Iterable[Account]) -> list[LiveCopy]:
     """The copy of each account's list of repayments."""
     return list_copies([(account, REPAYMENTS_OF[account.kind]) for account in accounts])
 
 
-def list_copies(wanted: Sequence[tuple[Record, str]]) -> list[LiveCopy]:
+def list_copies(wanted: Sequence[tuple[Account, str]]) -> list[LiveCopy]:
     """The copy of each of these accounts' lists, by account and kind of list."""
     found = {(one.kind, one.uuid): one for one in answers_by_key((kind, of.uuid) for of, kind in wanted)}
     return [

@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from portal.live.reading import LiveCopy
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.ui import wording
 from portal.ui.templatetags.ui import NOT_PROVIDED, UNSOURCED, day, money, or_dash, rate, term
 from servicing import Loan, Repayment
@@ -122,7 +122,7 @@ class Term(NamedTuple):
     shown: str
 
 
-def terms(loan: Loan, origin: Record | None) -> tuple[list[Term], list[Term]]:
+def terms(loan: Loan, origin: Account | None) -> tuple[list[Term], list[Term]]:
     """The terms that the service provides (except those in the page's title and figures), and the missing ones."""
     link = (
         format_html('<a class="sd-link" href="{}">{}</a>', origin.get_absolute_url(), origin)

@@ -17,7 +17,7 @@ from portal.loans.list_page import LOANS
 from portal.loans.schedule import csv_rows, schedule_table
 from portal.registry import store
 from portal.registry.figures import copy_day
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from portal.runtime.business_date import business_date
 from portal.ui.exports import list_file
 from servicing import Loan, consistency
@@ -28,7 +28,7 @@ from servicing.values import decimal_or_none
 @requires("loans.detail")
 def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponse:
     """Show one loan."""
-    record = get_object_or_404(Record.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid)
+    record = get_object_or_404(Account.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid)
     if record.borrower_uuid and record.borrower_uuid != borrower_uuid:
         return redirect(record)
     return account_page(request, LOANS, record, build_context=build_context, parts=("loan-schedule",))
@@ -64,14 +64,14 @@ def build_context(request: StaffRequest, copy: LiveCopy, listed: LiveCopy) -> di
     }
 
 
-def other_owner(loan: Loan, record: Record) -> tuple[str, Record | None] | None:
+def other_owner(loan: Loan, record: Account) -> tuple[str, Account | None] | None:
     """The owner that the loan names, if it is not the borrower on file."""
     if not loan.user_uuid or loan.user_uuid.lower() == record.borrower_uuid.lower():
         return None
     return loan.user_uuid, store.find(Kind.BORROWER, loan.user_uuid)
 
 
-def origin(loan: Loan) -> Record | None:
+def origin(loan: Loan) -> Account | None:
     """The loan that this one originated from, if it is on file."""
     uuid = loan.origin_loan_uuid
     return store.find(Kind.LOAN, uuid) if isinstance(uuid, str) and uuid else None
@@ -81,7 +81,7 @@ def origin(loan: Loan) -> Record | None:
 def schedule(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponseBase:
     """Export the whole saved schedule as CSV."""
     record = get_object_or_404(
-        Record.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
+        Account.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
     )
     loan = store.last_answer(record, Loan) or Loan(uuid=loan_uuid)
     heads, rows = csv_rows(schedule_of(loan, business_date()), business_date(), copy_day(record))

@@ -22,11 +22,11 @@ from portal.notes.models import Note
 from portal.registry.figures import days_of, is_account, old_copy_day
 from portal.registry.models import (
     NAMED_KINDS,
+    Account,
     Answered,
     Application,
     Borrower,
     Kind,
-    Record,
     Repayment,
     Saved,
 )
@@ -97,7 +97,7 @@ class Hit:
 
     @property
     def days_past_due(self) -> int | None:
-        return days_of(self.record) if isinstance(self.record, Record | Borrower) else None
+        return days_of(self.record) if isinstance(self.record, Account | Borrower) else None
 
     @property
     def is_past_due(self) -> bool:
@@ -126,7 +126,7 @@ class Hit:
         match self.record:
             case Application() | Repayment():
                 return self.record.product
-            case Record():
+            case Account():
                 return self.record.category
             case _:
                 return ""
@@ -137,7 +137,7 @@ class Hit:
         match self.record:
             case Application():
                 return self.record.decision
-            case Record() | Repayment():
+            case Account() | Repayment():
                 return self.record.status
             case _:
                 return ""
@@ -154,7 +154,7 @@ class Hit:
         """The match, if the title does not show it."""
         if isinstance(self.record, Repayment):
             return f"Effective {wording.day(self.day)}" if self.day == self.record.effective_on else ""
-        if self.day and isinstance(self.record, Record) and self.day == self.record.key_date:
+        if self.day and isinstance(self.record, Account) and self.day == self.record.key_date:
             return f"Due {wording.day(self.day)}"
         if self._shows(fold(self.title)):
             return ""
@@ -262,7 +262,7 @@ def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = N
     """Read the records of each kind's page with their borrowers, all kinds at once."""
     starts = (*query.starts, *query.uuids)
     recorded = [key for kind, shown in pages.items() if kind not in MODELS for key in shown]
-    stored: list[Saved] = [*Record.objects.filter(pk__in=recorded)]
+    stored: list[Saved] = [*Account.objects.filter(pk__in=recorded)]
     for kind in pages.keys() & MODELS.keys():
         stored += records_of(kind).filter(pk__in=list(pages[kind]))
     rows = {(one.kind, one.pk): (one, borrower) for one, borrower in with_borrowers(stored)}

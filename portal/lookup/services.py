@@ -17,11 +17,11 @@ from portal.registry.figures import is_account
 from portal.registry.models import (
     LISTED,
     SEARCHED_KINDS,
+    Account,
     Answered,
     Application,
     KeyPerson,
     Kind,
-    Record,
     Repayment,
     Source,
 )
@@ -49,7 +49,7 @@ def correct(actor: Actor, record: Answered, *, changes: dict[str, list[str]], re
         record.refresh_from_db(from_queryset=records_of(record.kind).select_for_update())
         for name, (_, after) in changes.items():
             setattr(record, name, after)
-        if isinstance(record, Record | Application):
+        if isinstance(record, Account | Application):
             record.owner_confirmed |= "borrower_uuid" in changes
         if "label" in changes:
             store.set_search_columns(record)
@@ -75,7 +75,7 @@ def dependents(record: Answered) -> dict[Kind, int]:
     if record.kind != Kind.BORROWER:
         number = Repayment.objects.filter(account=record).count() if is_account(record) else 0
         return {Kind.REPAYMENT: number} if number else {}
-    dependent = Record.objects.filter(LISTED, borrower_uuid=record.uuid)
+    dependent = Account.objects.filter(LISTED, borrower_uuid=record.uuid)
     counted = dependent.values_list("kind").annotate(Count("pk")).order_by()
     numbers: dict[str, int] = dict(counted)
     for model in (Application, KeyPerson):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, Subquery
 
 from portal.messaging.models import BankAccount, Message
-from portal.registry.models import Borrower, Kind, Record, Saved
+from portal.registry.models import Account, Borrower, Kind, Saved
 from portal.registry.records import records_with_owners
 
 
@@ -17,7 +17,7 @@ class LinkedMessage:
     message: Message
     subject: Saved | None = None
     """The repayment or other record that the payload is about, if on file."""
-    account: Record | None = None
+    account: Account | None = None
     borrower: Borrower | None = None
     manual_link: BankAccount | None = None
     """The link that staff made, if nothing else identifies the borrower."""
@@ -51,7 +51,7 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
         if isinstance(subject, Borrower):
             rows.append(LinkedMessage(message, subject, None, subject))
             continue
-        if isinstance(subject, Record) and subject.kind in (Kind.LOAN, Kind.LINE):
+        if isinstance(subject, Account) and subject.kind in (Kind.LOAN, Kind.LINE):
             account = subject
         manual_link = None
         if owner := owners.get(message.subject_uuid, ""):
@@ -62,7 +62,7 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
     return rows
 
 
-def _owner(subject: Saved, account: Record | None) -> str:
+def _owner(subject: Saved, account: Account | None) -> str:
     """The ID of a record's borrower."""
     return subject.borrower_uuid or (account.borrower_uuid if account else "")
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.ui import wording
 from servicing import Message as RemoteMessage
 from servicing import RemoteTime, Repayment, ServicingError, codec
@@ -215,7 +215,7 @@ class Run(models.Model):
 class PendingRead(models.Model):
     """The news about an account: why and when it is to be read, and when it was last read for that."""
 
-    account = models.OneToOneField(Record, on_delete=models.CASCADE, related_name="pending_read")
+    account = models.OneToOneField(Account, on_delete=models.CASCADE, related_name="pending_read")
     news_at = models.DateTimeField(help_text="The time of the newest message; the newest is read first.")
     payment_uuid = models.CharField(max_length=64, blank=True, help_text="The payment that it is about.")
     noticed_at = models.DateTimeField()

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import LISTED, Answer, Record, Repayment, Saved
+from portal.registry.models import LISTED, Account, Answer, Repayment, Saved
 from portal.registry.records import records_with_owners
 from portal.registry.sources import REPAYMENTS_OF
 
@@ -43,7 +43,7 @@ def queue_reads(messages: Iterable[Message]) -> None:
             if account.pk not in newest or message.recorded_at > newest[account.pk].recorded_at:
                 newest[account.pk] = message
     subjects = {one.subject_uuid for one in newest.values()}
-    own = set(Record.objects.filter(kind__in=ACCOUNTS, uuid__in=subjects).values_list("uuid", flat=True))
+    own = set(Account.objects.filter(kind__in=ACCOUNTS, uuid__in=subjects).values_list("uuid", flat=True))
     _queue(
         {
             pk: (one.recorded_at, "" if one.subject_uuid in own else one.subject_uuid)
@@ -59,7 +59,7 @@ def queue_reads_since(start: datetime) -> None:
         queue_reads(page)
 
 
-def request_reads(accounts: QuerySet[Record]) -> int:
+def request_reads(accounts: QuerySet[Account]) -> int:
     """Queue a read of these accounts because a person asked for it; return their number."""
     now = timezone.now()
     pks = accounts.exclude(borrower_uuid="").values_list("pk", flat=True)
@@ -99,7 +99,7 @@ def _queue(wanted: Mapping[int, tuple[datetime, str]], *, is_at_once: bool = Fal
     )
 
 
-def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequence[Record]]]:
+def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequence[Account]]]:
     """Each message with the active accounts it may be about.
 
     Those are the account it names or the account of its payment; else those with payments of the same bank account, at
@@ -111,7 +111,7 @@ def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequenc
     unknown = {one.bank_account for one in found if one.bank_account and not named.get(one.subject_uuid)}
     of_banks = _accounts_of_banks(unknown)
     uuids = {*filter(None, named.values()), *(uuid for of_bank in of_banks.values() for uuid in of_bank)}
-    accounts: dict[str, list[Record]] = {}
+    accounts: dict[str, list[Account]] = {}
     for account in _readable().filter(uuid__in=uuids):
         accounts.setdefault(account.uuid, []).append(account)
     for message in found:
@@ -120,7 +120,7 @@ def _accounts_of(messages: Iterable[Message]) -> Iterable[tuple[Message, Sequenc
         yield message, [account for uuid in wanted for account in accounts.get(uuid, ())]
 
 
-def _account_uuid(subject: Saved, account: Record | None) -> str:
+def _account_uuid(subject: Saved, account: Account | None) -> str:
     """The ID of the account that a message's subject is or belongs to; empty without one."""
     if subject.kind in ACCOUNTS:
         return subject.uuid
@@ -137,18 +137,18 @@ def _accounts_of_banks(banks: Collection[str]) -> dict[str, list[str]]:
     of_banks = {bank: uuids[:MAX_ACCOUNTS_OF_BANK] for bank, uuids in found.items()}
     linked = dict(BankAccount.objects.filter(pk__in=banks - found.keys()).values_list("pk", "borrower_uuid"))
     of_borrowers: dict[str, list[str]] = {}
-    owned = _readable().filter(borrower_uuid__in=linked.values()) if linked else Record.objects.none()
+    owned = _readable().filter(borrower_uuid__in=linked.values()) if linked else Account.objects.none()
     for uuid, owner in owned.values_list("uuid", "borrower_uuid"):
         of_borrowers.setdefault(owner, []).append(uuid)
     return of_banks | {bank: of_borrowers.get(owner, []) for bank, owner in linked.items()}
 
 
-def _readable() -> QuerySet[Record]:
+def _readable() -> QuerySet[Account]:
     """The active loans and lines whose borrower is known, as the service needs it to find them."""
-    return Record.objects.filter(LISTED, kind__in=ACCOUNTS).exclude(borrower_uuid="")
+    return Account.objects.filter(LISTED, kind__in=ACCOUNTS).exclude(borrower_uuid="")
 
 
-def _oldest_answers(accounts: Mapping[int, Record]) -> dict[int, datetime]:
+def _oldest_answers(accounts: Mapping[int, Account]) -> dict[int, datetime]:
     """When both answers of each account were last read: the account and its list of repayments."""
     uuids = {account.uuid for account in accounts.values()}
     lists = Answer.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid__in=uuids)

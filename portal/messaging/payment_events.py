@@ -8,7 +8,7 @@ from typing import Final
 
 from portal.messaging.models import Message
 from portal.messaging.query import borrower_condition
-from portal.registry.models import Borrower, Record, Repayment
+from portal.registry.models import Account, Borrower, Repayment
 
 MAX_OF_REPAYMENT: Final = 200
 MAX_OF_ACCOUNT: Final = 10
@@ -19,7 +19,7 @@ def messages_of_repayment(uuid: str) -> Iterable[Message]:
     return Message.objects.filter(subject_uuid=uuid)[:MAX_OF_REPAYMENT]
 
 
-def messages_of_account(account: Record) -> Iterable[Message]:
+def messages_of_account(account: Account) -> Iterable[Message]:
     """The messages about the repayments of a loan or line."""
     repayments = Repayment.objects.filter(account=account).values("uuid")
     return Message.objects.filter(subject_uuid__in=repayments)[:MAX_OF_ACCOUNT]

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 from portal.messaging.models import BankAccount, Message, MessageQuerySet
 from portal.messaging.store import ONE_DAY, service_today, service_zone, storage_uuid
 from portal.messaging.text import TypedText, parse_text
-from portal.registry.models import RECORDED_KINDS, Application, Borrower, KeyPerson, Record, Repayment
+from portal.registry.models import RECORDED_KINDS, Account, Application, Borrower, KeyPerson, Repayment
 from portal.registry.query import uuid_in
 from portal.ui.paging import MAX_COUNTED
 
@@ -113,7 +113,7 @@ def borrower_condition(uuid: str) -> Q:
     """A borrower's messages: from its bank accounts, or about anything of it on file."""
     records, *others = (
         model._default_manager.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
-        for model in (Record, Application, KeyPerson, Repayment)
+        for model in (Account, Application, KeyPerson, Repayment)
     )
     accounts = BankAccount.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
     # As lists, because databases answer an "or" of two subqueries by reading every message.
@@ -138,7 +138,7 @@ def _unlinked_condition(filters: Mapping[str, Any]) -> Q:
     first = Message.objects.filter(period_condition(filters)).order_by(*order).values("pk")[:MAX_SEARCHED]
     is_subject = {"uuid": OuterRef("subject_uuid")}
     linked = [
-        Record.objects.filter(**is_subject, kind__in=RECORDED_KINDS).exclude(borrower_uuid=""),
+        Account.objects.filter(**is_subject, kind__in=RECORDED_KINDS).exclude(borrower_uuid=""),
         Borrower.objects.filter(**is_subject),
         Application.objects.filter(**is_subject).exclude(borrower_uuid=""),
         KeyPerson.objects.filter(**is_subject).exclude(borrower_uuid=""),

@@ -38,7 +38,7 @@ from portal.gateway import build_client, client_for
 from portal.jobs.models import Worker
 from portal.jobs.status import jobs_status
 from portal.operations.readiness import pending_migrations
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from portal.runtime import environment
 from portal.runtime.database import find_connection_problem, find_folder_problem, sqlite_file
 from servicing.masking import masked_text
@@ -236,7 +236,7 @@ def interface() -> Findings:
 def known_ids() -> dict[str, str]:
     """Find the most recently read line and loan of one borrower."""
     ids: dict[str, str] = {}
-    known = Record.objects.filter(archived_at=None, checked_at__isnull=False).order_by("-checked_at")
+    known = Account.objects.filter(archived_at=None, checked_at__isnull=False).order_by("-checked_at")
     for kind in (Kind.LINE, Kind.LOAN):
         records = known.filter(kind=kind, **{"borrower_uuid": ids["borrower_id"]} if ids else {})
         if record := records.first():

@@ -9,12 +9,12 @@ from django.db.models import Min
 
 from portal.collections.models import AccountOwner
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Answer, Kind, Record, Snapshot
+from portal.registry.models import Account, Answer, Kind, Snapshot
 from portal.runtime.business_date import business_date, business_date_at
 from servicing import Loan, Statement, codec
 
 
-class Account(NamedTuple):
+class BookAccount(NamedTuple):
     """A loan or a line on file."""
 
     pk: int
@@ -47,11 +47,11 @@ class Text(NamedTuple):
 
 
 def has_answers_before(day: date) -> bool:
-    return Record.objects.filter(kind__in=ACCOUNTS, answer_day__lt=day).exists()
+    return Account.objects.filter(kind__in=ACCOUNTS, answer_day__lt=day).exists()
 
 
 def count_accounts(after: int) -> int:
-    return Record.objects.filter(kind__in=ACCOUNTS, pk__gt=after).count()
+    return Account.objects.filter(kind__in=ACCOUNTS, pk__gt=after).count()
 
 
 def first_day() -> date | None:
@@ -67,16 +67,16 @@ def first_day() -> date | None:
     return min(found, default=None)
 
 
-def read_accounts(after: int, limit: int) -> list[Account]:
+def read_accounts(after: int, limit: int) -> list[BookAccount]:
     """The accounts that follow a key, archived or not."""
     names = ("pk", "kind", "uuid", "created_at", "archived_at")
     answer = ("said", "said__first_at", "said__last_at", "said__last_on")
-    found = Record.objects.filter(kind__in=ACCOUNTS, pk__gt=after).order_by("pk")
+    found = Account.objects.filter(kind__in=ACCOUNTS, pk__gt=after).order_by("pk")
     rows = list(found.values_list(*names, *answer)[:limit])
     owned = AccountOwner.objects.filter(account_uuid__in=[uuid for _, _, uuid, *_ in rows])
     owners = dict(owned.values_list("account_uuid", "owner_id"))
     return [
-        Account(
+        BookAccount(
             pk,
             kind,
             uuid,
@@ -91,7 +91,7 @@ def read_accounts(after: int, limit: int) -> list[Account]:
     ]
 
 
-def texts_of(accounts: Sequence[Account], since: date) -> dict[int, list[Text]]:
+def texts_of(accounts: Sequence[BookAccount], since: date) -> dict[int, list[Text]]:
     """The texts of these accounts by answer, oldest first; earlier ones only where the last came after a day."""
     columns = ("first_on", "last_on", "first_at", "last_at", "body")
     keys = [one.answer_id for one in accounts if one.answer_id]

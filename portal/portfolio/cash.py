@@ -10,11 +10,11 @@ from typing import Final
 from django.db.models import Count, F, Q, QuerySet
 
 import servicing
-from portal.portfolio.accounts import Account
+from portal.portfolio.accounts import BookAccount
 from portal.portfolio.models import AccountState, BookDay, Due
 from portal.portfolio.sums import add_sums, read_sum
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Borrower, Record, Repayment
+from portal.registry.models import Account, Borrower, Repayment
 from portal.registry.records import records_by_uuid, with_borrowers
 from portal.repayments.returns import returned_since
 from portal.repayments.sums import sum_of, with_totals
@@ -36,7 +36,9 @@ PAYMENT_DAYS: Final = timedelta(days=60)
 # --- Written at night ---
 
 
-def save_dues(accounts: Sequence[Account], states: Iterable[AccountState], first: date, last: date) -> None:
+def save_dues(
+    accounts: Sequence[BookAccount], states: Iterable[AccountState], first: date, last: date
+) -> None:
     """Save what of these accounts was still due when its day began, and what was paid of it so far."""
     new = [
         Due(kind=one.kind, uuid=one.uuid, day=one.due_next_on, amount=one.due_next_amount)
@@ -65,7 +67,9 @@ def save_dues(accounts: Sequence[Account], states: Iterable[AccountState], first
     Due.objects.bulk_update(changed, ["paid"], batch_size=200)
 
 
-def _payments(accounts: Sequence[Account], since: date) -> dict[tuple[str, str], list[tuple[date, Decimal]]]:
+def _payments(
+    accounts: Sequence[BookAccount], since: date
+) -> dict[tuple[str, str], list[tuple[date, Decimal]]]:
     """The payments of each account that brought money since a day."""
     keys = {one.pk: (one.kind, one.uuid) for one in accounts}
     columns = ("account_id", "effective_on", "amount", "status", "payment_type")
@@ -187,7 +191,7 @@ class DueRow:
     """A payment that was due, with its account of today."""
 
     due: Due
-    record: Record | None
+    record: Account | None
     borrower: Borrower | None
 
 

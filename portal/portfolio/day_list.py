@@ -16,7 +16,7 @@ from portal.portfolio.owners import cured_since, was_reached
 from portal.portfolio.roll import gone_between, with_start
 from portal.portfolio.sums import read_sum, total_of
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Account, Borrower, Kind
 from portal.registry.query import NotUnderstood, calendar_day
 from portal.registry.records import records_by_uuid, with_borrowers
 from portal.ui import wording
@@ -69,7 +69,7 @@ class DayRow:
 
     state: AccountState
     day: date
-    record: Record | None
+    record: Account | None
     borrower: Borrower | None
     owner: User | None
 
@@ -223,7 +223,7 @@ COLUMNS: Final[Mapping[str, Callable[[DayRow], Any]]] = {
     "Borrower": lambda row: str(row.borrower or ""),
     "Borrower ID": lambda row: row.record.borrower_uuid if row.record else "",
     "Type": lambda row: row.noun,
-    "Account": lambda row: row.state.uuid,
+    "BookAccount": lambda row: row.state.uuid,
     "Aging": lambda row: row.bucket,
     "Days past due": lambda row: row.days,
     "Past due": lambda row: amount(row.state.past_due),

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 
-from portal.portfolio.accounts import Account, Text
+from portal.portfolio.accounts import BookAccount, Text
 from portal.portfolio.models import AccountState, Bucket
 from portal.registry.figures import stored_amount
 from servicing import Loan
@@ -45,7 +45,7 @@ class Span(NamedTuple):
     is_certain: bool = True
 
 
-def spans_of(account: Account, texts: Sequence[Text], row: AccountState | None) -> list[Span]:
+def spans_of(account: BookAccount, texts: Sequence[Text], row: AccountState | None) -> list[Span]:
     """The days of each text, in order; ``row`` is the account's last state so far.
 
     Nobody knows when a text of version 1.0 came first, so the days before it may have had either. A state that was
@@ -77,7 +77,7 @@ def _add(spans: list[Span], span: Span) -> None:
 
 
 def states_between(
-    account: Account, texts: Sequence[Text], row: AccountState | None, first: date, last: date
+    account: BookAccount, texts: Sequence[Text], row: AccountState | None, first: date, last: date
 ) -> Iterator[AccountState]:
     """The states of an account on these days, each with its first day, and with equal ones in a row as one."""
     if account.archived_on:
@@ -105,7 +105,7 @@ def is_same(one: AccountState, other: AccountState) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in FACTS)
 
 
-def state_on(account: Account, span: Span, day: date) -> AccountState:
+def state_on(account: BookAccount, span: Span, day: date) -> AccountState:
     """The state of an account at the end of a day."""
     state = AccountState(kind=account.kind, uuid=account.uuid, from_day=day, owner_id=account.owner_id)
     text = span.text

@@ -11,7 +11,7 @@ from django.db.models import Count, Min
 from portal.jobs.execution import Progress
 from portal.portfolio import cash, forecast, owners, roll
 from portal.portfolio.accounts import (
-    Account,
+    BookAccount,
     Text,
     count_accounts,
     days_between,
@@ -76,7 +76,7 @@ def _open_run() -> Run | None:
 # --- The states of accounts ---
 
 
-def write_states(accounts: Sequence[Account], first: date, last: date) -> None:
+def write_states(accounts: Sequence[BookAccount], first: date, last: date) -> None:
     """Write the states of these accounts on these days, after those before."""
     rows = {
         (one.kind, one.uuid): one
@@ -108,7 +108,7 @@ def write_states(accounts: Sequence[Account], first: date, last: date) -> None:
     cash.save_dues(accounts, [*rows.values(), *new], first, last)
 
 
-def _holds(row: AccountState | None, account: Account, first: date, last: date) -> bool:
+def _holds(row: AccountState | None, account: BookAccount, first: date, last: date) -> bool:
     """Whether an account's last state, or that it has none, still holds, without reading its answer."""
     if row is None:
         return account.archived_on is not None and account.archived_on <= first
@@ -127,7 +127,7 @@ def _extend(row: AccountState, state: AccountState) -> None:
 
 
 def _touch(
-    accounts: Iterable[Account], rows: Mapping[tuple[str, str], AccountState], done: set[tuple[str, str]]
+    accounts: Iterable[BookAccount], rows: Mapping[tuple[str, str], AccountState], done: set[tuple[str, str]]
 ) -> None:
     """Note when the answers of unchanged accounts came last, in one statement for each day."""
     by_day: dict[date, list[int]] = defaultdict(list)
@@ -145,7 +145,7 @@ def _touch(
 
 
 def _corrections(
-    account: Account, texts: Sequence[Text], row: AccountState, first: date, last: date
+    account: BookAccount, texts: Sequence[Text], row: AccountState, first: date, last: date
 ) -> Iterable[Correction]:
     """The written days that the first new answer contradicts."""
     for text in texts:

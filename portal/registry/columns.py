@@ -11,7 +11,7 @@ from django.db.models import Model
 
 import servicing
 from portal.registry.figures import figure_columns, figures_of, stored_amount
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.registry.query import is_uuid
 from portal.registry.records import MODELS
 from portal.registry.sources import KIND_OF_MODEL
@@ -26,7 +26,7 @@ MAX_DAYS = 10**6
 
 def columns_from(answer: Decoded, copied_on: date | None) -> dict[str, Any]:
     """The columns of an answer in a form that every database can store."""
-    model = MODELS.get(KIND_OF_MODEL[type(answer)], Record)
+    model = MODELS.get(KIND_OF_MODEL[type(answer)], Account)
     return fit_columns(model, _columns_of(answer, copied_on))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 from django.conf import settings
 from django.db.models import Q
 
-from portal.registry.models import Answered, Borrower, Kind, PastDueChange, Record, Saved
+from portal.registry.models import Account, Answered, Borrower, Kind, PastDueChange, Saved
 from portal.runtime.business_date import business_date, business_date_at
 from servicing import Loan, Repayment, Statement, consistency
 from servicing.figures import (
@@ -59,7 +59,7 @@ NOT_KNOWN_RANK: Final = -(Decimal(10) ** 14)
 """The rank of an account that is past due by an unknown amount: below all others."""
 
 
-def is_account(record: Saved) -> TypeGuard[Record]:
+def is_account(record: Saved) -> TypeGuard[Account]:
     """Whether a record is a loan or a line."""
     return record.kind in ACCOUNTS
 
@@ -77,7 +77,7 @@ def copy_day(record: Answered) -> date | None:
     return business_date_at(record.answer_at)
 
 
-def old_copy_day(record: Record) -> date | None:
+def old_copy_day(record: Account) -> date | None:
     """The business date of a record's answer, unless that is today."""
     day = copy_day(record)
     return day if day and day < business_date() else None
@@ -141,7 +141,7 @@ class Lateness(NamedTuple):
     is_late: bool
 
     @classmethod
-    def of(cls, record: Record) -> "Lateness":
+    def of(cls, record: Account) -> "Lateness":
         return cls(record.past_due, record.flagged)
 
     @property
@@ -150,7 +150,7 @@ class Lateness(NamedTuple):
         return not self.is_late and self.past_due is not None and self.past_due <= 0
 
 
-def save_changes(accounts: Iterable[tuple[Record, Lateness]]) -> None:
+def save_changes(accounts: Iterable[tuple[Account, Lateness]]) -> None:
     """Save which of these accounts fell past due or were cured since their previous figures."""
     changes = []
     for record, before in accounts:
@@ -176,17 +176,17 @@ class SavedAccount(NamedTuple):
     answer_day: date | None
 
 
-def due_since_of(account: "Record | SavedAccount") -> DueSince | None:
+def due_since_of(account: "Account | SavedAccount") -> DueSince | None:
     """What fell due since the copy of a saved account."""
     if not account.due_since_on or not account.due_since_number:
         return None
     return DueSince(account.due_since_number, account.due_since_amount, account.due_since_on)
 
 
-def days_of(record: Record | Borrower) -> int | None:
+def days_of(record: Account | Borrower) -> int | None:
     """The days past due of a saved account; for a borrower, the maximum of its accounts."""
     today = business_date()
-    if isinstance(record, Record):
+    if isinstance(record, Account):
         return days_past_due(record.past_due, record.oldest_unpaid_due, record.days_past_due, today)
     of_loans = (today - record.oldest_unpaid_on).days if record.oldest_unpaid_on else None
     return max((days for days in (of_loans, record.days_past_due) if days is not None), default=None)

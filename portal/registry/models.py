@@ -17,7 +17,7 @@ NAMED_KINDS = [Kind.BORROWER, Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind
 SEARCHED_KINDS = [*NAMED_KINDS, Kind.REPAYMENT]
 # The kinds that have a name, by which they are found.
 PEOPLE = (Kind.BORROWER, Kind.KEY_PERSON)
-# The kinds that are rows of `Record`.
+# The kinds that are rows of `Account`.
 RECORDED_KINDS = [Kind.LOAN, Kind.LINE]
 
 
@@ -167,8 +167,8 @@ class Answer(models.Model):
         return wording.not_provided(calls, self.last_at)
 
 
-class Record(models.Model):
-    """One record on file, with the columns that lists filter and sort by, most of them from its last answer."""
+class Account(models.Model):
+    """A loan or a line, with the columns that lists filter and sort by, most of them from its last answer."""
 
     kind = models.CharField(max_length=16, choices=kind_choices)
     uuid = models.CharField(max_length=64)
@@ -246,6 +246,8 @@ class Record(models.Model):
     search_text = models.TextField(blank=True)
 
     class Meta:
+        # As in version 1.0: with a new name, SQLite would copy the tables that refer to it.
+        db_table = "registry_record"
         # With this operator class PostgreSQL also uses it to find IDs by their beginning.
         constraints = [
             models.UniqueConstraint(
@@ -318,7 +320,7 @@ def _borrower_indexes() -> list[models.Index]:
 
 
 class OnFile(models.Model):
-    """What is on file about a thing with an ID of the service; generic code reads it like a ``Record``."""
+    """What is on file about a thing with an ID of the service; generic code reads it like a ``Account``."""
 
     kind: ClassVar[Kind]
     FROM_ANSWER: ClassVar[Sequence[str]] = ("answer_id", "answer_at", "answer_day", "checked_at")
@@ -563,7 +565,7 @@ class Repayment(models.Model):
 
     uuid = models.CharField(max_length=64)
     account = models.ForeignKey(
-        Record,
+        Account,
         null=True,
         on_delete=models.PROTECT,
         related_name="repayments",
@@ -637,7 +639,7 @@ class Repayment(models.Model):
 
 
 # A row with an answer of its own.
-Answered = Record | Application | Borrower | KeyPerson
+Answered = Account | Application | Borrower | KeyPerson
 # A row of any kind.
 Saved = Answered | Repayment
 
@@ -682,7 +684,7 @@ class Snapshot(models.Model):
 class PastDueChange(models.Model):
     """The event that an account fell past due or was cured, from the first saved figures that say so."""
 
-    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="past_due_changes")
+    record = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="past_due_changes")
     day = models.DateField(help_text="The business date.")
     is_cured = models.BooleanField()
 
@@ -692,17 +694,3 @@ class PastDueChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.record} {'cured' if self.is_cured else 'past due'} {self.day}"
-
-
-class SharedCount(models.Model):
-    """The number of items that need everyone's attention: one row. The worker counts, so that pages rarely have to."""
-
-    number = models.PositiveIntegerField(null=True)
-    state = models.TextField(help_text="The state of accounts and payments that was counted.")
-    counted_at = models.DateTimeField(null=True)
-    acts = models.PositiveIntegerField(
-        default=0, help_text="Actions so far. A count isn't saved if this changed while counting."
-    )
-
-    def __str__(self) -> str:
-        return str(self.number)

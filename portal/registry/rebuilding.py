@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from portal.registry import store
 from portal.registry.columns import columns_from
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import NAMED_KINDS, Kind, Record, Repayment
+from portal.registry.models import NAMED_KINDS, Account, Kind, Repayment
 from portal.registry.recalculation import recalculate
 from portal.registry.records import answers_by_key, records_of, update_records, with_answers
 from portal.registry.repayments import answer_of, columns_of
@@ -69,7 +69,7 @@ def _rebuild_batch(kind: str, batch: list[Any]) -> int:
             record.label = record.label or label
             if kind in NAMED_KINDS:
                 store.set_search_columns(record)
-        if isinstance(record, Record) and kind in ACCOUNTS:
+        if isinstance(record, Account) and kind in ACCOUNTS:
             recalculate(record, lists.get(record.uuid))
         if [getattr(record, name) for name in names] != before:
             rows.append(record)

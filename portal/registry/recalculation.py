@@ -15,7 +15,7 @@ from portal.registry.figures import (
     copy_day,
     save_changes,
 )
-from portal.registry.models import Answer, Kind, Record
+from portal.registry.models import Account, Answer, Kind
 from portal.registry.records import answers_by_key, update_records
 from portal.registry.rollup import roll_up
 from portal.runtime.business_date import business_date
@@ -49,7 +49,7 @@ def recalculate_batch() -> int:
     """Recalculate some of these accounts and their borrowers' totals; return how many."""
     with transaction.atomic():
         keys = outdated_keys(BATCH_SIZE)
-        found = Record.objects.filter(pk__in=keys).order_by("pk").select_related("said")
+        found = Account.objects.filter(pk__in=keys).order_by("pk").select_related("said")
         records = list(found.select_for_update(of=("self",)))
         lists = answers_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
         repayments = {one.uuid: one for one in lists}
@@ -64,7 +64,7 @@ def recalculate_batch() -> int:
     return len(records)
 
 
-def recalculate(record: Record, repayments: Answer | None) -> None:
+def recalculate(record: Account, repayments: Answer | None) -> None:
     """Set an account's figures from its saved answer and its saved list of repayments."""
     answer = store.account_answer(record)
     columns = columns_from(answer, copy_day(record)) if answer else {"figures_good_through": FOREVER}

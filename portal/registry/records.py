@@ -14,13 +14,13 @@ from django.utils import timezone
 from portal.registry.models import (
     LISTED,
     RECORDED_KINDS,
+    Account,
     Answer,
     Answered,
     Application,
     Borrower,
     KeyPerson,
     Kind,
-    Record,
     Repayment,
     Saved,
 )
@@ -35,8 +35,8 @@ class HasBorrower(Protocol):
 
 
 B = TypeVar("B", bound=HasBorrower)
-_FIELDS = {field.attname: field for field in Record._meta.concrete_fields if not field.primary_key}
-_DEFAULTS = {field.attname: field.get_default() for field in Record._meta.concrete_fields}
+_FIELDS = {field.attname: field for field in Account._meta.concrete_fields if not field.primary_key}
+_DEFAULTS = {field.attname: field.get_default() for field in Account._meta.concrete_fields}
 INSERT_BATCH_ROWS = 100
 LINK_COLUMNS = ("id", "kind", "uuid", "borrower_uuid", "label")
 """The columns that a record's name and address need."""
@@ -46,7 +46,7 @@ MODELS: dict[str, type[Application | Borrower | KeyPerson | Repayment]] = {
     Kind.KEY_PERSON: KeyPerson,
     Kind.REPAYMENT: Repayment,
 }
-"""The models of the kinds that are not rows of ``Record``."""
+"""The models of the kinds that are not rows of ``Account``."""
 UPDATE_BATCH_ROWS = 50
 """Rows in one statement, because its size grows with each."""
 
@@ -74,7 +74,7 @@ def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def records_of(kind: str) -> QuerySet[Any]:
     """The rows of a kind, from the table that has them."""
     model = MODELS.get(kind)
-    return model._default_manager.all() if model else Record.objects.filter(kind=kind)
+    return model._default_manager.all() if model else Account.objects.filter(kind=kind)
 
 
 def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
@@ -84,7 +84,7 @@ def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
 
 def answer_field(model: type[Model]) -> str:
     """The name of the field that leads to a row's answer."""
-    return "said" if model is Record else "answer"
+    return "said" if model is Account else "answer"
 
 
 def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:
@@ -98,9 +98,9 @@ def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:
     return unsaved_record(kind=kind, uuid=uuid, created_by=created_by)
 
 
-def unsaved_record(**values: Any) -> Record:
+def unsaved_record(**values: Any) -> Account:
     """Create an unsaved record faster than the model, which computes every default again."""
-    record = Record.__new__(Record)
+    record = Account.__new__(Account)
     record.__dict__.update(_DEFAULTS, _state=ModelState(), **values)
     return record
 
@@ -108,7 +108,7 @@ def unsaved_record(**values: Any) -> Record:
 def create_records(records: Sequence[Answered]) -> None:
     """Insert new records of any model, and set their keys."""
     for model, rows in by_model(records).items():
-        if model is Record:
+        if model is Account:
             _insert_records(rows)
         else:
             model._default_manager.bulk_create(rows, batch_size=INSERT_BATCH_ROWS)
@@ -122,7 +122,7 @@ def by_model(records: Iterable[Answered]) -> dict[type[Answered], list[Any]]:
     return found
 
 
-def _insert_records(records: Sequence[Record]) -> None:
+def _insert_records(records: Sequence[Account]) -> None:
     """Insert new records faster than ``bulk_create``, and set their keys."""
     now = timezone.now()
     for record in records:
@@ -150,16 +150,16 @@ def _next_keys(number: int) -> list[int]:
 def update_records(records: Sequence[Answered], names: Collection[str]) -> None:
     """Write these fields of saved records of one model.
 
-    Rows of ``Record`` are written one by one, because building one statement for many takes longer.
+    Rows of ``Account`` are written one by one, because building one statement for many takes longer.
     """
     for model, rows in by_model(records).items():
-        if model is Record:
+        if model is Account:
             _update_rows(rows, names)
         else:
             model._default_manager.bulk_update(rows, names, batch_size=UPDATE_BATCH_ROWS)
 
 
-def _update_rows(records: Sequence[Record], names: Collection[str]) -> None:
+def _update_rows(records: Sequence[Account], names: Collection[str]) -> None:
     names = [name for name in _FIELDS if name in names]
     columns = ", ".join(f"{name} = %s" for name in names)
     rows = [[*values, record.pk] for record, values in _values(records, names)]
@@ -177,7 +177,7 @@ def records_by_key(pairs: Iterable[tuple[str, str]]) -> list[QuerySet[Any]]:
             uuids.setdefault(kind, []).append(uuid)
         else:
             recorded.append((kind, uuid))
-    found: list[QuerySet[Any]] = [Record.objects.filter(_has_key(recorded))] if recorded else []
+    found: list[QuerySet[Any]] = [Account.objects.filter(_has_key(recorded))] if recorded else []
     return found + [records_of(kind).filter(uuid__in=of_kind) for kind, of_kind in uuids.items()]
 
 
@@ -195,7 +195,7 @@ def _has_key(pairs: Iterable[tuple[str, str]]) -> Q:
     return reduce(or_, of_kinds, Q(pk__in=[]))
 
 
-def _values(records: Iterable[Record], names: Collection[str]) -> Iterator[tuple[Record, list[Any]]]:
+def _values(records: Iterable[Account], names: Collection[str]) -> Iterator[tuple[Account, list[Any]]]:
     """Each record with the values of these fields as the database takes them."""
     read = itemgetter(*names)
     for record in records:
@@ -227,9 +227,9 @@ def read_records(
         yield found.model.from_db(found.db, names, values)
 
 
-def _record_with(names: Sequence[str], values: Sequence[Any]) -> Record:
+def _record_with(names: Sequence[str], values: Sequence[Any]) -> Account:
     """A stored record with only these fields."""
-    record = Record.__new__(Record)
+    record = Account.__new__(Account)
     record.__dict__.update(zip(names, values, strict=True), _state=ModelState())
     record._state.adding = False
     return record
@@ -251,7 +251,7 @@ def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
     return index_values(rows, column, limit)
 
 
-def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Record]:
+def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Account]:
     """Records by ID, as far as a link needs them. Any other field costs a query for each record.
 
     Most pages do this, and with Django's own query it takes ten times as long.
@@ -270,7 +270,7 @@ def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Rec
     return {record.uuid: record for record in records}
 
 
-def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record | None, Borrower | None]]:
+def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Account | None, Borrower | None]]:
     """What messages are about, by ID, with a repayment's account and the borrower, all as far as links need them."""
     wanted = {uuid for uuid in uuids if uuid}
     account = (f"account__{name}" for name in LINK_COLUMNS)
@@ -291,7 +291,7 @@ def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Record |
     }
 
 
-def _owner(account: Record | None) -> str:
+def _owner(account: Account | None) -> str:
     return account.borrower_uuid if account else ""
 
 

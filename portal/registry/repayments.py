@@ -10,7 +10,7 @@ from django.db.models import F, Q, QuerySet
 import servicing
 from portal.registry.canonical import canonical_json
 from portal.registry.columns import fit_columns
-from portal.registry.models import Kind, Record, Repayment, RepaymentStatus
+from portal.registry.models import Account, Kind, Repayment, RepaymentStatus
 from portal.registry.query import Query
 from portal.registry.records import records_by_key
 from portal.registry.search import Rank, begins_with, matching_owners, union_of
@@ -62,7 +62,7 @@ def save_repayments(lists: Collection[AccountList], at: datetime) -> None:
         _save_batch({uuid: rows[uuid] for uuid in uuids[start : start + BATCH_SIZE]}, at)
 
 
-def _save_batch(rows: Mapping[str, tuple[servicing.Repayment, Record | None, str]], at: datetime) -> None:
+def _save_batch(rows: Mapping[str, tuple[servicing.Repayment, Account | None, str]], at: datetime) -> None:
     day = business_date_at(at)
     known = {one.uuid: one for one in _locked(rows)}
     changed, same, statuses = [], [], []
@@ -100,7 +100,7 @@ def _locked(uuids: Collection[str]) -> QuerySet[Repayment]:
     return Repayment.objects.select_for_update().filter(uuid__in=uuids).order_by("pk")
 
 
-def _is_unchanged(before: Repayment, text: str, account: Record | None, owner: str) -> bool:
+def _is_unchanged(before: Repayment, text: str, account: Account | None, owner: str) -> bool:
     is_of_account = account is None or account.pk == before.account_id
     return before.body == text and is_of_account and owner in ("", before.borrower_uuid)
 

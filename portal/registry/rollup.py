@@ -6,7 +6,7 @@ from datetime import date
 from functools import cached_property
 
 from portal.registry.figures import ACCOUNTS, SavedAccount, parts_of, rank, stored_amount
-from portal.registry.models import LISTED, Application, Borrower, Kind, Record
+from portal.registry.models import LISTED, Account, Application, Borrower, Kind
 from portal.registry.records import update_records
 from portal.runtime.business_date import business_date
 from servicing.figures import PastDue, add_past_due
@@ -53,7 +53,7 @@ def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
     """The totals of each of these borrowers, in one query for accounts and one for applications."""
     today = business_date()
     found = {uuid: BorrowerTotals(today) for uuid in borrower_uuids}
-    accounts = Record.objects.filter(LISTED, borrower_uuid__in=found, kind__in=ACCOUNTS)
+    accounts = Account.objects.filter(LISTED, borrower_uuid__in=found, kind__in=ACCOUNTS)
     rows = accounts.order_by("created_at", "id").values_list("borrower_uuid", *SavedAccount._fields)
     for borrower_uuid, *columns in rows:
         found[borrower_uuid].accounts.append(SavedAccount(*columns))

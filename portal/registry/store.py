@@ -33,6 +33,7 @@ from portal.registry.figures import (
 )
 from portal.registry.models import (
     NAMED_KINDS,
+    Account,
     Answer,
     Answered,
     Borrower,
@@ -40,7 +41,6 @@ from portal.registry.models import (
     Named,
     OnFile,
     PastDueChange,
-    Record,
     Repayment,
     Snapshot,
     Source,
@@ -181,7 +181,7 @@ def decode_list_answer(model: Any, text: str) -> tuple[Any, ...]:
     return tuple(codec.decode_list(model, text))
 
 
-def account_answer(account: Record) -> Loan | Statement | None:
+def account_answer(account: Account) -> Loan | Statement | None:
     """The last answer of a loan or a line."""
     return last_answer(account, Loan) if account.kind == Kind.LOAN else last_answer(account, Statement)
 
@@ -231,7 +231,7 @@ def _save_batch(
         saved, new, changed, answered, same = (list[Answered]() for _ in range(5))
         snapshots: list[Snapshot] = []
         owners: dict[Answered, str] = {}
-        lateness: list[tuple[Record, Lateness]] = []
+        lateness: list[tuple[Account, Lateness]] = []
         for item in items:
             record = stored.get((item.kind, item.uuid))
             if record is None:
@@ -331,7 +331,7 @@ def _with_repayments(
     changed_lists: Sequence[Answer],
     answers: Mapping[tuple[str, str], Any],
     stored: Stored,
-) -> list[Record]:
+) -> list[Account]:
     """Set the columns that depend on accounts and their repayments; return loans of which only the repayments changed.
 
     ``answers`` avoid decoding what was just saved.
@@ -360,7 +360,7 @@ def _with_repayments(
 
 
 def set_repayment_columns(
-    account: Record, repayments: Answer | None, answer: Loan | Statement | None = None
+    account: Account, repayments: Answer | None, answer: Loan | Statement | None = None
 ) -> None:
     """Set the columns that depend on an account and its saved list of repayments."""
     if answer := answer or account_answer(account):
@@ -369,7 +369,7 @@ def set_repayment_columns(
             setattr(account, name, value)
 
 
-def _release_repayments(loans: Iterable[Record]) -> None:
+def _release_repayments(loans: Iterable[Account]) -> None:
     """Remove the borrower from repayments of loans that lost their borrower."""
     if loans := list(loans):
         Repayment.objects.filter(account__in=loans).update(borrower_uuid="")
@@ -388,7 +388,7 @@ def _is_unchanged(record: Answered, item: Observation, at: datetime) -> bool:
         return False
     if _depends_on_copy_day(record, at):
         return False
-    is_claimed = isinstance(record, Record) and record.borrower_uuid and not record.owner_confirmed
+    is_claimed = isinstance(record, Account) and record.borrower_uuid and not record.owner_confirmed
     if item.names_other_owner and is_claimed:
         return False
     is_same_owner = item.borrower_uuid in ("", record.borrower_uuid)
@@ -434,7 +434,7 @@ def _touch_answers(answers: Sequence[Answer], origin: _Origin) -> None:
             setattr(answer, name, value)
 
 
-# The columns of a ``Record`` that an answer may change.
+# The columns of a ``Account`` that an answer may change.
 _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "label", "search_text"),
     *("said_id", "answer_at", "answer_day", "checked_at"),
@@ -464,7 +464,7 @@ def _answer_values(answer: Answer | None) -> list[Any]:
 def _apply(record: Answered, item: Observation, origin: _Origin) -> list[Snapshot]:
     """Write the item to the record; return a snapshot of the answer that it replaces, if any."""
     replaced = []
-    if isinstance(record, Record) and item.names_other_owner and not record.owner_confirmed:
+    if isinstance(record, Account) and item.names_other_owner and not record.owner_confirmed:
         record.borrower_uuid = ""
     elif not isinstance(record, Borrower):
         record.borrower_uuid = item.borrower_uuid or record.borrower_uuid

@@ -26,7 +26,7 @@ from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
-from portal.registry.models import LISTED, Answer, Kind, Record, Repayment
+from portal.registry.models import LISTED, Account, Answer, Kind, Repayment
 from portal.registry.records import active_records
 from portal.registry.repayments import RETURNED
 from portal.repayments.follows import WhatFollows, what_follows
@@ -124,7 +124,7 @@ def _past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     )
 
 
-def _add_up_past_due(late: QuerySet[Record] | Sequence[Record]) -> Amount:
+def _add_up_past_due(late: QuerySet[Account] | Sequence[Account]) -> Amount:
     """Add up the accounts read so far, or all of them along the index of their order."""
     if isinstance(late, Sequence):
         return _add_up(one.past_due for one in late)
@@ -135,7 +135,7 @@ def _add_up_past_due(late: QuerySet[Record] | Sequence[Record]) -> Amount:
     return Amount(found["known"] or Decimal(0), found["unknown"])
 
 
-def _past_due_item(record: Record) -> Item:
+def _past_due_item(record: Account) -> Item:
     days, noun = days_of(record), NOUNS[Kind(record.kind)]
     words = f"{days} day{'' if days == 1 else 's'}" if days else "days not known"
     amount = "an unknown amount" if record.past_due is None else wording.money(record.past_due)
@@ -162,7 +162,7 @@ def _past_due_item(record: Record) -> Item:
 
 def due_since_copy(snoozed: Snoozed, _user: User) -> Items:
     """Accounts with payments that fell due since their copy, so that only an update says whether they were paid."""
-    accounts = Record.objects.filter(due_since_on__isnull=False, archived_at__isnull=True)
+    accounts = Account.objects.filter(due_since_on__isnull=False, archived_at__isnull=True)
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("since:")):
         accounts = accounts.exclude(uuid=uuid, due_since_on=day)
     return Items(
@@ -175,7 +175,7 @@ def due_since_copy(snoozed: Snoozed, _user: User) -> Items:
     )
 
 
-def _due_since_item(record: Record) -> Item:
+def _due_since_item(record: Account) -> Item:
     noun, since = NOUNS[Kind(record.kind)], due_since_of(record)
     return Item(
         key=f"since:{record.uuid}:{record.due_since_on}",
@@ -193,12 +193,12 @@ def _due_since_item(record: Record) -> Item:
     )
 
 
-def not_known_accounts() -> QuerySet[Record]:
+def not_known_accounts() -> QuerySet[Account]:
     """The open accounts whose last answer has no past due amount, and nothing else that says they are late.
 
     Those that are delinquent or report days are past due by an unknown amount instead.
     """
-    answered = Record.objects.filter(kind__in=ACCOUNTS, archived_at__isnull=True, answer_at__isnull=False)
+    answered = Account.objects.filter(kind__in=ACCOUNTS, archived_at__isnull=True, answer_at__isnull=False)
     not_known = answered.filter(past_due__isnull=True, flagged=False).exclude(has_no_schedule_yet=True)
     return not_known.exclude(_is_closed(), kind=Kind.LOAN)
 
@@ -215,7 +215,7 @@ def accounts_not_known(snoozed: Snoozed, _user: User) -> Items:
     )
 
 
-def _not_known_item(record: Record) -> Item:
+def _not_known_item(record: Account) -> Item:
     noun = NOUNS[Kind(record.kind)]
     return Item(
         key=f"not-known:{record.uuid}",
@@ -246,7 +246,7 @@ def unscheduled_payments(snoozed: Snoozed, _user: User) -> Items:
     )
 
 
-def loans_without_scheduled_payment() -> QuerySet[Record]:
+def loans_without_scheduled_payment() -> QuerySet[Account]:
     """The open loans with autopay and an amount due within some days, of which less is scheduled.
 
     A payment counts through the first business day from the due date on. Loans whose repayments were never read are
@@ -269,7 +269,7 @@ def loans_without_scheduled_payment() -> QuerySet[Record]:
         .values("sum")
     )
     return (
-        Record.objects.filter(LISTED, kind=Kind.LOAN)
+        Account.objects.filter(LISTED, kind=Kind.LOAN)
         .filter(~_is_closed(), Exists(lists), has_autopay=True, key_date__in=days)
         .annotate(
             pay_by=Cast(pay_by, DateField()),
@@ -279,7 +279,7 @@ def loans_without_scheduled_payment() -> QuerySet[Record]:
     )
 
 
-def _unscheduled_item(record: Record) -> Item:
+def _unscheduled_item(record: Account) -> Item:
     amount = wording.money(record.due_amount)
     return Item(
         key=f"unscheduled:{record.uuid}:{record.key_date}",
@@ -335,7 +335,7 @@ def _is_closed() -> Q:
     )
 
 
-def _due_item(record: Record) -> Item:
+def _due_item(record: Account) -> Item:
     noun, amount = NOUNS[Kind(record.kind)], wording.money(record.due_amount)
     autopay = {True: ", autopay on", False: ", autopay off", None: ""}[record.has_autopay]
     return Item(

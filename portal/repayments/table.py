@@ -19,7 +19,7 @@ from django.urls import reverse
 import servicing
 from portal.live.reading import LiveCopy
 from portal.messaging.payment_events import messages_of_repayment
-from portal.registry.models import Borrower, Record, Repayment
+from portal.registry.models import Account, Borrower, Repayment
 from portal.registry.repayments import RETURNED
 from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.history import HistoryEntry, payment_history
@@ -94,7 +94,7 @@ class RepaymentRow:
     """One repayment, with its account and borrower unless the page is about them."""
 
     repayment: servicing.Repayment
-    account: Record | None = None
+    account: Account | None = None
     borrower: Borrower | None = None
     why_null: str = ""
     """Why a value is missing."""

@@ -12,7 +12,7 @@ from portal.gateway import StaffRequest
 from portal.lists.cells import borrower_link
 from portal.messaging.links import LinkedMessage
 from portal.messaging.payment_events import messages_of_repayment
-from portal.registry.models import Record, Repayment
+from portal.registry.models import Account, Repayment
 from portal.repayments.history import payment_history
 from portal.repayments.table import PART_COLUMNS, PARTS, RepaymentRow, RepaymentTable
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
@@ -101,7 +101,7 @@ def _amounts(row: RepaymentRow, table: RepaymentTable) -> SafeString:
     )
 
 
-def _link(record: Record, words: Any) -> SafeString:
+def _link(record: Account, words: Any) -> SafeString:
     return format_html('<a href="{}">{}</a>', record.get_absolute_url(), words)
 
 

@@ -197,9 +197,9 @@ def accounts() -> dict[str, Page]:
     from django.db.models import Count
     from django.db.models.functions import Length
 
-    from portal.registry.models import Kind, Record
+    from portal.registry.models import Account, Kind
 
-    read = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], answer_at__isnull=False).order_by()
+    read = Account.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], answer_at__isnull=False).order_by()
     owner = read.values("borrower_uuid").annotate(n=Count("pk")).order_by("-n", "borrower_uuid")[0]
     loan, line = (
         read.filter(kind=kind).order_by(Length("said__body").desc())[0].get_absolute_url()
@@ -254,7 +254,7 @@ def add_promises() -> None:
     from django.utils import timezone
 
     from portal.collections.models import Channel, Contact, Outcome, Promise
-    from portal.registry.models import IS_LATE, Record
+    from portal.registry.models import IS_LATE, Account
     from portal.runtime.business_date import business_date
 
     if Promise.objects.exists():
@@ -262,7 +262,7 @@ def add_promises() -> None:
     today, now = business_date(), timezone.now()
     by = {"person": "Owner, (555) 010-0199", "author_id": 1, "author_name": "Sam", "day": today}
     contacts, promises = [], []
-    for number, one in enumerate(Record.objects.filter(IS_LATE).order_by("pk")[::2]):
+    for number, one in enumerate(Account.objects.filter(IS_LATE).order_by("pk")[::2]):
         of = {"borrower_uuid": one.borrower_uuid, "account_kind": one.kind, "account_uuid": one.uuid}
         contacts.append(Contact(channel=Channel.PHONE, outcome=Outcome.PROMISED, **of, **by))
         on = {"day": today + timedelta(days=number % 3), "logged_on": today, "logged_at": now}
@@ -310,10 +310,10 @@ def mark_refreshed(page: Page) -> None:
 
 def page_records(page: Page) -> Any:
     """Return the records of the page's borrower."""
-    from portal.registry.models import Record
+    from portal.registry.models import Account
 
     _, area, owner, *_ = [*page.address.split("/"), ""]
-    return Record.objects.filter(borrower_uuid__in=[owner] if area == "borrowers" and owner else [])
+    return Account.objects.filter(borrower_uuid__in=[owner] if area == "borrowers" and owner else [])
 
 
 def answers_of(page: Page) -> Any:

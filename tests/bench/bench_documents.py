@@ -141,7 +141,7 @@ def pages() -> tuple[str, str]:
     from portal.documents.document import Stamp
     from portal.documents.options import Options
     from portal.live.reading import LiveCopy
-    from portal.registry.models import Answer, Kind, Record
+    from portal.registry.models import Account, Answer, Kind
 
     owner = save_answer(
         Kind.BORROWER, "b", {"first_name": "Northwind Baking Co LLC", "user_type": "BUSINESS"}
@@ -156,7 +156,7 @@ def pages() -> tuple[str, str]:
         kind=Kind.LOAN_REPAYMENTS, uuid="loan", body=json.dumps(paid), last_at=timezone.now()
     )
     summary = document(owner, account_copies_of(owner), Options(), today=TODAY)
-    long_loan = Record(kind=Kind.LOAN, uuid="long", answer_at=timezone.now())
+    long_loan = Account(kind=Kind.LOAN, uuid="long", answer_at=timezone.now())
     long_loan.said = Answer(body=answer("long", {"installments": installments(360)}))
     schedule = loan_schedule.document(LiveCopy(long_loan), [], owner, Options(), today=TODAY)
     stamp = Stamp(timezone.now(), "Ana Reyes", "BS-20261120-7Q4MXK")
@@ -166,12 +166,12 @@ def pages() -> tuple[str, str]:
 def save_answer(kind: str, uuid: str, content: Any) -> Any:
     from django.utils import timezone
 
-    from portal.registry.models import Answer, Borrower, Kind, Record
+    from portal.registry.models import Account, Answer, Borrower, Kind
 
     said = Answer.objects.create(kind=kind, uuid=uuid, body=answer(uuid, content), last_at=timezone.now())
     if kind == Kind.BORROWER:
         return Borrower.objects.create(uuid=uuid, name="Northwind", answer=said, answer_at=said.last_at)
-    return Record.objects.create(
+    return Account.objects.create(
         kind=kind, uuid=uuid, borrower_uuid="b", label="Northwind", said=said, answer_at=said.last_at
     )
 

@@ -58,9 +58,9 @@ def rows() -> list[Row]:
         tempfile.TemporaryDirectory() as folder,
         benchmark_database(Path(folder) / "registry.sqlite3") as engine,
     ):
-        from portal.registry.models import Record
+        from portal.registry.models import Account
 
-        if not Record.objects.exists():
+        if not Account.objects.exists():
             insert_borrowers(BORROWERS)
         return measure(Registry(random.Random(20261120)), f"{BORROWERS:,} borrowers, {engine}")
 

@@ -49,9 +49,9 @@ def holds_real_data() -> bool:
     from django.conf import settings
 
     from portal.messaging.models import Message
-    from portal.registry.models import Borrower, Record
+    from portal.registry.models import Account, Borrower
 
-    return not settings.DEBUG and any(one.objects.exists() for one in (Borrower, Record, Message))
+    return not settings.DEBUG and any(one.objects.exists() for one in (Borrower, Account, Message))
 
 
 def generate(borrowers: int = 0, messages: int = 0) -> None:
@@ -69,7 +69,7 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 def add_borrowers(number: int) -> None:
     from django.db.models import OuterRef, Subquery
 
-    from portal.registry.models import Answer, Application, Borrower, KeyPerson, Kind, Record, Repayment
+    from portal.registry.models import Account, Answer, Application, Borrower, KeyPerson, Kind, Repayment
     from portal.registry.spelling import save_words
     from tests.bench.households import (
         ANSWER_COLUMNS,
@@ -81,7 +81,7 @@ def add_borrowers(number: int) -> None:
         Households,
     )
 
-    stored = Record.objects.count()
+    stored = Account.objects.count()
     households = Households(seed=stored)
     answer = Answer.objects.filter(kind=OuterRef("kind"), uuid=OuterRef("uuid"))
     tables = {
@@ -100,13 +100,13 @@ def add_borrowers(number: int) -> None:
                 of_kind = [row for row, _ in rows if row["kind"] == kind]
                 write(table, columns, [_values(of_kind, columns)])
             write("registry_answer", ANSWER_COLUMNS, [[told for _, told in rows]])
-        Record.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
+        Account.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
         for model in (Application, Borrower, KeyPerson):
             own = Answer.objects.filter(kind=model.kind, uuid=OuterRef("uuid")).values("pk")
             model._default_manager.filter(answer=None, answer_at__isnull=False).update(answer=Subquery(own))
         for named in (Borrower, KeyPerson):
             save_words(named._default_manager.only("name").iterator(BATCH))
-    loan = Record.objects.filter(kind="loan", borrower_uuid=OuterRef("borrower_uuid"))
+    loan = Account.objects.filter(kind="loan", borrower_uuid=OuterRef("borrower_uuid"))
     with create_indexes_last("registry_repayment", is_worth_it=number > stored):
         write("registry_repayment", REPAYMENT_COLUMNS, [households.repayments])
         Repayment.objects.filter(account=None).update(account=Subquery(loan.values("pk")))

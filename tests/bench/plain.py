@@ -117,7 +117,7 @@ def _admin(way: str, kinds: list[str]) -> Any:
     from django.http import HttpRequest
 
     from portal.messaging.models import Message
-    from portal.registry.models import RECORDED_KINDS, Application, Borrower, KeyPerson, Record, Repayment
+    from portal.registry.models import RECORDED_KINDS, Account, Application, Borrower, KeyPerson, Repayment
     from portal.registry.records import active_records
     from servicing.rules import US_STATES
 
@@ -174,12 +174,12 @@ def _admin(way: str, kinds: list[str]) -> Any:
     site.register(Borrower, type("Borrowers", (ListAdmin,), own_options | {"list_display": BORROWER_COLUMNS}))
     site.register(KeyPerson, type("People", (ListAdmin,), own_options | {"list_display": PERSON_COLUMNS}))
     site.register(Repayment, type("Repayments", (ListAdmin,), repayment_options))
-    site.register(Record, type("Records", (ListAdmin,), record_options))
+    site.register(Account, type("Records", (ListAdmin,), record_options))
     site.register(Message, type("Messages", (ListAdmin,), message_options))
     for kind in kinds if is_tuned else ():
         if kind in RECORDED_KINDS:
             meta = type("Meta", (), {"proxy": True, "app_label": "registry"})
-            proxy = type(kind, (Record,), {"__module__": Record.__module__, "Meta": meta})
+            proxy = type(kind, (Account,), {"__module__": Account.__module__, "Meta": meta})
             query = {"get_queryset": lambda self, request, kind=kind: active_records(kind)}
             site.register(proxy, type("Records", (ListAdmin,), record_options | query))
     return site

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
 from portal.credit_lines import documents
-from portal.registry.models import Answer, Borrower, Record
+from portal.registry.models import Account, Answer, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -32,14 +32,14 @@ def borrower(portal_service: Sandbox, settings: LazySettings) -> Borrower:
 
 
 @pytest.fixture
-def loan(portal_service: Sandbox, borrower: Borrower) -> Record:
+def loan(portal_service: Sandbox, borrower: Borrower) -> Account:
     record = given.loan(portal_service, borrower, installments=360, paid=40)
     portal_service.world.repayment(record.uuid, amount="671.11", effective_date="2026-10-02")
     return record
 
 
 @pytest.fixture
-def line(portal_service: Sandbox, borrower: Borrower) -> Record:
+def line(portal_service: Sandbox, borrower: Borrower) -> Account:
     record = given.line(portal_service, borrower, opened=date(2026, 1, 1), limit="20000", drawn="7600")
     for day in DAYS:
         portal_service.world.statement(record.uuid, day)
@@ -57,7 +57,7 @@ def tab_on_to(page: Page, wanted: Locator) -> None:
 
 
 @with_pdf_viewer
-def test_schedules_and_statements_work_by_keyboard_alone(page: Page, loan: Record, line: Record) -> None:
+def test_schedules_and_statements_work_by_keyboard_alone(page: Page, loan: Account, line: Account) -> None:
     page.goto("/")
     press(page, "g", "l")
     expect(page.get_by_role("heading", name="Loans", level=1)).to_be_visible()
@@ -100,7 +100,7 @@ def test_schedules_and_statements_work_by_keyboard_alone(page: Page, loan: Recor
 
 @with_pdf_viewer
 def test_a_statement_that_opened_by_itself_stays_open(
-    page: Page, portal_service: Sandbox, line: Record
+    page: Page, portal_service: Sandbox, line: Account
 ) -> None:
     title = page.locator(".sd-viewer h3")
     page.goto(line.get_absolute_url())
@@ -118,7 +118,7 @@ def test_a_statement_that_opened_by_itself_stays_open(
 
 @with_pdf_viewer
 def test_a_statement_that_fails_says_why_without_its_buttons(
-    page: Page, portal_service: Sandbox, line: Record
+    page: Page, portal_service: Sandbox, line: Account
 ) -> None:
     portal_service.fail_next("documents.fetch", status=404, times=None)
     page.goto(f"{line.get_absolute_url()}?statement={DAYS[0]}")
@@ -136,7 +136,7 @@ def test_a_statement_that_fails_says_why_without_its_buttons(
 
 @with_pdf_viewer
 def test_a_statement_that_opens_by_itself_and_fails_adds_no_step_and_one_entry(
-    page: Page, portal_service: Sandbox, line: Record
+    page: Page, portal_service: Sandbox, line: Account
 ) -> None:
     portal_service.fail_next("documents.fetch", status=404, times=None)
     page.goto(line.get_absolute_url())
@@ -153,7 +153,7 @@ def click_without_scrolling(target: Locator) -> None:
 
 
 def test_payoff_and_newest_statement_are_found_without_scrolling(
-    page: Page, portal_service: Sandbox, line: Record
+    page: Page, portal_service: Sandbox, line: Account
 ) -> None:
     figures = {"payoff_balance": "7687.40", "past_due_balance": "90.00", "days_past_due": 12}
     portal_service.world.amend(line.uuid, **figures)
@@ -174,7 +174,7 @@ def test_payoff_and_newest_statement_are_found_without_scrolling(
 
 
 @with_pdf_viewer
-def test_a_browser_without_a_pdf_viewer_loads_documents_on_demand(page: Page, line: Record) -> None:
+def test_a_browser_without_a_pdf_viewer_loads_documents_on_demand(page: Page, line: Account) -> None:
     page.add_init_script("Object.defineProperty(navigator, 'pdfViewerEnabled', {get: () => false})")
     requests: list[str] = []
     page.on("request", lambda request: "/pdf/" in request.url and requests.append(request.url))
@@ -214,7 +214,7 @@ def test_selected_loans_are_refreshed(page: Page, portal_service: Sandbox, borro
     ],
 )
 def test_each_filter_narrows_the_list(
-    page: Page, loan: Record, line: Record, area: str, filters: dict[str, str]
+    page: Page, loan: Account, line: Account, area: str, filters: dict[str, str]
 ) -> None:
     rows = page.locator("main [data-row]")
     for name, value in filters.items():
@@ -228,7 +228,7 @@ def test_each_filter_narrows_the_list(
 
 
 def test_pages_pass_axe(
-    page: Page, portal_service: Sandbox, borrower: Borrower, loan: Record, line: Record
+    page: Page, portal_service: Sandbox, borrower: Borrower, loan: Account, line: Account
 ) -> None:
     empty = given.loan(portal_service, borrower, installments=0)
     for address in (

@@ -19,7 +19,7 @@ from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Actor
 from portal.live import reading
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from portal.runtime.business_date import CACHE_KEY, business_date
 from servicing.sandbox import Sandbox
 from servicing.sandbox.seed import seed
@@ -36,7 +36,7 @@ NAMES = ["Hollingsworth-Vandermeer, Castellanos, Abernathy Group LLC", "Northwin
 
 
 @pytest.fixture
-def late(portal_service: Sandbox) -> list[Record]:
+def late(portal_service: Sandbox) -> list[Account]:
     """A past-due loan and a past-due line; one payment of the loan was returned, another is scheduled."""
     opened = business_date() - timedelta(days=100)
     owners = [given.borrower(portal_service, first_name=name) for name in NAMES]
@@ -51,7 +51,7 @@ def late(portal_service: Sandbox) -> list[Record]:
     return [loan, line]
 
 
-def test_a_promise_logged_beside_the_list_shows_in_its_row(page: Page, late: list[Record]) -> None:
+def test_a_promise_logged_beside_the_list_shows_in_its_row(page: Page, late: list[Account]) -> None:
     page.goto("/collections/?sort=past_due")
     row = page.locator("#worklist tr", has_text=late[0].uuid[:8])
     row.get_by_role("link", name="Contacts").focus()
@@ -80,7 +80,7 @@ def test_a_promise_logged_beside_the_list_shows_in_its_row(page: Page, late: lis
         assert (width, inner) == (width, outer)
 
 
-def test_closing_the_contacts_returns_to_the_row(page: Page, late: list[Record]) -> None:
+def test_closing_the_contacts_returns_to_the_row(page: Page, late: list[Account]) -> None:
     page.goto("/collections/")
     links = page.locator("#worklist").get_by_role("link", name="Contacts")
     panel, close = page.locator("#contacts"), page.get_by_role("button", name="Close, back to the list")
@@ -110,7 +110,7 @@ def test_the_link_to_returned_payments_shows_its_words(page: Page, portal_servic
     expect(link).to_be_visible()
 
 
-def test_x_opens_the_next_account_of_the_worklist(page: Page, late: list[Record]) -> None:
+def test_x_opens_the_next_account_of_the_worklist(page: Page, late: list[Account]) -> None:
     page.goto("/collections/")
     page.keyboard.press("x")
     page.wait_for_url(f"**/{late[0].uuid}/?*")
@@ -131,7 +131,7 @@ def test_x_opens_the_next_account_of_the_worklist(page: Page, late: list[Record]
     page.wait_for_url(f"**/{late[1].uuid}/?*")
 
 
-def test_typed_text_is_discarded_only_after_confirmation(page: Page, late: list[Record]) -> None:
+def test_typed_text_is_discarded_only_after_confirmation(page: Page, late: list[Account]) -> None:
     messages: list[str] = []
     answers = iter([False, False, True])
 
@@ -165,7 +165,7 @@ def test_typed_text_is_discarded_only_after_confirmation(page: Page, late: list[
     assert len(messages) == 3
 
 
-def test_pages_pass_axe(page: Page, late: list[Record]) -> None:
+def test_pages_pass_axe(page: Page, late: list[Account]) -> None:
     for address in (
         "/collections/?choose=1",
         f"/collections/contacts/loan/{late[0].uuid}/",
@@ -198,7 +198,7 @@ def portfolio(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sand
     cache.clear()
 
 
-def read_account(account: Record) -> None:
+def read_account(account: Account) -> None:
     for copy in reading.account_copies(account):
         assert reading.read_live(Actor(name="Maya Chen"), copy)
 
@@ -363,7 +363,7 @@ def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, liv
     page.goto("/")
     expect(page.locator("main")).to_contain_text("paid $0.00 of $150.00")
 
-    for account in Record.objects.filter(kind__in=(Kind.LOAN, Kind.LINE)):
+    for account in Account.objects.filter(kind__in=(Kind.LOAN, Kind.LINE)):
         read_account(account)
     late = check_worklist(page, portfolio)
     check_returns(page, portfolio)
@@ -421,7 +421,7 @@ def assign_accounts(page: Page, uuids: list[str]) -> None:
 
 
 def test_collections_work_without_javascript(
-    chromium: Browser, live_server: LiveServer, late: list[Record]
+    chromium: Browser, live_server: LiveServer, late: list[Account]
 ) -> None:
     page = open_signed_in_page(chromium, live_server, Role.SUPERVISOR, java_script_enabled=False)
     page.goto("/collections/")

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from portal.audit.models import Actor
 from portal.live import reading
 from portal.registry import store
-from portal.registry.models import Borrower, Kind, Record, Source
+from portal.registry.models import Account, Borrower, Kind, Source
 from portal.runtime.business_date import business_date
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
@@ -35,7 +35,7 @@ def create_application(service: Sandbox, owner: Borrower, **overrides: object) -
     )
 
 
-def read_accounts(*accounts: Record) -> None:
+def read_accounts(*accounts: Account) -> None:
     for account in accounts:
         for copy in reading.account_copies(account):
             assert reading.read_live(Actor(name="Maya Chen"), copy)
@@ -118,7 +118,7 @@ def test_the_first_screen_of_a_list_shows_enough_rows(page: Page, portal_service
         portal_service.world.repayment(loan.uuid, amount="250.10", effective_date=opened.replace(day=5))
         read_accounts(loan, given.line(portal_service, owner))
         create_application(portal_service, owner)
-    assert Record.objects.filter(kind=Kind.LOAN, flagged=True).count() == 20
+    assert Account.objects.filter(kind=Kind.LOAN, flagged=True).count() == 20
     # Collections have two rows of tabs above the list, and repayments a month.
     minimums = dict.fromkeys(("borrowers", "loans", "lines", "applications", "repayments"), 18) | {
         "collections": 16

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
-from portal.registry.models import Answer, Borrower, Kind, Record
+from portal.registry.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import LAYOUT_SHIFT
@@ -74,7 +74,7 @@ def test_of_many_accounts_those_in_view_load(page: Page, portal_service: Sandbox
     rows = page.locator("tr[id^=row-]")
     expect(rows.first).to_contain_text("$1,000.00")
     sleep(2)
-    read = Record.objects.filter(kind=Kind.LOAN).exclude(checked_at=None).count()
+    read = Account.objects.filter(kind=Kind.LOAN).exclude(checked_at=None).count()
     assert 3 < read < 40
     rows.last.scroll_into_view_if_needed()
     expect(rows.last).to_contain_text("$1,000.00")
@@ -269,7 +269,7 @@ def test_a_panel_looks_again_while_a_colleague_reads(page: Page, portal_service:
     loan = given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
     now = timezone.now()
     said = Answer.objects.create(kind=Kind.LOAN, uuid=loan.uuid, asked_at=now)
-    Record.objects.filter(pk=loan.pk).update(said=said)
+    Account.objects.filter(pk=loan.pk).update(said=said)
     page.goto(loan.get_absolute_url())
     expect(page.locator("#loan")).to_have_attribute("hx-trigger", "every 2s")
     started = monotonic()

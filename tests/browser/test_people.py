@@ -18,7 +18,7 @@ from portal.borrowers.page import TABS
 from portal.lists.models import SavedView
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Borrower, KeyPerson, Kind, Record
+from portal.registry.models import Account, Borrower, KeyPerson, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -165,7 +165,7 @@ def look_up_unknown_id(page: Page, *, scripted: bool) -> None:
 
 
 @pytest.fixture
-def records(portal_service: Sandbox) -> dict[str, Record]:
+def records(portal_service: Sandbox) -> dict[str, Account]:
     """A borrower with all data and the longest name, a bare one, an archived one, and an individual."""
     owner = given.borrower(portal_service, first_name=LONGEST, email="a" * 60 + "@cooperative.example")
     loan, line = (
@@ -206,7 +206,7 @@ def records(portal_service: Sandbox) -> dict[str, Record]:
     }
 
 
-def screen_addresses(known: dict[str, Record]) -> Iterator[str]:
+def screen_addresses(known: dict[str, Account]) -> Iterator[str]:
     """The addresses of all people screens, full and empty."""
     yield from ("/borrowers/?q=llc&state=OR&from=2026-01-01", "/borrowers/?q=nobody+like+it", "/borrowers/")
     for tab in TABS:
@@ -232,7 +232,7 @@ def screen_addresses(known: dict[str, Record]) -> Iterator[str]:
     yield from (f"/search/?q={known['gone'].uuid}", "/search/?q=type:loan", "/search/")
 
 
-def test_screens_pass_axe_and_do_not_scroll_sideways(visit: Visit, records: dict[str, Record]) -> None:
+def test_screens_pass_axe_and_do_not_scroll_sideways(visit: Visit, records: dict[str, Account]) -> None:
     page = visit(Role.SUPERVISOR)
     SavedView.objects.create(owner=User.objects.get(), list="borrowers:index", name="Texas", query="state=TX")
     problems: list[str] = []

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from portal.registry.models import Record
+from portal.registry.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -15,21 +15,21 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def loan(portal_service: Sandbox) -> Record:
+def loan(portal_service: Sandbox) -> Account:
     """A loan that is past due on each of the last 90 days."""
     loan = given.loan(portal_service, given.borrower(portal_service))
     write_book(loan, days=90)
     return loan
 
 
-def test_pages_pass_axe(page: Page, loan: Record) -> None:
+def test_pages_pass_axe(page: Page, loan: Account) -> None:
     for address in ("/portfolio/", "/portfolio/accounts/", "/portfolio/print/"):
         page.goto(address)
         page.wait_for_load_state("networkidle")
         assert (address, find_problems(page)) == (address, [])
 
 
-def test_a_bar_shows_its_values_on_focus_and_leads_to_its_day(page: Page, loan: Record) -> None:
+def test_a_bar_shows_its_values_on_focus_and_leads_to_its_day(page: Page, loan: Account) -> None:
     page.goto("/portfolio/")
     bar = page.locator(".sd-book-chart a").nth(40)
     words = bar.locator("text")

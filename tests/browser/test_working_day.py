@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from portal.accounts.roles import Role
-from portal.registry.models import Application, Borrower, Kind, Record, Repayment
+from portal.registry.models import Account, Application, Borrower, Kind, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems
@@ -27,7 +27,7 @@ SEND = "Send application for $25,000.00"
 
 
 @pytest.fixture
-def returned(portal_service: Sandbox) -> Record:
+def returned(portal_service: Sandbox) -> Account:
     """A payment that was returned after posting, and two that weren't."""
     loan = given.loan(portal_service, given.borrower(portal_service, first_name=NAME))
     today = timezone.localdate()
@@ -52,7 +52,7 @@ def plain_page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
     context.close()
 
 
-def test_the_day_works_by_keyboard_alone(page: Page, returned: Record) -> None:
+def test_the_day_works_by_keyboard_alone(page: Page, returned: Account) -> None:
     keys = page.keyboard
     page.goto("/")
     keys.press("/")
@@ -103,7 +103,7 @@ def test_the_day_works_by_keyboard_alone(page: Page, returned: Record) -> None:
     expect(side).to_be_visible()
 
 
-def test_the_day_works_without_javascript(plain_page: Page, returned: Record) -> None:
+def test_the_day_works_without_javascript(plain_page: Page, returned: Account) -> None:
     page = plain_page
     page.goto(f"/borrowers/{returned.borrower_uuid}/")
     page.get_by_role("link", name="New application").click()
@@ -131,14 +131,14 @@ def test_the_day_works_without_javascript(plain_page: Page, returned: Record) ->
     expect(page.get_by_role("complementary", name="Repayment $310.00")).to_be_visible()
 
 
-def test_new_items_on_the_home_page_wait_for_a_click(page: Page, returned: Record) -> None:
+def test_new_items_on_the_home_page_wait_for_a_click(page: Page, returned: Account) -> None:
     page.clock.install()
     page.goto("/")
     rows, news = page.locator("[data-item]"), page.locator("#attention [data-news]")
     expect(rows).to_have_count(1)
     open_link = page.get_by_role("link", name="Open payment")
     open_link.focus()
-    Record.objects.create(
+    Account.objects.create(
         kind=Kind.LINE, uuid="line-1", borrower_uuid="b", flagged=True, past_due=5, past_due_rank=5
     )
 
@@ -157,7 +157,7 @@ def test_new_items_on_the_home_page_wait_for_a_click(page: Page, returned: Recor
     expect(page.get_by_text("$5.00 past due")).to_be_visible()
 
 
-def test_pages_pass_axe(page: Page, returned: Record) -> None:
+def test_pages_pass_axe(page: Page, returned: Account) -> None:
     item = f"repayment:{returned.uuid}"
     for path in (
         "/",
@@ -172,7 +172,7 @@ def test_pages_pass_axe(page: Page, returned: Record) -> None:
         assert find_problems(page) == [], path
 
 
-def test_tabs_pills_and_pages_keep_the_focus(page: Page, returned: Record, portal_service: Sandbox) -> None:
+def test_tabs_pills_and_pages_keep_the_focus(page: Page, returned: Account, portal_service: Sandbox) -> None:
     borrower = Borrower.objects.get()
     line = given.line(portal_service, borrower, past_due_balance=Decimal("5852.92"), days_past_due=103)
     panel(browser_of(Role.VIEWER), f"{line.get_absolute_url()}?refresh=1", "line")
@@ -200,7 +200,7 @@ def test_tabs_pills_and_pages_keep_the_focus(page: Page, returned: Record, porta
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("page=3"))
     expect(page.locator("#line-rows")).to_be_focused()  # The last page has no next one.
-    loan = Record.objects.get(kind=Kind.LOAN).get_absolute_url()
+    loan = Account.objects.get(kind=Kind.LOAN).get_absolute_url()
     portal_service.fail_next("loans.get", status=500)
     page.goto(f"{loan}?refresh=1")
     expect(page.locator("#loan-age").get_by_role("link", name="Retry")).to_be_visible()

@@ -27,7 +27,7 @@ from portal.accounts.roles import Role
 from portal.audit.integrity import verify_chain
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.databases import database_url
@@ -161,7 +161,7 @@ def kill_portal(service: Sandbox, times: int) -> tuple[Verdict, int]:
     return _compare_all(service, sent), len(sent)
 
 
-def _new_staff_member(service: Sandbox, number: int) -> tuple[str, Record, list[Form]]:
+def _new_staff_member(service: Sandbox, number: int) -> tuple[str, Account, list[Form]]:
     """Return the session of a new servicer, a borrower, and an empty list of forms."""
     user = User.objects.create(username=f"staff-{number}", role=Role.SERVICER)
     browser = Browser()

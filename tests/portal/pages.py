@@ -7,7 +7,7 @@ from html import unescape
 from django.test import Client as Browser
 
 from portal.audit.models import PageView
-from portal.registry.models import Answer, Record
+from portal.registry.models import Account, Answer
 from tests.conftest import htmx
 
 
@@ -54,7 +54,7 @@ def visible_text(shown: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", shown)).split())
 
 
-def allow_refresh(record: Record) -> None:
+def allow_refresh(record: Account) -> None:
     """Clear the time of the last request, so that the record may be requested again."""
     Answer.objects.filter(uuid=record.uuid).update(asked_at=None)
 

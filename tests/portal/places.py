@@ -17,7 +17,7 @@ from portal.lookup.models import Upload
 from portal.portfolio import writing
 from portal.portfolio.accounts import days_between
 from portal.portfolio.models import AccountState, Bucket
-from portal.registry.models import Borrower, KeyPerson, Kind, Record
+from portal.registry.models import Account, Borrower, KeyPerson, Kind
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -179,7 +179,7 @@ def addresses_with_content(
     }  # fmt: skip
 
 
-def write_book(loan: Record, *, days: int) -> None:
+def write_book(loan: Account, *, days: int) -> None:
     """Write this many days up to yesterday, on which this loan is past due."""
     last = business_date() - timedelta(days=1)
     first = last - timedelta(days=days - 1)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from portal.audit.models import Entry
 from portal.lists.pages import MAX_SELECTED
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -29,7 +29,7 @@ class PortfolioList(RecordList):
     noun: ClassVar[str]
     heads: ClassVar[list[str]]
 
-    def create_account(self, sandbox: Sandbox, owner: Borrower | None = None, **terms: Any) -> Record:
+    def create_account(self, sandbox: Sandbox, owner: Borrower | None = None, **terms: Any) -> Account:
         """Create an account at the service and on file."""
         make = given.loan if self.noun == "loan" else given.line
         return make(sandbox, owner or given.borrower(sandbox), **terms)
@@ -39,7 +39,7 @@ class PortfolioList(RecordList):
         assert answer.status_code == 200
         return list(csv.reader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
 
-    def start_refresh(self, browser: Browser, *records: Record, back: str = "") -> HttpResponse:
+    def start_refresh(self, browser: Browser, *records: Account, back: str = "") -> HttpResponse:
         """Start a refresh of these accounts, and return the response."""
         chosen = {"uuid": [record.uuid for record in records], "back": back}
         return browser.post(f"{self.address}refresh/", chosen)  # type: ignore[return-value]
@@ -58,7 +58,7 @@ class PortfolioList(RecordList):
 
     def test_export_has_the_page_or_all_matches(self, viewer: Browser) -> None:
         for number in range(30):
-            Record.objects.create(kind=self.kind, uuid=f"a-{number:02}", amount=number, flagged=number < 27)
+            Account.objects.create(kind=self.kind, uuid=f"a-{number:02}", amount=number, flagged=number < 27)
         flagged = f"?{'delinquent' if self.noun == 'loan' else 'past_due'}=yes"
         names = [row[0] for row in self.read_export(viewer, f"{flagged}&page=2")[1:]]
         assert names == ["a-01", "a-00"]
@@ -134,7 +134,7 @@ class PortfolioList(RecordList):
 
     def test_refresh_rejects_no_or_too_many_accounts(self, viewer: Browser, portal_service: Sandbox) -> None:
         many = [
-            Record.objects.create(kind=self.kind, uuid=f"a-{n}", borrower_uuid="b")
+            Account.objects.create(kind=self.kind, uuid=f"a-{n}", borrower_uuid="b")
             for n in range(MAX_SELECTED + 1)
         ]
         for chosen, words in ((many, "Refresh up to 20 at once"), ([], "Nothing selected")):

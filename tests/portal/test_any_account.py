@@ -14,7 +14,7 @@ from hypothesis import given as for_any
 from hypothesis import strategies as st
 
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Account, Kind, Source
 from portal.registry.models import Repayment as SavedRepayment
 from portal.registry.sources import LISTS, OPERATIONS
 from servicing import Loan, RemoteTime, Repayment, Statement, codec
@@ -87,12 +87,12 @@ def objects_of(model: type, **special_fields: st.SearchStrategy[Any]) -> st.Sear
 READ_BY = {operation.kind: operation.name for operation in OPERATIONS if operation.kind}
 
 
-def save_answer(model: Any, answer: dict[str, Any] | list[dict[str, Any]], kind: Kind) -> Record:
+def save_answer(model: Any, answer: dict[str, Any] | list[dict[str, Any]], kind: Kind) -> Account:
     text = dumps(answer)
     read = codec.decode_list(model, text) if isinstance(answer, list) else codec.decode(model, text)
     ids = {"borrower_id": OWNER, "loan_id" if "loan" in kind else "line_id": ACCOUNT}
     store.save(store.records_in_answer(READ_BY[kind], read, ids), source=Source.SERVICE)
-    return Record.objects.get(kind=LISTS.get(kind, kind), uuid=ACCOUNT)
+    return Account.objects.get(kind=LISTS.get(kind, kind), uuid=ACCOUNT)
 
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")
@@ -123,7 +123,7 @@ class TestAnyAnswer:
     def test_any_line_renders(
         self, viewer: Browser, first_answer: dict[str, Any], answer: dict[str, Any]
     ) -> None:
-        Record.objects.all().delete()
+        Account.objects.all().delete()
         save_answer(Statement, first_answer, Kind.LINE)
         line = save_answer(Statement, answer, Kind.LINE)
         address = line.get_absolute_url()
@@ -143,9 +143,9 @@ class TestAnyAnswer:
     )
     def test_any_repayment_renders(self, viewer: Browser, kind: Kind, answer: list[dict[str, Any]]) -> None:
         SavedRepayment.objects.all().delete()
-        Record.objects.all().delete()
+        Account.objects.all().delete()
         account = Kind.LOAN if kind == Kind.LOAN_REPAYMENTS else Kind.LINE
-        Record.objects.create(kind=account, uuid=ACCOUNT, borrower_uuid=OWNER)
+        Account.objects.create(kind=account, uuid=ACCOUNT, borrower_uuid=OWNER)
         save_answer(Repayment, answer[:60], kind)
         address = f"/borrowers/{OWNER}/{'loans' if account == Kind.LOAN else 'lines'}/{ACCOUNT}/"
         assert "Repayments" in page(viewer, address)

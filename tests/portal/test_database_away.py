@@ -9,7 +9,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry, WriteIntent
 from portal.notes.models import Note
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import htmx
@@ -35,13 +35,13 @@ def show_failures(viewer: Browser, servicer: Browser) -> None:
 
 
 @pytest.fixture
-def loan(portal_service: Sandbox) -> Record:
+def loan(portal_service: Sandbox) -> Account:
     return given.loan(portal_service, given.borrower(portal_service), amount="12345.00")
 
 
 @pytest.mark.parametrize("address", ["/", "/loans/", "/borrowers/", "/status/"])
 def test_a_page_whose_view_cannot_be_recorded_is_not_shown(
-    viewer: Browser, loan: Record, address: str
+    viewer: Browser, loan: Account, address: str
 ) -> None:
     with databases.locked(), time_limit():
         answer = viewer.get(address)
@@ -52,7 +52,7 @@ def test_a_page_whose_view_cannot_be_recorded_is_not_shown(
     assert page(viewer, address)
 
 
-def test_the_page_of_a_record_is_not_shown_without_its_view(viewer: Browser, loan: Record) -> None:
+def test_the_page_of_a_record_is_not_shown_without_its_view(viewer: Browser, loan: Account) -> None:
     borrower = Borrower.objects.get(uuid=loan.borrower_uuid)
     with databases.locked(), time_limit():
         answer = viewer.get(borrower.get_absolute_url())
@@ -61,7 +61,7 @@ def test_the_page_of_a_record_is_not_shown_without_its_view(viewer: Browser, loa
     assert borrower.label in page(viewer, borrower.get_absolute_url())
 
 
-def test_a_note_that_cannot_be_saved_shows_an_error(servicer: Browser, loan: Record) -> None:
+def test_a_note_that_cannot_be_saved_shows_an_error(servicer: Browser, loan: Account) -> None:
     address, typed = f"/notes/new/loan/{loan.uuid}/", {"text": "Called the owner."}
     with databases.locked(), time_limit():
         answer = servicer.post(address, typed)
@@ -85,7 +85,7 @@ def test_a_change_that_cannot_be_recorded_is_not_sent(servicer: Browser, portal_
     assert editor.post(review, "send").status_code == 303
 
 
-def test_a_full_disk_rejects_writes(servicer: Browser, loan: Record) -> None:
+def test_a_full_disk_rejects_writes(servicer: Browser, loan: Account) -> None:
     address, typed = f"/notes/new/loan/{loan.uuid}/", {"text": "Called the owner. " * 100}
     with databases.full():
         assert 503 in [servicer.post(address, typed).status_code for _ in range(5)]

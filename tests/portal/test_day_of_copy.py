@@ -10,7 +10,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Actor
 from portal.live import reading
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from portal.registry.recalculation import recalculate_batch
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -22,7 +22,7 @@ DAYS_AGO: Final = 3
 
 
 @pytest.fixture
-def line(portal_service: Sandbox) -> Record:
+def line(portal_service: Sandbox) -> Account:
     """A past due line whose next bill fell due since its copy, while the service is out."""
     due = business_date() - timedelta(days=1)
     line = given.line(
@@ -36,7 +36,7 @@ def line(portal_service: Sandbox) -> Record:
     for copy in reading.account_copies(line):
         assert reading.read_live(Actor(name="Maya Chen"), copy)
     day = business_date() - timedelta(days=DAYS_AGO)
-    Record.objects.filter(uuid=line.uuid, kind=Kind.LINE).update(answer_day=day, figures_good_through=day)
+    Account.objects.filter(uuid=line.uuid, kind=Kind.LINE).update(answer_day=day, figures_good_through=day)
     recalculate_batch()
     cache.clear()
     portal_service.fail_next("*", status=503, times=None)
@@ -49,7 +49,7 @@ def day_of_copy() -> str:
 
 
 @pytest.mark.parametrize("address", ["/", "/search/?q=type:loc+past_due:>400", "line", "borrower"])
-def test_the_day_of_the_copy_stands_beside_the_amount(servicer: Browser, line: Record, address: str) -> None:
+def test_the_day_of_the_copy_stands_beside_the_amount(servicer: Browser, line: Account, address: str) -> None:
     own = {"line": line.get_absolute_url(), "borrower": f"/borrowers/{line.borrower_uuid}/"}
     shown = pages.visible_text(servicer.get(own.get(address, address)).content.decode())
     assert "$418.06" in shown
@@ -57,7 +57,7 @@ def test_the_day_of_the_copy_stands_beside_the_amount(servicer: Browser, line: R
 
 
 def test_a_line_shows_what_fell_due_since_its_copy_in_a_row_of_its_own(
-    servicer: Browser, line: Record
+    servicer: Browser, line: Account
 ) -> None:
     content = servicer.get(line.get_absolute_url()).content.decode()
     assert "<dd>$77.19</dd>" in content  # A sentence there leaves no room for the label.

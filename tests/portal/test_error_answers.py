@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from portal.registry.models import Answer, Kind, Record, Repayment
+from portal.registry.models import Account, Answer, Kind, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import allow_refresh, page, panel, visible_text
@@ -26,7 +26,7 @@ ERRORS: list[Any] = [
 
 
 @pytest.fixture
-def line(portal_service: Sandbox, viewer: Browser) -> Record:
+def line(portal_service: Sandbox, viewer: Browser) -> Account:
     """A line that is past due, with repayments, as read a while ago."""
     owner = given.borrower(portal_service)
     line = given.line(portal_service, owner)
@@ -40,7 +40,7 @@ def line(portal_service: Sandbox, viewer: Browser) -> Record:
 
 @pytest.mark.parametrize("body", ERRORS)
 def test_an_error_changes_no_copy_and_is_shown(
-    viewer: Browser, portal_service: Sandbox, line: Record, body: Any
+    viewer: Browser, portal_service: Sandbox, line: Account, body: Any
 ) -> None:
     kinds = [Kind.LINE, Kind.LINE_REPAYMENTS]
     copies = {one.pk: (one.body, one.last_at) for one in Answer.objects.filter(kind__in=kinds)}
@@ -58,7 +58,7 @@ def test_an_error_changes_no_copy_and_is_shown(
 
 
 def test_an_incomplete_list_keeps_what_was_known_and_says_so(
-    viewer: Browser, portal_service: Sandbox, line: Record
+    viewer: Browser, portal_service: Sandbox, line: Account
 ) -> None:
     allow_refresh(line)
     part = {"data": [{"uuid": "r-9", "amount": 5, "status": "SUCCEEDED"}], "pagination": {"total": 7}}
@@ -70,7 +70,7 @@ def test_an_incomplete_list_keeps_what_was_known_and_says_so(
     assert not Repayment.objects.filter(uuid="r-9").exists()
 
 
-def test_pages_of_repayments_become_one_copy(viewer: Browser, portal_service: Sandbox, line: Record) -> None:
+def test_pages_of_repayments_become_one_copy(viewer: Browser, portal_service: Sandbox, line: Account) -> None:
     allow_refresh(line)
     for first in (1, 4, 7):
         rows = [

@@ -21,7 +21,7 @@ from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from portal.ui.exports import amount, csv_file, list_file, without_formulas, xlsx_file
 from servicing.sandbox import Sandbox
 from tests.portal.documents.test_document import document_addresses
@@ -141,7 +141,7 @@ def test_the_number_of_queries_does_not_grow_with_rows(viewer: Browser, list_pag
             if list_page is BORROWERS:
                 Borrower.objects.create(uuid=uuid, is_past_due=True)
             else:
-                Record.objects.create(kind=list_page.kinds[0], uuid=uuid, borrower_uuid="b-1", flagged=True)
+                Account.objects.create(kind=list_page.kinds[0], uuid=uuid, borrower_uuid="b-1", flagged=True)
         with CaptureQueriesContext(connection) as queries:
             rows = viewer.get(f"{list_page.export_url}?all=1").getvalue().count(b"\r\n")
         assert rows > records

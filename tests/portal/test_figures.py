@@ -31,7 +31,7 @@ from portal.jobs.queue import start_job
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
 from portal.registry import store
-from portal.registry.models import Borrower, Record, Source
+from portal.registry.models import Account, Borrower, Source
 from portal.registry.recalculation import outdated_accounts, outdated_keys
 from portal.registry.tasks import recalculate_after_midnight, recalculate_figures
 from portal.runtime.business_date import business_date
@@ -63,13 +63,13 @@ def cached_portal(portal_service: Sandbox, settings: LazySettings) -> Sandbox:
     return portal_service
 
 
-def save_account(model: type[Loan | Statement], owner: str, uuid: str, answer: dict[str, Any]) -> Record:
+def save_account(model: type[Loan | Statement], owner: str, uuid: str, answer: dict[str, Any]) -> Account:
     own_id = {"uuid": uuid} if model is Loan else {}
     decoded = codec.decode(model, codec.to_json(answer | own_id))
     return store.save(store.observe(decoded, uuid=uuid, borrower_uuid=owner), source=Source.SERVICE)[0]
 
 
-def save_borrower(uuid: str, name: str) -> Record:
+def save_borrower(uuid: str, name: str) -> Account:
     return Borrower.objects.create(uuid=uuid, name=name, search_text=f"\n{name.lower()}\n")
 
 
@@ -194,7 +194,7 @@ def test_records_of_an_earlier_version_are_recalculated(cached_portal: Sandbox, 
         "oldest_unpaid_due": None,
         "remaining": None,
     }
-    Record.objects.filter(uuid="loan-1").update(figures_good_through=None, **bare)
+    Account.objects.filter(uuid="loan-1").update(figures_good_through=None, **bare)
     Borrower.objects.filter(uuid="b-1").update(past_due=None, past_due_rank=None, is_past_due=False)
     assert read_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]["Past due"] == "75.10"
     assert read_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "75.10"
@@ -260,7 +260,7 @@ def test_figures_from_earlier_rules_are_recalculated(cached_portal: Sandbox, vie
     save_borrower("b-1", "Earlier Rules LLC")
     for number in range(3):
         save_account(Loan, "b-1", f"loan-{number}", one_overdue_loan())
-    Record.objects.update(figures_good_through=None, needs_check=True)
+    Account.objects.update(figures_good_through=None, needs_check=True)
     recalculate_after_midnight()
     run_taken(start_job(recalculate_figures))
     assert find_accounts(viewer, "/loans/?check=yes") == set()
@@ -326,7 +326,7 @@ def test_closed_accounts_are_reported_but_not_counted(cached_portal: Sandbox, vi
     page = visible_text(viewer.get(owner.get_absolute_url()).content.decode())
     assert "4 loans $200.20 Original amount, 2 closed loans not counted 2 active" in page
     assert "Total$200.20" in summary_text(owner)
-    Record.objects.filter(uuid__in=["loan-2", "loan-3"]).update(archived_at=timezone.now())
+    Account.objects.filter(uuid__in=["loan-2", "loan-3"]).update(archived_at=timezone.now())
     page = visible_text(viewer.get(owner.get_absolute_url()).content.decode())
     assert "2 loans — Original amount, 2 closed loans not counted All are closed" in page
     assert past_due_on_home(viewer) == ["line-1"]
@@ -402,7 +402,7 @@ def test_every_page_and_file_shows_the_same_figures(
 ) -> None:
     copied_on = TODAY - timedelta(days=age)
     with time_machine.travel(noon(copied_on), tick=True):
-        Record.objects.all().delete()
+        Account.objects.all().delete()
         Borrower.objects.all().delete()
         for number, (loans, lines) in enumerate(borrowers):
             save_borrower(f"b-{number}", f"Borrower {number}")
@@ -467,7 +467,7 @@ def check_lists(viewer: Browser, accounts: dict[str, Any]) -> None:
             silent |= set() if one["Due next"] else {"Amount due next"}
             for name in on_screen - silent:
                 assert (wording.money(one[name]) or "Not known") in shown[uuid], name
-        late = Record.objects.filter(kind=kind, past_due_rank__isnull=False)
+        late = Account.objects.filter(kind=kind, past_due_rank__isnull=False)
         above = {uuid for uuid, one in wanted.items() if one["Past due"] is None or one["Past due"] > 0}
         above &= set(late.values_list("uuid", flat=True))
         assert find_accounts(viewer, f"{address}?q=past_due:%3E0&size=100") == above
@@ -489,7 +489,7 @@ def list_rows(viewer: Browser, address: str) -> dict[str, str]:
 def check_pages(viewer: Browser, accounts: dict[str, Any]) -> None:
     """Check the pages of accounts."""
     for uuid, one in accounts.items():
-        page = visible_text(viewer.get(Record.objects.get(uuid=uuid).get_absolute_url()).content.decode())
+        page = visible_text(viewer.get(Account.objects.get(uuid=uuid).get_absolute_url()).content.decode())
         if uuid.startswith("loan"):
             labels = {"Past due": one["Past due"], "Principal": one["Principal"]}
             labels |= {"Left to pay, with interest": one["Remaining payments"]}

@@ -26,7 +26,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry.models import Application, Borrower, Kind, Record
+from portal.registry.models import Account, Application, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of, htmx
@@ -363,7 +363,7 @@ class TestRead:
     def test_an_answer_and_its_call_are_saved(self, viewer: Browser, address: str) -> None:
         loan = viewer.get(address).content.decode()
         call = RemoteCall.objects.get()
-        assert Record.objects.get(kind=Kind.LOAN).uuid == loan
+        assert Account.objects.get(kind=Kind.LOAN).uuid == loan
         assert (call.operation, call.outcome, call.tries) == ("loans.get", "answered", 1)
         assert (call.actor_name, call.intent_id) == ("Viewer (viewer)", None)
 

@@ -16,7 +16,7 @@ import servicing
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Answer, Application, Borrower, KeyPerson, Kind, Record, Repayment, Source
+from portal.registry.models import Account, Answer, Application, Borrower, KeyPerson, Kind, Repayment, Source
 from portal.registry.repayments import AccountList, answer_of, save_repayments
 from servicing import Loan, Statement, codec
 from servicing import Message as ListedMessage
@@ -68,19 +68,19 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     assert {one.is_past_due for one in borrowers} == {True, False}
     assert {one.past_due is None for one in borrowers} == {True, False}
     assert borrowers.filter(past_due__gt=0).exists()
-    owners = dict(Record.objects.filter(kind=Kind.LOAN).values_list("uuid", "borrower_uuid"))
+    owners = dict(Account.objects.filter(kind=Kind.LOAN).values_list("uuid", "borrower_uuid"))
     repayments = list(Repayment.objects.select_related("account"))
     assert [one.account and owners[one.account.uuid] for one in repayments] == [
         one.borrower_uuid for one in repayments
     ]
     assert len(repayments) == 12
 
-    generated = column_values(Record, "said_id", "created_at", "updated_at")
+    generated = column_values(Account, "said_id", "created_at", "updated_at")
     generated_applications = column_values(Application, "answer_id", "created_at", "updated_at")
     generated_borrowers = column_values(Borrower, "answer_id", "created_at", "updated_at")
     generated_people = column_values(KeyPerson, "answer_id", "created_at", "updated_at")
     records = [
-        *Record.objects.order_by("id").select_related("said"),
+        *Account.objects.order_by("id").select_related("said"),
         *Application.objects.order_by("id").select_related("answer"),
         *Borrower.objects.order_by("id").select_related("answer"),
         *KeyPerson.objects.order_by("id").select_related("answer"),
@@ -90,7 +90,7 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     answers = column_values(Answer, "operation")
     paid = column_values(Repayment, "account_id", "updated_at")
     Repayment.objects.all().delete()
-    Record.objects.all().delete()
+    Account.objects.all().delete()
     Application.objects.all().delete()
     Borrower.objects.all().delete()
     KeyPerson.objects.all().delete()
@@ -104,7 +104,7 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
         if one.account and one.last_listed_at:
             listed = AccountList(Kind.LOAN, one.account.uuid, one.borrower_uuid, [answer_of(one)])
             save_repayments([listed], one.last_listed_at)
-    assert column_values(Record, "said_id", "created_at", "updated_at") == generated
+    assert column_values(Account, "said_id", "created_at", "updated_at") == generated
     assert column_values(Application, "answer_id", "created_at", "updated_at") == generated_applications
     assert column_values(Borrower, "answer_id", "created_at", "updated_at") == generated_borrowers
     assert column_values(KeyPerson, "answer_id", "created_at", "updated_at") == generated_people
@@ -129,7 +129,7 @@ def test_all_indexes_are_rebuilt(generate: Run) -> None:
             if each["index"]
         }
 
-    models: list[type[Model]] = [Record, Borrower, KeyPerson, Repayment, Message]
+    models: list[type[Model]] = [Account, Borrower, KeyPerson, Repayment, Message]
     before = [indexes(model) for model in models]
     generate("--borrowers", "1", "--messages", "1").check_returncode()
     for model, names in zip(models, before, strict=True):

@@ -12,14 +12,14 @@ from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry.models import Application, Borrower, KeyPerson, Record, Repayment
+from portal.registry.models import Account, Application, Borrower, KeyPerson, Repayment
 from portal.repayments.list_page import REPAYMENTS
 from tests import given
 
 EVIL = "<i x='\"&"
 WORDS: dict[type[Model], list[str]] = {
     Application: ["borrower_uuid", "label", "product", "decision", "created_by"],
-    Record: ["borrower_uuid", "label", "category", "status", "state", "created_by"],
+    Account: ["borrower_uuid", "label", "category", "status", "state", "created_by"],
     Borrower: ["name", "type", "legal_form", "decision", "state", "city", "phone", "email", "created_by"],
     Repayment: ["borrower_uuid", "product", "status", "payment_type", "bank_account"],
 }
@@ -45,7 +45,7 @@ def test_hostile_text_is_escaped_in_every_cell(viewer: Browser, list_page: ListP
     if list_page.model is Repayment:
         Repayment.objects.create(uuid="a-1", body=json.dumps(answer), **hostile)
     else:
-        kind = {"kind": list_page.kinds[0]} if list_page.model is Record else {}
+        kind = {"kind": list_page.kinds[0]} if list_page.model is Account else {}
         record = list_page.model.objects.create(uuid="a-1", **kind, **hostile)
         given.put_on_file(record, json.dumps(answer))
     Borrower.objects.create(uuid=EVIL, name=EVIL)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
 from portal.jobs.models import Job
-from portal.registry.models import Answer, Borrower, Kind, Record
+from portal.registry.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the s
 
 
 @pytest.fixture
-def loan(portal_service: Sandbox) -> Record:
+def loan(portal_service: Sandbox) -> Account:
     return given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
 
 
@@ -39,7 +39,7 @@ def calls(service: Sandbox) -> Counter[tuple[str, str]]:
     return Counter((call.operation, call.path) for call in service.calls)
 
 
-def test_a_page_calls_nobody(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_a_page_calls_nobody(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     for record in (loan, Borrower.objects.get()):
         shown = page(viewer, record.get_absolute_url())
         plain(viewer, record.get_absolute_url())
@@ -48,7 +48,7 @@ def test_a_page_calls_nobody(viewer: Browser, portal_service: Sandbox, loan: Rec
 
 
 def test_a_panel_reads_the_account_and_its_repayments_once(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     answer = load_panels(viewer, loan.get_absolute_url())["loan"]
     assert "$12,000.00" in answer
@@ -59,7 +59,7 @@ def test_a_panel_reads_the_account_and_its_repayments_once(
     assert len(portal_service.calls) == 2
 
 
-def test_the_two_answers_are_read_at_once(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_the_two_answers_are_read_at_once(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     portal_service.fail_next("*", delay=0.6, times=2)
     started = monotonic()
     assert "$12,000.00" in panel(viewer, loan.get_absolute_url(), "loan")
@@ -68,7 +68,7 @@ def test_the_two_answers_are_read_at_once(viewer: Browser, portal_service: Sandb
 
 @pytest.mark.parametrize(("age", "is_due"), [(29, False), (31, True)])
 def test_a_panel_loads_itself_once_its_copy_is_half_a_minute_old(
-    viewer: Browser, portal_service: Sandbox, loan: Record, age: int, is_due: bool
+    viewer: Browser, portal_service: Sandbox, loan: Account, age: int, is_due: bool
 ) -> None:
     panel(viewer, loan.get_absolute_url(), "loan")
     before = timezone.now() - timedelta(seconds=age)
@@ -78,7 +78,7 @@ def test_a_panel_loads_itself_once_its_copy_is_half_a_minute_old(
 
 
 def test_a_call_that_took_half_a_minute_is_not_due_again_at_once(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     portal_service.fail_next("loans.get", status=500)
     panel(viewer, loan.get_absolute_url(), "loan")
@@ -90,18 +90,18 @@ def test_a_call_that_took_half_a_minute_is_not_due_again_at_once(
 
 
 def test_what_no_borrower_is_confirmed_for_says_so_instead_of_a_refresh(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     address = loan.get_absolute_url()
     panel(viewer, address, "loan")
-    Record.objects.filter(uuid=loan.uuid).update(borrower_uuid="")
+    Account.objects.filter(uuid=loan.uuid).update(borrower_uuid="")
     shown = page(viewer, address)
     assert "Refresh, correct the record’s borrower first" in visible_text(shown).replace(" ,", ",")
     assert "refresh=1" not in shown
     assert load_panels(viewer, address) == {}
 
 
-def test_the_cards_say_how_many_are_loaded(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_the_cards_say_how_many_are_loaded(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     borrower = Borrower.objects.get()
     given.loan(portal_service, borrower)
     panel(viewer, loan.get_absolute_url(), "loan")
@@ -109,12 +109,12 @@ def test_the_cards_say_how_many_are_loaded(viewer: Browser, portal_service: Sand
     assert "2 of 3 loaded" in visible_text(shown)
 
 
-def test_links_of_a_panel_lead_to_the_page(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_links_of_a_panel_lead_to_the_page(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     assert "panel=" not in load_panels(viewer, loan.get_absolute_url())["loan"]
 
 
 def test_a_panel_of_a_tab_left_open_is_no_page_view(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     page(viewer, loan.get_absolute_url())
     age_record_views()
@@ -122,7 +122,7 @@ def test_a_panel_of_a_tab_left_open_is_no_page_view(
     assert PageView.objects.filter(subject_uuid=loan.uuid).get().count == 1
 
 
-def test_a_panel_is_no_page_view(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_a_panel_is_no_page_view(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     borrower = Borrower.objects.get()
     for address in (loan.get_absolute_url(), borrower.get_absolute_url()):
         grow_old()
@@ -132,7 +132,7 @@ def test_a_panel_is_no_page_view(viewer: Browser, portal_service: Sandbox, loan:
 
 
 def test_an_account_requested_alone_is_a_view_of_its_borrower(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     panel(viewer, f"/borrowers/{loan.borrower_uuid}/accounts/loan/{loan.uuid}/", f"loan-{loan.uuid}")
     view = PageView.objects.get()
@@ -140,7 +140,7 @@ def test_an_account_requested_alone_is_a_view_of_its_borrower(
 
 
 def test_while_somebody_else_reads_the_copy_is_shown_and_looked_at_again(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     panel(viewer, loan.get_absolute_url(), "loan")
     grow_old()
@@ -233,7 +233,7 @@ def test_a_job_refreshes_all_of_many_accounts(viewer: Browser, portal_service: S
 
 
 def test_without_scripts_the_refresh_button_waits(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     borrower = Borrower.objects.get()
     for record in (loan, borrower):
@@ -243,7 +243,7 @@ def test_without_scripts_the_refresh_button_waits(
 
 
 def test_a_page_that_was_refreshed_does_not_refresh_again_by_itself(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     address = f"{loan.get_absolute_url()}?refresh=1"
     plain(viewer, address)
@@ -253,7 +253,7 @@ def test_a_page_that_was_refreshed_does_not_refresh_again_by_itself(
     assert len(portal_service.calls) == 4
 
 
-def test_the_cards_follow_the_accounts(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_the_cards_follow_the_accounts(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     borrower = Borrower.objects.get()
     shown = page(viewer, borrower.get_absolute_url())
     own = borrower.get_absolute_url()
@@ -268,7 +268,7 @@ def test_the_cards_follow_the_accounts(viewer: Browser, portal_service: Sandbox,
 
 
 def test_an_account_is_read_for_its_own_borrower_only(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     other = given.borrower(portal_service)
     address = f"{other.get_absolute_url()}accounts/loan/{loan.uuid}/"
@@ -279,7 +279,7 @@ def test_an_account_is_read_for_its_own_borrower_only(
     assert portal_service.calls == []
 
 
-def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     given.line(portal_service, borrower := Borrower.objects.get())
     shown = page(viewer, borrower.get_absolute_url())
     assert re.findall(r'id="([\w-]+-age)"', shown) == ["position-age"]
@@ -291,7 +291,7 @@ def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: San
 
 
 def test_a_failed_panel_is_reported_in_the_header(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     panel(viewer, loan.get_absolute_url(), "loan")
     assert "All systems responding" in page(viewer, loan.get_absolute_url())
@@ -302,9 +302,9 @@ def test_a_failed_panel_is_reported_in_the_header(
     assert "Loans failing since" in visible_text(answer.partition('id="health"')[2])
 
 
-def test_links_of_panels_omit_the_refresh(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_links_of_panels_omit_the_refresh(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     given.line(portal_service, Borrower.objects.get())
-    for record in (*Borrower.objects.all(), *Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE])):
+    for record in (*Borrower.objects.all(), *Account.objects.filter(kind__in=[Kind.LOAN, Kind.LINE])):
         shown = plain(viewer, f"{record.get_absolute_url()}?refresh=1")
         refreshing = re.sub(r'<a [^>]*id="(?:[\w-]+-)?refresh"[^>]*>', "", shown)
         assert not re.findall(r'(?:href|hx-get)="[^"]*refresh=[^"]*"', refreshing)

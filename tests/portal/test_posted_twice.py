@@ -20,7 +20,7 @@ from portal.lists.models import SavedView
 from portal.live import reading
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -70,7 +70,7 @@ def owner(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service)
 
 
-def subject_url(name: str, record: Record) -> str:
+def subject_url(name: str, record: Account) -> str:
     return reverse(name, args=[record.kind, record.uuid])
 
 

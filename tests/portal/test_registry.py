@@ -19,11 +19,11 @@ from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
 from portal.registry import store
 from portal.registry.models import (
+    Account,
     Answer,
     Borrower,
     KeyPerson,
     Kind,
-    Record,
     Repayment,
     Snapshot,
     Source,
@@ -58,10 +58,10 @@ class TestRebuild:
         )
         for copy in (*account_copies(loan), *account_copies(line)):
             assert read_live(Actor.system("test"), copy)
-        Record.objects.filter(pk=line.pk).update(
+        Account.objects.filter(pk=line.pk).update(
             archived_at=timezone.now(), label="Their line", search_text="\ntheir line\n", borrower_uuid=""
         )
-        models = (Borrower, KeyPerson, Record, Repayment, Answer, Snapshot)
+        models = (Borrower, KeyPerson, Account, Repayment, Answer, Snapshot)
 
         def stored() -> dict[tuple[str, int, str], Any]:
             return {
@@ -76,7 +76,7 @@ class TestRebuild:
         assert stored() == before
         Borrower.objects.update(phone="", folded_name="", search_text="")
         KeyPerson.objects.update(name="", title="")
-        Record.objects.filter(pk=loan.pk).update(past_due=5, status="", rate=None, figures_good_through=None)
+        Account.objects.filter(pk=loan.pk).update(past_due=5, status="", rate=None, figures_good_through=None)
         Repayment.objects.update(code="", amount=None, has_failed=False)
         call_command("rebuild_records")
         assert {
@@ -119,14 +119,14 @@ class TestStore:
         answer = store.observe(codec.decode(servicing.Borrower, dumps(user)))
         loan = store.Observation(kind=Kind.LOAN, uuid=LINE, borrower_uuid=user["uuid"])
         store.save([*answer, loan], source=Source.FILE)
-        written = dict(Record.objects.values_list("uuid", "updated_at"))
+        written = dict(Account.objects.values_list("uuid", "updated_at"))
         after = timezone.now()
         store.save([*answer, loan], source=Source.FILE, at=after)
-        assert dict(Record.objects.values_list("uuid", "updated_at")) == written
+        assert dict(Account.objects.values_list("uuid", "updated_at")) == written
         assert Borrower.objects.get().answer_at == after
         assert Borrower.objects.get().checked_at is None
         store.save([replace(loan, label="Oven")], source=Source.FILE)
-        labeled = Record.objects.get(kind=Kind.LOAN)
+        labeled = Account.objects.get(kind=Kind.LOAN)
         assert (labeled.label, labeled.updated_at > written[LINE]) == ("Oven", True)
         assert find_by_text(Kind.LOAN, "oven").get() == labeled
 
@@ -183,7 +183,7 @@ class TestStore:
             codec.decode_list(servicing.Repayment, text),
             {"borrower_id": OWNER, "loan_id": LINE},
         )
-        loan = Record.objects.create(kind=Kind.LOAN, uuid=LINE)
+        loan = Account.objects.create(kind=Kind.LOAN, uuid=LINE)
         assert store.save(observed, source=Source.SERVICE) == []
         repayment = Repayment.objects.get()
         assert (repayment.account, repayment.borrower_uuid, repayment.ach_id) == (loan, OWNER, "ach77")
@@ -294,7 +294,7 @@ class TestLists:
         owner = given.borrower(sandbox)
         given.account(Kind.LOAN, owner, "loan-1")
         line = given.account(Kind.LINE, owner, "line-1")
-        Record.objects.filter(pk=line.pk).update(past_due=Decimal("310.00"))
+        Account.objects.filter(pk=line.pk).update(past_due=Decimal("310.00"))
         totals = totals_of([owner.uuid])[owner.uuid]
         assert (totals.loans, totals.lines, totals.past_due.known) == (1, 1, Decimal("310"))
         assert wording.past_due(totals.past_due) == "$310.00, plus 1 account without a figure"
@@ -333,6 +333,6 @@ class TestImport:
     def test_importing_twice_changes_nothing(self, sandbox: Sandbox) -> None:
         line = dumps(sandbox.world.borrower()).decode()
         import_profiles([line], by="test")
-        before = list(Record.objects.order_by("id").values_list("uuid", "said__body"))
+        before = list(Account.objects.order_by("id").values_list("uuid", "said__body"))
         import_profiles([line], by="test")
-        assert list(Record.objects.order_by("id").values_list("uuid", "said__body")) == before
+        assert list(Account.objects.order_by("id").values_list("uuid", "said__body")) == before

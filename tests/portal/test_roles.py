@@ -10,7 +10,7 @@ from django.urls import Resolver404, resolve
 from django.utils.html import strip_tags
 
 from portal.accounts.roles import ACTS, Role
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from portal.runtime.areas import navigation
 from servicing.sandbox import Sandbox
 from tests import given
@@ -36,7 +36,7 @@ def places(portal_service: Sandbox) -> list[str]:
     submitted = portal_service.world.line_application(borrower.uuid)["uuid"]
     application = given.account(Kind.APPLICATION, borrower, submitted)
     given.account(Kind.LOAN, borrower, "no-such-loan")
-    Record.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))
+    Account.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))
     supervisor = browser_of(Role.SUPERVISOR)
     for record, name in ((loan, "loan"), (line, "line"), (application, "application")):
         panel(supervisor, record.get_absolute_url(), name)

@@ -10,7 +10,7 @@ from portal.audit.models import Actor
 from portal.borrowers.duplicates import find_matches
 from portal.messaging.store import save_messages
 from portal.notes.models import Note
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from servicing import Message as RemoteMessage
 from servicing import codec
 from servicing.sandbox import Sandbox
@@ -114,7 +114,7 @@ def test_an_amount_may_be_a_name(viewer: Browser, portal_service: Sandbox, typed
     name = "3M" if "m" in typed.lower() else "$1 Store"
     known = given.borrower(portal_service, first_name=name)
     loan = given.account(Kind.LOAN, known, "l-1")
-    Record.objects.filter(pk=loan.pk).update(amount=3_000_000 if name == "3M" else 1)
+    Account.objects.filter(pk=loan.pk).update(amount=3_000_000 if name == "3M" else 1)
     for address in ("/search/", "/borrowers/"):
         shown = viewer.get(f"{address}?{urlencode({'q': typed})}").content.decode()
         assert f'href="{known.get_absolute_url()}"' in shown

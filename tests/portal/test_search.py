@@ -11,7 +11,7 @@ from django.utils import timezone
 import servicing
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner
-from portal.registry.models import NAMED_KINDS, PEOPLE, Borrower, Kind, Record, Repayment
+from portal.registry.models import NAMED_KINDS, PEOPLE, Account, Borrower, Kind, Repayment
 from portal.registry.query import operator_names, parse_query
 from portal.registry.records import MODELS, records_of
 from portal.registry.repayments import matching_repayments, rank_repayments
@@ -48,7 +48,7 @@ SCRIPTS = [
 def new_record(*lines: str, kind: Kind = Kind.BORROWER, **fields: Any) -> Any:
     """Return an unsaved record that these lines find; the first line is its name."""
     label = fields.pop("label", lines[0] if lines else "")
-    record = MODELS[kind](**fields) if kind in MODELS else Record(kind=kind, **fields)
+    record = MODELS[kind](**fields) if kind in MODELS else Account(kind=kind, **fields)
     record.label, record.search_text = label, search_text(*lines)
     set_search_columns(record)
     return record
@@ -713,5 +713,5 @@ class TestRanking:
         add_record(label="Theirs", kind=Kind.LOAN, borrower_uuid=owner.uuid)
         assert find("type:loan acme", Kind.LOAN) == []
         owner.delete()
-        Record.objects.filter(kind=Kind.LOAN).update(borrower_uuid="acme-0")
+        Account.objects.filter(kind=Kind.LOAN).update(borrower_uuid="acme-0")
         assert find("type:loan acme", Kind.LOAN) == ["Theirs"]

@@ -7,7 +7,7 @@ from django.test import Client as Browser
 from portal import gateway
 from portal.audit.models import Actor, RemoteCall
 from portal.audit.service_health import measure_health
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.registry.sources import UnknownOperation
 from servicing import Client, Loan
 from servicing.resource import Resource
@@ -39,7 +39,7 @@ def test_an_unknown_operation_is_recorded_but_not_saved(
 ) -> None:
     read_details(client, portal_service)
     assert RemoteCall.objects.get().operation == "loans.details"
-    assert not Record.objects.exists()
+    assert not Account.objects.exists()
     assert "loans.details has no row in portal.registry.sources" in caplog.text
     assert [(group.name, group.calls) for group in measure_health() if group.calls] == [("Other", 1)]
     assert "loans.details" in viewer.get("/status/?outcome=").content.decode()

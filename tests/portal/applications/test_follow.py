@@ -6,7 +6,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
-from portal.registry.models import Application, Borrower, Kind, Record
+from portal.registry.models import Account, Application, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -43,7 +43,7 @@ def test_a_loan_with_the_offers_id_is_saved_and_linked(
     uuid = first_offer_id(portal_service, record)
     portal_service.world.accept_offer(record.uuid, uuid)
     answer = follow(servicer, record, uuid)
-    loan = Record.objects.get(kind=Kind.LOAN)
+    loan = Account.objects.get(kind=Kind.LOAN)
     assert (answer.status_code, answer["Location"]) == (303, loan.get_absolute_url())
     assert (loan.uuid, loan.borrower_uuid, loan.created_by) == (
         uuid,
@@ -61,7 +61,7 @@ def test_a_line_with_the_offers_id_is_saved(
     uuid = first_offer_id(portal_service, record)
     portal_service.world.accept_offer(record.uuid, uuid)
     answer = follow(servicer, record, uuid)
-    line = Record.objects.get(kind=Kind.LINE)
+    line = Account.objects.get(kind=Kind.LINE)
     assert (line.uuid, answer["Location"]) == (uuid, line.get_absolute_url())
     assert called_operations(portal_service) == ["loans.get", "credit_lines.statement"]
 
@@ -72,7 +72,7 @@ def test_an_offer_without_an_account_shows_a_notice(
     answer = follow(servicer, record, first_offer_id(portal_service, record))
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     assert "no loan or line with ID" in page(servicer, answer["Location"])
-    assert not Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE]).exists()
+    assert not Account.objects.filter(kind__in=[Kind.LOAN, Kind.LINE]).exists()
 
 
 def test_the_lookup_is_audited(servicer: Browser, portal_service: Sandbox, record: Application) -> None:

@@ -17,7 +17,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.approvals.models import Approval
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -367,7 +367,7 @@ def test_an_approval_stays_tied_to_its_write_after_a_crash(
     check_unknown(approval, intent, Editor(requester, record), supervisor)
 
 
-def check_being_sent(approval: Approval, record: Record) -> None:
+def check_being_sent(approval: Approval, record: Account) -> None:
     """Check that the requester is redirected to its page, and can't request the same change again."""
     requester = Browser()
     requester.force_login(User.objects.get(pk=approval.maker_id))

@@ -10,7 +10,7 @@ from django.test import Client as Browser
 from portal.audit.models import Actor, Entry, Outage, RemoteCall, WriteIntent
 from portal.audit.service_health import MAX_UNANSWERED_TRIES, PAUSE, CircuitBreaker, current_outage
 from portal.gateway import client_for
-from portal.registry.models import Record
+from portal.registry.models import Account
 from servicing import Unavailable
 from servicing.sandbox import Sandbox
 from tests import given
@@ -18,12 +18,12 @@ from tests.portal.pages import allow_refresh, page, panel, visible_text
 
 
 @pytest.fixture
-def loan(portal_service: Sandbox) -> Record:
+def loan(portal_service: Sandbox) -> Account:
     return given.loan(portal_service, given.borrower(portal_service), amount="12345.00")
 
 
 @pytest.fixture
-def calls_before_pause(portal_service: Sandbox, viewer: Browser, loan: Record) -> int:
+def calls_before_pause(portal_service: Sandbox, viewer: Browser, loan: Account) -> int:
     """Open the breaker with calls that fail, and return the number of calls so far."""
     panel(viewer, loan.get_absolute_url(), "loan")
     portal_service.fail_next("*", times=None, status=503)
@@ -41,7 +41,7 @@ def end_pause() -> None:
 
 
 def test_panels_show_saved_copies_during_a_pause(
-    calls_before_pause: int, viewer: Browser, portal_service: Sandbox, loan: Record
+    calls_before_pause: int, viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     allow_refresh(loan)
     shown = panel(viewer, loan.get_absolute_url(), "loan")
@@ -51,7 +51,7 @@ def test_panels_show_saved_copies_during_a_pause(
     assert (len(portal_service.calls), calls_before_pause) == (calls_before_pause, 2 + MAX_UNANSWERED_TRIES)
 
 
-def test_skipped_calls_are_not_recorded(calls_before_pause: int, viewer: Browser, loan: Record) -> None:
+def test_skipped_calls_are_not_recorded(calls_before_pause: int, viewer: Browser, loan: Account) -> None:
     before = RemoteCall.objects.count()
     allow_refresh(loan)
     panel(viewer, loan.get_absolute_url(), "loan")
@@ -71,7 +71,7 @@ def test_the_status_page_explains_the_pause(calls_before_pause: int, viewer: Bro
 
 
 def test_a_write_during_a_pause_is_recorded_as_not_sent(
-    calls_before_pause: int, servicer: Browser, portal_service: Sandbox, loan: Record
+    calls_before_pause: int, servicer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     typed = {"submit_id": str(uuid4()), "amount": "25,170.00", "confirmed": "yes"}
     answer = servicer.post(f"/borrowers/{loan.borrower_uuid}/applications/new/", typed)
@@ -92,7 +92,7 @@ def test_only_one_request_is_allowed_after_a_pause(calls_before_pause: int) -> N
 
 
 def test_the_first_answer_ends_the_outage(
-    calls_before_pause: int, viewer: Browser, portal_service: Sandbox, loan: Record
+    calls_before_pause: int, viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     portal_service.heal()
     end_pause()
@@ -103,7 +103,7 @@ def test_the_first_answer_ends_the_outage(
 
 
 def test_a_failed_retry_starts_another_pause(
-    calls_before_pause: int, viewer: Browser, portal_service: Sandbox, loan: Record
+    calls_before_pause: int, viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     end_pause()
     for _ in range(3):
@@ -112,7 +112,7 @@ def test_a_failed_retry_starts_another_pause(
     assert len(portal_service.calls) == calls_before_pause + 1
 
 
-def test_an_answer_resets_the_failure_count(viewer: Browser, loan: Record) -> None:
+def test_an_answer_resets_the_failure_count(viewer: Browser, loan: Account) -> None:
     for _ in range(MAX_UNANSWERED_TRIES - 1):
         CircuitBreaker().record_result(answered=False)
     panel(viewer, loan.get_absolute_url(), "loan")

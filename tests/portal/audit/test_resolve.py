@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.messaging.sync import Sync
-from portal.registry.models import Application, Borrower, KeyPerson, Kind, Record
+from portal.registry.models import Account, Application, Borrower, KeyPerson, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
@@ -134,7 +134,7 @@ class TestApplication:
             answer = supervisor.post(resolve_url(lost), FOUND | {"uuid": record.uuid.upper()})
             assert answer.status_code == 422
             assert "This ID is on file as" in html(answer)
-        unseen = given.account(Kind.LOAN, Record(uuid=str(uuid4())), str(uuid4()))
+        unseen = given.account(Kind.LOAN, Account(uuid=str(uuid4())), str(uuid4()))
         page = html(supervisor.post(resolve_url(lost), FOUND | {"uuid": unseen.borrower_uuid}))
         assert "belong to a borrower with this ID" in page
         lost.refresh_from_db()

@@ -4,7 +4,7 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client as Browser
 
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor
@@ -22,12 +22,12 @@ def editor(servicer: Browser, borrower: Borrower) -> Editor:
 
 
 @pytest.fixture
-def person(portal_service: Sandbox) -> Record:
+def person(portal_service: Sandbox) -> Account:
     return given.individual(portal_service, middle_name="June")
 
 
 @pytest.fixture
-def person_editor(servicer: Browser, person: Record) -> Editor:
+def person_editor(servicer: Browser, person: Account) -> Editor:
     return Editor(servicer, person)
 
 

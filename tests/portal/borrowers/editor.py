@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Record
+from portal.registry.models import Account
 from servicing.sandbox import Sandbox
 
 UPDATE = "borrowers.update"
@@ -25,7 +25,7 @@ BORN = {"dob_month": "4", "dob_day": "19", "dob_year": "1987"}
 class Editor:
     """Edits one borrower or key person in one browser."""
 
-    def __init__(self, browser: Browser, record: Record) -> None:
+    def __init__(self, browser: Browser, record: Account) -> None:
         self.browser, self.record = browser, record
         own = f"people/{record.uuid}/" if record.uuid != record.borrower_uuid else ""
         self.url = f"/borrowers/{record.borrower_uuid}/{own}edit/"

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client as Browser
 
-from portal.registry.models import Borrower, KeyPerson, Kind, Record
+from portal.registry.models import Account, Borrower, KeyPerson, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor
@@ -15,7 +15,7 @@ from tests.portal.pages import load_panels, page, panel, visible_text
 pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the service.
 
 
-def onboard_business(servicer: Browser) -> Record:
+def onboard_business(servicer: Browser) -> Account:
     """Onboard a business with two key people: the first with an SSN, the second with a date of birth."""
     Wizard(servicer).fill().send({"ssn_0": SSN, "ssn_0_again": SSN})
     return Borrower.objects.latest("pk")

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView, WriteIntent
 from portal.borrowers.page import MAX_LIVE_ACCOUNTS
-from portal.registry.models import Answer, Borrower, Kind, Record
+from portal.registry.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -25,7 +25,7 @@ def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC", phone="5125550143")
 
 
-def page(browser: Browser, record: Record, query: str = "", *, scripted: bool = True) -> str:
+def page(browser: Browser, record: Account, query: str = "", *, scripted: bool = True) -> str:
     """Return the page; with scripts on, it is built from saved copies."""
     if scripted:
         browser.cookies["js"] = "1"
@@ -207,8 +207,8 @@ def test_a_total_waits_for_every_account(
     rows = load_panels(viewer, f"{address}?tab=loans")
     assert len(rows) == number
     assert all("$100.00" in row for row in rows.values())
-    unread = Record.objects.filter(kind=Kind.LOAN)[:2]
-    Record.objects.filter(pk__in=[one.pk for one in unread]).update(answer_at=None)
+    unread = Account.objects.filter(kind=Kind.LOAN)[:2]
+    Account.objects.filter(pk__in=[one.pk for one in unread]).update(answer_at=None)
     Answer.objects.filter(pk__in=[one.said_id for one in unread]).update(body="", last_at=None, asked_at=None)
     assert "unknown until 2 more are loaded" in panel(viewer, address, "position").lower()
     for loan in unread:

@@ -13,7 +13,7 @@ from django.test import Client as Browser
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
 from portal.registry import store
-from portal.registry.models import Borrower, Kind, Record, Source
+from portal.registry.models import Account, Borrower, Kind, Source
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -95,7 +95,7 @@ def test_an_invalid_address_on_file_does_not_block_other_changes(
 
 
 def test_date_of_birth_and_ssn_reach_the_service(
-    person_editor: Editor, person: Record, portal_service: Sandbox
+    person_editor: Editor, person: Account, portal_service: Sandbox
 ) -> None:
     person_editor.send(TWICE, **BORN, **WITH_SSN)
     assert sent(portal_service).keys() == {"dob", "ssn"}
@@ -124,7 +124,7 @@ def test_reports_arrive_byte_for_byte(editor: Editor, borrower: Borrower, portal
         assert gzip.decompress(base64.b64decode(received or "")) == content
 
 
-def save_id_only(uuid: str) -> Record:
+def save_id_only(uuid: str) -> Account:
     """Save a borrower without a profile: only the ID and a name."""
     item = store.Observation(kind=Kind.BORROWER, uuid=uuid, borrower_uuid=uuid, label="Maya")
     return store.save([item], source=Source.STAFF)[0]

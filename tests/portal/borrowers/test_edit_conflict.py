@@ -6,13 +6,13 @@ from typing import Any
 from django.test import Client as Browser
 
 from portal.registry import store
-from portal.registry.models import Borrower, Kind, Record, Source
+from portal.registry.models import Account, Borrower, Kind, Source
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor, fields, html, html_of_error, sent, text
 
 
-def change_copy(record: Record, **changes: Any) -> Record:
+def change_copy(record: Account, **changes: Any) -> Account:
     """Change the saved copy as another user's edit would."""
     return given.save_answer(json.loads(record.said.body) | changes)
 

@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.registry import store
-from portal.registry.models import Borrower, Kind, Record, Source
+from portal.registry.models import Account, Borrower, Kind, Source
 from portal.ui.paging import MAX_COUNTED
 from servicing import Application, Decision, Statement
 from servicing.sandbox import Sandbox
@@ -30,7 +30,7 @@ def test_a_row_shows_the_borrower_and_its_figures(viewer: Browser, portal_servic
     )
     line = given.account(Kind.LINE, borrower, "line-1")
     given.account(Kind.LOAN, borrower, "loan-1")
-    Record.objects.filter(pk=line.pk).update(past_due=Decimal("310"))
+    Account.objects.filter(pk=line.pk).update(past_due=Decimal("310"))
     viewer.post("/borrowers/", {"column": ["phone", "people", "past_due"]})
     row = rows(viewer)
     for text in ("Northwind Baking Co LLC", "(512) 555-0143", "Eugene, OR", "Elena Ortiz", "$310.00"):

@@ -14,7 +14,7 @@ from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Actor
 from portal.live import reading
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from portal.runtime.business_date import CACHE_KEY
 from servicing.sandbox import Sandbox
 from tests import given
@@ -40,7 +40,7 @@ def servicer(sandbox: Sandbox) -> Browser:
     return browser_of(Role.SERVICER)
 
 
-def refresh(*accounts: Record) -> None:
+def refresh(*accounts: Account) -> None:
     """Read accounts and their repayments again."""
     for account in accounts:
         for copy in reading.account_copies(account):
@@ -53,7 +53,7 @@ def advance(sandbox: Sandbox, days: int) -> None:
     cache.delete(CACHE_KEY)
 
 
-def late_loan(sandbox: Sandbox, owner: Borrower | None = None, **terms: Any) -> Record:
+def late_loan(sandbox: Sandbox, owner: Borrower | None = None, **terms: Any) -> Account:
     """Create a loan of $100 a month with three installments past due, unless ``terms`` change that."""
     opened = sandbox.world.clock.today() - timedelta(days=100)
     values = {"amount": "1200.00", "interest_rate": "0", "opened": opened} | terms

@@ -29,7 +29,7 @@ from portal.collections.promises import newest_promises
 from portal.lists.cells import short_day
 from portal.live import reading
 from portal.notes.models import FollowUp
-from portal.registry.models import Borrower, Kind, PastDueChange, Record, Repayment
+from portal.registry.models import Account, Borrower, Kind, PastDueChange, Repayment
 from portal.repayments.returns import MAX_DATED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -49,7 +49,7 @@ def in_days(days: int) -> date:
     return business_date() + timedelta(days=days)
 
 
-def log_contact(browser: Browser, record: Record, **typed: Any) -> Any:
+def log_contact(browser: Browser, record: Account, **typed: Any) -> Any:
     """Log a contact, with the newest one seen. An amount adds a promise, by default for tomorrow."""
     values = CONTACT | {"seen": Contact.objects.aggregate(newest=Max("pk"))["newest"] or 0}
     if "amount" in typed:
@@ -74,7 +74,7 @@ def post_at_once(senders: Sequence[tuple[Browser, str]], typed: dict[str, str]) 
     return sorted(statuses)
 
 
-def promise_state(account: Record) -> str:
+def promise_state(account: Account) -> str:
     return newest_promises([account.uuid])[account.uuid].get_state_display()
 
 
@@ -268,7 +268,7 @@ class TestWorklist:
     ) -> None:
         first, second, _ = sorted((late_loan(sandbox) for _ in range(3)), key=lambda one: -one.pk)
         state = QueryDict(f"at={cursor_of(first)}")
-        Record.objects.filter(pk=first.pk).update(past_due=0, past_due_rank=None, flagged=False)
+        Account.objects.filter(pk=first.pk).update(past_due=0, past_due_rank=None, flagged=False)
         assert next_account(state) == second
 
     def test_last_contact_includes_contacts_with_the_borrower(
@@ -512,17 +512,17 @@ class TestContacts:
     ) -> None:
         loan, owner = late_loan(sandbox), Borrower.objects.get()
         other = late_loan(sandbox, given.borrower(sandbox))
-        Record.objects.filter(pk=loan.pk).update(borrower_uuid="")
+        Account.objects.filter(pk=loan.pk).update(borrower_uuid="")
         loan.refresh_from_db()
         assert log_contact(servicer, loan, note="Asked for the account number").status_code == 303
-        Record.objects.filter(pk=loan.pk).update(borrower_uuid=owner.uuid)
+        Account.objects.filter(pk=loan.pk).update(borrower_uuid=owner.uuid)
         for record, number in ((loan, 1), (owner, 1), (other, 0)):
             shown = pages.plain(servicer, f"/collections/contacts/{record.kind}/{record.uuid}/")
             assert (record.kind, shown.count("Asked for the account number")) == (record.kind, number)
 
     def test_an_account_form_queries_no_other_accounts(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan, other = late_loan(sandbox), late_loan(sandbox)
-        Record.objects.filter(kind=Kind.LOAN).update(borrower_uuid="")
+        Account.objects.filter(kind=Kind.LOAN).update(borrower_uuid="")
         loan.refresh_from_db()
         with CaptureQueriesContext(connection) as queries:
             assert contact_form(loan).accounts == {}
@@ -1016,7 +1016,7 @@ class TestReturns:
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
         loan = late_loan(sandbox)
-        Record.objects.filter(pk=loan.pk).update(borrower_uuid="")
+        Account.objects.filter(pk=loan.pk).update(borrower_uuid="")
         payments = [
             sandbox.world.repayment(loan.uuid, amount="70", status="SCHEDULED", effective_date=in_days(days))
             for days in (5, 6, 20)

@@ -17,7 +17,7 @@ from portal.audit.models import Entry
 from portal.jobs.models import Job
 from portal.messaging.models import PendingRead
 from portal.messaging.tasks import start_reading_news
-from portal.registry.models import Borrower, Kind, PastDueChange, Record
+from portal.registry.models import Account, Borrower, Kind, PastDueChange
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.sandbox import Sandbox
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 LISTS = {"loan": "/loans/", "line": "/lines/"}
 
 
-def current_loan(sandbox: Sandbox, **terms: Any) -> Record:
+def current_loan(sandbox: Sandbox, **terms: Any) -> Account:
     """Create a loan of $100 a month whose next installment is due in two days."""
     opened = sandbox.world.clock.today() - timedelta(days=28)
     loan = late_loan(sandbox, opened=opened)
@@ -43,7 +43,7 @@ def current_loan(sandbox: Sandbox, **terms: Any) -> Record:
     return loan
 
 
-def current_line(sandbox: Sandbox) -> Record:
+def current_line(sandbox: Sandbox) -> Account:
     """Create a line with a bill of $62.50 due in two days."""
     terms = {"payment_amount_due": Decimal("62.50"), "payment_due_date": str(business_date() + timedelta(2))}
     balances = {"past_due_balance": Decimal(0), "days_past_due": 0}
@@ -165,9 +165,9 @@ def test_the_same_answer_a_day_after_the_due_date_is_past_due(sandbox: Sandbox, 
     raw = sandbox.world.account(loan.uuid).body
     advance(sandbox, 3)
     sandbox.world.amend(loan.uuid, **{name: raw[name] for name in ("installments", "delinquent", "status")})
-    text = Record.objects.get(pk=loan.pk).said.body
+    text = Account.objects.get(pk=loan.pk).said.body
     refresh(loan)
-    assert Record.objects.get(pk=loan.pk).said.body == text
+    assert Account.objects.get(pk=loan.pk).said.body == text
     row = files(servicer, "/collections/")[loan.uuid]
     assert (row["Past due"], row["Days past due"], row["Due since the copy"]) == ("100.00", "1", "")
     (change,) = PastDueChange.objects.all()
@@ -192,7 +192,7 @@ def test_one_button_reads_the_accounts_that_are_due_since_their_copy(
         "loans.get", "credit_lines.statement", "repayments.of_loan", "repayments.of_line",
     }  # fmt: skip
     assert len(calls) == 4
-    assert not Record.objects.filter(due_since_on__isnull=False, pk__in=[loan.pk, line.pk]).exists()
+    assert not Account.objects.filter(due_since_on__isnull=False, pk__in=[loan.pk, line.pk]).exists()
     assert late.uuid in rows_of(servicer, "/collections/")
 
 
@@ -203,7 +203,7 @@ def test_a_refresh_reads_first_what_is_due_since_its_copy_then_what_is_past_due(
     late, current = late_loan(sandbox), current_loan(sandbox)
     advance(sandbox, 3)
     files(servicer, "/loans/")  # Brings the figures up to the new day.
-    Record.objects.filter(uuid=fine.uuid).update(checked_at=timezone.now() - timedelta(days=9))
+    Account.objects.filter(uuid=fine.uuid).update(checked_at=timezone.now() - timedelta(days=9))
     before = len(sandbox.calls)
     call_command("refresh_portfolio", rate=1000, older_than=0, verbosity=0)
     order = [call.path.split("/")[-1] for call in sandbox.calls[before:] if call.operation == "loans.get"]
@@ -241,7 +241,7 @@ class TestScheduledBesideDue:
             self.due_in(sandbox, loan, 3, ())
         assert files_of(servicer, "?scheduled=no") == set()
 
-    def due_in(self, sandbox: Sandbox, loan: Record, days: int, scheduled: tuple[str, ...]) -> None:
+    def due_in(self, sandbox: Sandbox, loan: Account, days: int, scheduled: tuple[str, ...]) -> None:
         due = business_date() + timedelta(days=days)
         (row,) = sandbox.world.account(loan.uuid).body["installments"]
         sandbox.world.amend(loan.uuid, installments=[row | {"due_date": str(due)}])

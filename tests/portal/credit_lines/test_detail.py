@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView
 from portal.credit_lines.wording import past_due_words, read_aloud
-from portal.registry.models import Borrower, Record, Snapshot
+from portal.registry.models import Account, Borrower, Snapshot
 from servicing import Statement
 from servicing.figures import line_figures
 from servicing.sandbox import Sandbox
@@ -27,7 +27,7 @@ def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
-def line_panel(browser: Browser, record: Record, query: str = "") -> str:
+def line_panel(browser: Browser, record: Account, query: str = "") -> str:
     """Return the line panel after it has called the service."""
     return panel(browser, f"{record.get_absolute_url()}{query}", "line")
 
@@ -152,7 +152,7 @@ class TestReadAloud:
         assert 'data-copy="The payoff balance is $7,600.00. No payment is due."' in line_panel(viewer, line)
 
 
-def backdate_first_copy(line: Record) -> None:
+def backdate_first_copy(line: Account) -> None:
     """Move the date of a line's first saved copy back by a day."""
     snapshots = Snapshot.objects.filter(answer__record=line)
     first = snapshots.earliest("last_at")

@@ -15,7 +15,7 @@ from django.test import Client as Browser
 from portal.audit.models import Entry, PageView, RemoteCall
 from portal.credit_lines import documents
 from portal.credit_lines.models import Fingerprint
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.ui import wording
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -32,13 +32,13 @@ def allow_loopback(settings: LazySettings) -> Any:
 
 
 @pytest.fixture
-def line(portal_service: Sandbox) -> Record:
+def line(portal_service: Sandbox) -> Account:
     record = given.line(portal_service, given.borrower(portal_service), opened=date(2026, 1, 1))
     portal_service.world.statement(record.uuid, DAY)
     return record
 
 
-def get_document(browser: Browser, line: Record, query: str = "", day: str = DAY) -> HttpResponseBase:
+def get_document(browser: Browser, line: Account, query: str = "", day: str = DAY) -> HttpResponseBase:
     return browser.get(f"{line.get_absolute_url()}statements/{day}/pdf/{query}")
 
 
@@ -46,7 +46,7 @@ def read_bytes(answer: HttpResponseBase) -> bytes:
     return b"".join(answer.streaming_content)  # type: ignore[attr-defined]
 
 
-def read_refusal(browser: Browser, line: Record, status: int) -> str:
+def read_refusal(browser: Browser, line: Account, status: int) -> str:
     answer = get_document(browser, line)
     assert answer.status_code == status
     assert answer["Content-Type"].startswith("text/html")
@@ -54,7 +54,7 @@ def read_refusal(browser: Browser, line: Record, status: int) -> str:
     return answer.content.decode()  # type: ignore[attr-defined,no-any-return]
 
 
-def test_the_document_has_the_portals_own_headers(viewer: Browser, line: Record) -> None:
+def test_the_document_has_the_portals_own_headers(viewer: Browser, line: Account) -> None:
     answer = get_document(viewer, line)
     assert read_bytes(answer).startswith(b"%PDF-")
     assert answer.status_code == 200
@@ -71,12 +71,12 @@ def test_the_document_has_the_portals_own_headers(viewer: Browser, line: Record)
     assert "no-store" in answer["Cache-Control"]
 
 
-def test_the_line_page_cannot_be_framed(viewer: Browser, line: Record) -> None:
+def test_the_line_page_cannot_be_framed(viewer: Browser, line: Account) -> None:
     viewer.cookies["js"] = "1"
     assert viewer.get(line.get_absolute_url())["X-Frame-Options"] == "DENY"
 
 
-def test_a_download_after_a_view_is_recorded(viewer: Browser, line: Record) -> None:
+def test_a_download_after_a_view_is_recorded(viewer: Browser, line: Account) -> None:
     read_bytes(get_document(viewer, line))
     answer = get_document(viewer, line, "?download=1")
     assert answer["Content-Disposition"].startswith("attachment;")
@@ -89,13 +89,13 @@ def test_a_download_after_a_view_is_recorded(viewer: Browser, line: Record) -> N
 
 
 def test_the_link_comes_from_the_service_and_not_from_the_browser(
-    viewer: Browser, portal_service: Sandbox, line: Record
+    viewer: Browser, portal_service: Sandbox, line: Account
 ) -> None:
     read_bytes(get_document(viewer, line, "?url=http://169.254.169.254/&statement=evil"))
     assert [call.operation for call in portal_service.calls] == ["credit_lines.statement", "documents.fetch"]
 
 
-def test_a_view_and_its_calls_are_recorded(viewer: Browser, line: Record) -> None:
+def test_a_view_and_its_calls_are_recorded(viewer: Browser, line: Account) -> None:
     read_bytes(get_document(viewer, line))
     view = PageView.objects.get(page="credit_lines.pdf")
     assert view.subject_label == f"statement of {wording.day(DAY)}, line {line.uuid[:8]}"
@@ -106,7 +106,7 @@ def test_a_view_and_its_calls_are_recorded(viewer: Browser, line: Record) -> Non
 
 
 def test_the_duration_is_recorded_in_milliseconds(
-    viewer: Browser, line: Record, portal_service: Sandbox
+    viewer: Browser, line: Account, portal_service: Sandbox
 ) -> None:
     portal_service.fail_next("documents.fetch", delay=0.5)
     read_bytes(get_document(viewer, line))
@@ -118,7 +118,9 @@ def read_main(browser: Browser, address: str) -> str:
     return page(browser, address).partition("<main")[2]
 
 
-def test_a_statement_is_new_until_the_user_views_it(viewer: Browser, servicer: Browser, line: Record) -> None:
+def test_a_statement_is_new_until_the_user_views_it(
+    viewer: Browser, servicer: Browser, line: Account
+) -> None:
     panel(viewer, line.get_absolute_url(), "line")
     assert ">New</span>" in read_main(viewer, line.get_absolute_url())
     read_bytes(get_document(viewer, line))
@@ -126,7 +128,7 @@ def test_a_statement_is_new_until_the_user_views_it(viewer: Browser, servicer: B
     assert ">New</span>" in read_main(servicer, line.get_absolute_url())
 
 
-def test_an_unchanged_document_has_one_fingerprint(viewer: Browser, line: Record) -> None:
+def test_an_unchanged_document_has_one_fingerprint(viewer: Browser, line: Account) -> None:
     for _ in range(2):
         content = read_bytes(get_document(viewer, line))
     fingerprint = Fingerprint.objects.get()
@@ -135,7 +137,7 @@ def test_an_unchanged_document_has_one_fingerprint(viewer: Browser, line: Record
 
 
 def test_a_changed_document_is_flagged_with_both_dates(
-    viewer: Browser, portal_service: Sandbox, line: Record
+    viewer: Browser, portal_service: Sandbox, line: Account
 ) -> None:
     read_bytes(get_document(viewer, line))
     portal_service.fail_next("documents.fetch", body=b"%PDF-1.7 another content")
@@ -148,7 +150,7 @@ def test_a_changed_document_is_flagged_with_both_dates(
 
 
 def test_each_document_of_one_date_opens_by_its_position(
-    viewer: Browser, portal_service: Sandbox, line: Record
+    viewer: Browser, portal_service: Sandbox, line: Account
 ) -> None:
     portal_service.world.statement(line.uuid, "2026-04-15")
     portal_service.world.draw(line.uuid, "250.00")  # The corrected one differs.
@@ -194,7 +196,7 @@ def test_each_document_of_one_date_opens_by_its_position(
     ],
 )
 def test_anything_but_a_complete_pdf_is_refused_with_a_reason(
-    viewer: Browser, portal_service: Sandbox, line: Record, fault: dict[str, Any], status: int, sentence: str
+    viewer: Browser, portal_service: Sandbox, line: Account, fault: dict[str, Any], status: int, sentence: str
 ) -> None:
     portal_service.fail_next("documents.fetch", **fault)
     shown = read_refusal(viewer, line, status)
@@ -206,7 +208,7 @@ def test_anything_but_a_complete_pdf_is_refused_with_a_reason(
 
 
 def test_a_document_that_arrives_too_slowly_is_refused(
-    viewer: Browser, portal_service: Sandbox, line: Record, settings: LazySettings
+    viewer: Browser, portal_service: Sandbox, line: Account, settings: LazySettings
 ) -> None:
     settings.SERVICING_DOCUMENT_TIMEOUT = 0.5
     portal_service.fail_next("documents.fetch", drip=0.02)
@@ -226,7 +228,7 @@ def test_a_document_that_arrives_too_slowly_is_refused(
     ],
 )
 def test_an_unrecorded_download_leaves_no_file_open(
-    viewer: Browser, portal_service: Sandbox, line: Record, table: str, when: str
+    viewer: Browser, portal_service: Sandbox, line: Account, table: str, when: str
 ) -> None:
     portal_service.fail_next("documents.fetch", size=2 * 1024 * 1024)
     databases.reject_inserts(table, when)
@@ -250,7 +252,7 @@ def deleted_files() -> set[tuple[str, int]]:
 
 
 def test_a_host_that_is_not_allowed_is_refused(
-    viewer: Browser, portal_service: Sandbox, line: Record
+    viewer: Browser, portal_service: Sandbox, line: Account
 ) -> None:
     statements = [{"billing_date": DAY, "url": "https://files.example/a.pdf?key=secret"}]
     portal_service.fail_next("credit_lines.statement", changes={"statements": statements})
@@ -262,7 +264,7 @@ def test_a_host_that_is_not_allowed_is_refused(
 class TestKnownProblems:
     """A statement known to be out of reach says why, and offers neither Download nor Open."""
 
-    def read_pane(self, browser: Browser, line: Record) -> tuple[str, bool]:
+    def read_pane(self, browser: Browser, line: Account) -> tuple[str, bool]:
         """The words of the pane of the statement, and whether it or its list has a link to the document."""
         panel(browser, line.get_absolute_url(), "line")
         shown = page(browser, f"{line.get_absolute_url()}?statement={DAY}").partition('id="line-statements"')[
@@ -284,7 +286,7 @@ class TestKnownProblems:
         ],
     )
     def test_a_hostile_link_says_why_before_it_is_tried(
-        self, viewer: Browser, portal_service: Sandbox, line: Record, url: str, reason: str
+        self, viewer: Browser, portal_service: Sandbox, line: Account, url: str, reason: str
     ) -> None:
         statements = [{"billing_date": DAY, "url": url}]
         portal_service.fail_next("credit_lines.statement", changes={"statements": statements}, times=None)
@@ -298,7 +300,7 @@ class TestKnownProblems:
         "fault", [{"status": 404}, {"html": True}, {"cut_before": True}, {"truncate": True}]
     )
     def test_a_dead_link_says_why_until_it_works(
-        self, viewer: Browser, portal_service: Sandbox, line: Record, fault: dict[str, Any]
+        self, viewer: Browser, portal_service: Sandbox, line: Account, fault: dict[str, Any]
     ) -> None:
         assert self.read_pane(viewer, line)[1]
         portal_service.fail_next("documents.fetch", **fault)
@@ -311,7 +313,7 @@ class TestKnownProblems:
         assert (is_offered, "Not available" in words) == (True, False)
 
     def test_only_the_failed_document_of_a_date_is_unavailable(
-        self, viewer: Browser, portal_service: Sandbox, line: Record
+        self, viewer: Browser, portal_service: Sandbox, line: Account
     ) -> None:
         portal_service.world.statement(line.uuid, DAY)
         portal_service.fail_next("documents.fetch", status=404)
@@ -322,19 +324,19 @@ class TestKnownProblems:
         assert f"/statements/{DAY}-2/pdf/" not in shown
 
 
-def test_production_requires_https(viewer: Browser, line: Record, settings: LazySettings) -> None:
+def test_production_requires_https(viewer: Browser, line: Account, settings: LazySettings) -> None:
     settings.DEBUG = False
     assert "doesn’t use https" in read_refusal(viewer, line, 502)
 
 
 def test_a_statement_that_is_no_longer_listed_is_reported(
-    viewer: Browser, portal_service: Sandbox, line: Record
+    viewer: Browser, portal_service: Sandbox, line: Account
 ) -> None:
     portal_service.fail_next("credit_lines.statement", changes={"statements": []})
     assert "no longer lists a statement for this date" in read_refusal(viewer, line, 404)
 
 
-def test_the_frame_shows_the_services_error(viewer: Browser, portal_service: Sandbox, line: Record) -> None:
+def test_the_frame_shows_the_services_error(viewer: Browser, portal_service: Sandbox, line: Account) -> None:
     portal_service.fail_next("credit_lines.statement", status=500, message="Out of order", times=None)
     assert "Out of order" in read_refusal(viewer, line, 503)
 
@@ -344,7 +346,7 @@ def test_the_frame_shows_the_services_error(viewer: Browser, portal_service: San
     ["evil", "2026-3-15", "2026-02-30", "2026-03-15T00:00", f"{DAY}-1", f"{DAY}-02", f"{DAY}-", f"{DAY}-²"],
 )
 def test_an_invalid_date_is_not_found(
-    viewer: Browser, portal_service: Sandbox, line: Record, day: str
+    viewer: Browser, portal_service: Sandbox, line: Account, day: str
 ) -> None:
     assert get_document(viewer, line, day=day).status_code == 404
     assert portal_service.calls == []

@@ -20,7 +20,7 @@ from portal.documents.models import Batch, Item, Printed, remove_expired
 from portal.documents.pdf import MAX_JOINED_PAGES
 from portal.jobs.models import Job
 from portal.notes.models import Note
-from portal.registry.models import Answer, Borrower, Kind, Record
+from portal.registry.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from servicing.sandbox.amortization import add_months
 from tests import databases, given
@@ -101,7 +101,7 @@ def add_loans(owner: Borrower, number: int, *, installments: int) -> None:
     ]
     given.create_with_answers(
         (
-            Record(kind=Kind.LOAN, uuid=f"{owner.uuid}-{n}", borrower_uuid=owner.uuid),
+            Account(kind=Kind.LOAN, uuid=f"{owner.uuid}-{n}", borrower_uuid=owner.uuid),
             json.dumps({"uuid": f"{owner.uuid}-{n}", "amount": 24_000, "installments": rows}),
         )
         for n in range(number)

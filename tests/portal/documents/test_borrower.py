@@ -25,7 +25,7 @@ from portal.documents.pdf import render
 from portal.live.reading import read_live
 from portal.notes.models import Note
 from portal.registry import store
-from portal.registry.models import Answer, Borrower, KeyPerson, Kind, Record, Source
+from portal.registry.models import Account, Answer, Borrower, KeyPerson, Kind, Source
 from portal.ui import wording
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
@@ -38,7 +38,7 @@ FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}
 SECRETS = {"EIN": "918273645", "key_people": [{"ssn": "567438291", "dob": "1971/02/03"}]}
 
 
-def borrower_with_accounts(sandbox: Sandbox, *, is_read: bool = True) -> Record:
+def borrower_with_accounts(sandbox: Sandbox, *, is_read: bool = True) -> Account:
     """Create a borrower with one of each account and an application; load the accounts if ``is_read``."""
     record = given.borrower(sandbox, **SECRETS)
     loan = sandbox.world.loan(record.uuid, amount="24000.00", installments=36, paid=8)
@@ -55,12 +55,12 @@ def borrower_with_accounts(sandbox: Sandbox, *, is_read: bool = True) -> Record:
     return record
 
 
-def save_application(application: dict[str, Any], record: Record) -> None:
+def save_application(application: dict[str, Any], record: Account) -> None:
     decoded = codec.decode(Application, dumps(application))
     store.save(store.observe(decoded, borrower_uuid=record.uuid), source=Source.SERVICE)
 
 
-def summary_page(browser: Browser, record: Record) -> str:
+def summary_page(browser: Browser, record: Account) -> str:
     return browser.get(f"/borrowers/{record.uuid}/summary/").content.decode()
 
 
@@ -307,7 +307,7 @@ def save_answer(owner: Borrower, kind: Kind, answer: Any) -> Any:
     return given.put_on_file(saved, json.dumps(answer, default=str))
 
 
-def summary_html(record: Record, mode: Mode) -> str:
+def summary_html(record: Account, mode: Mode) -> str:
     summary = document(record, account_copies_of(record), Options(mode=mode), today=timezone.localdate())
     return summary.html(Stamp(timezone.now(), "Ana", "BS-1"))
 
@@ -353,8 +353,8 @@ class TestUnusualAnswers:
             for n in range(2000)
         ]
         loan = save_answer(record, Kind.LOAN, LOAN | {"uuid": "loan", "installments": rows})
-        Record.objects.bulk_create(
-            Record(kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b") for n in range(2000)
+        Account.objects.bulk_create(
+            Account(kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b") for n in range(2000)
         )
         paid = [REPAYMENT | {"uuid": str(n)} for n in range(2000)]
         given.put_answer(Kind.LOAN_REPAYMENTS, loan.uuid, json.dumps(paid, default=str))
@@ -369,7 +369,7 @@ class TestUnusualAnswers:
         rows = [ROW | {"number": n, "due_date": str(today + timedelta(days=30 * n))} for n in range(360)]
         for number in range(3):
             loan = save_answer(record, Kind.LOAN, LOAN | {"uuid": f"loan-{number}", "installments": rows})
-            Record.objects.filter(pk=loan.pk).update(uuid=f"loan-{number}")
+            Account.objects.filter(pk=loan.pk).update(uuid=f"loan-{number}")
             Answer.objects.filter(pk=loan.said_id).update(uuid=f"loan-{number}")
         text = text_of(download(viewer, "/borrowers/b/summary.pdf?data=copies&schedules=1"))
         assert text.count("240 later installments not printed") == 3

@@ -25,7 +25,7 @@ from portal.documents.options import Options
 from portal.documents.pdf import render
 from portal.live.reading import LiveCopy, account_copies, read_live
 from portal.registry import store
-from portal.registry.models import Borrower, Kind, Record, Source
+from portal.registry.models import Account, Borrower, Kind, Source
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
@@ -56,7 +56,7 @@ def figures_of(page: str) -> set[str]:
     return set(FIGURE.findall(re.sub(r"<[^>]*>", " ", inside)))
 
 
-def load_accounts(record: Record) -> Record:
+def load_accounts(record: Account) -> Account:
     for copy in account_copies(record):
         assert read_live(Actor.system("test"), copy)
     return record
@@ -276,7 +276,7 @@ def balance_cells(page: str) -> list[str] | None:
     return [cells[-1] for row in rows if (cells := re.findall(r'<td class="num">([^<]*)</td>', row))]
 
 
-def pay(sandbox: Sandbox, account: Record, *payments: tuple[str, str | None, str | None, str]) -> None:
+def pay(sandbox: Sandbox, account: Account, *payments: tuple[str, str | None, str | None, str]) -> None:
     """Add payments, one a day: amount, principal, ending balance and status."""
     for number, (amount, principal, balance, status) in enumerate(payments):
         day = timezone.localdate() - timedelta(days=20 - number)

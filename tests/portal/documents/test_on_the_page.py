@@ -7,7 +7,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.notes.models import Note
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.sandbox import Sandbox
@@ -117,7 +117,7 @@ def test_what_fell_due_since_the_copy_stays_on_the_page(
         portal_service, owner, amount="987654.32", opened=add_months(today - timedelta(days=2), -3)
     )
     load_accounts(loan), load_accounts(line)
-    accounts = Record.objects.filter(kind__in=(Kind.LOAN, Kind.LINE))
+    accounts = Account.objects.filter(kind__in=(Kind.LOAN, Kind.LINE))
     accounts.update(answer_day=today - timedelta(days=9), figures_good_through=today - timedelta(days=3))
     day = wording.day(today - timedelta(days=9))
     base = f"/borrowers/{owner.uuid}"

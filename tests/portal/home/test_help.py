@@ -12,7 +12,7 @@ from PIL import Image
 
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.runtime.areas import help_pages, navigation
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
@@ -40,7 +40,7 @@ def screen_text(sandbox: Sandbox) -> str:
     read = [(loan, "loan"), (line, "line"), (application, "application")]
     read.append((given.loan(sandbox, borrower, status="CHARGED_OFF"), "loan"))
     panels = [panel(supervisor, record.get_absolute_url(), name) for record, name in read]
-    Record.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))
+    Account.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))
     unknown_write = WriteIntent.objects.create(
         submit_id="lost", operation="applications.submit", state="unknown", label="an application",
         borrower_uuid=borrower.uuid, actor_id=1, actor_name="S",

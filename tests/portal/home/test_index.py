@@ -22,7 +22,7 @@ from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
 from portal.registry.figures import rank
-from portal.registry.models import Answer, Borrower, Kind, Record
+from portal.registry.models import Account, Answer, Borrower, Kind
 from portal.ui.attention import MAX_SHOWN
 from servicing import Client
 from servicing.sandbox import Sandbox
@@ -38,11 +38,11 @@ def days_from_now(days: int) -> date:
     return timezone.localdate() + timedelta(days=days)
 
 
-def read_account(owner: Borrower, kind: Kind, uuid: str) -> Record:
+def read_account(owner: Borrower, kind: Kind, uuid: str) -> Account:
     """Put an account on file and read it with its repayments."""
     for copy in account_copies(given.account(kind, owner, uuid)):
         assert read_live(ME, copy)
-    return Record.objects.get(kind=kind, uuid=uuid)
+    return Account.objects.get(kind=kind, uuid=uuid)
 
 
 def unknown_write(owner: Borrower, by: str = "servicer") -> WriteIntent:
@@ -83,9 +83,9 @@ def attention_items(browser: Browser, query: str = "") -> list[str]:
     return [item.sentence for item, _ in browser.get(f"/{query}").context["items"]]
 
 
-def flagged_account(sandbox: Sandbox, kind: Kind, past_due: str | None, name: str) -> Record:
+def flagged_account(sandbox: Sandbox, kind: Kind, past_due: str | None, name: str) -> Account:
     record = given.account(kind, given.borrower(sandbox, first_name=name), uuid4().hex)
-    Record.objects.filter(pk=record.pk).update(
+    Account.objects.filter(pk=record.pk).update(
         flagged=True,
         past_due=past_due and Decimal(past_due),
         past_due_rank=rank(past_due and Decimal(past_due), is_late=True),
@@ -162,7 +162,7 @@ class TestAttention:
         assert "3 items need attention · $1,310.35 past due on 3 accounts (1 without a figure)" in shown
         assert "Past due 3 $1,310.35, plus 1 without a figure" in shown
         assert [item.split()[0] for item in attention_items(servicer)] == ["$1,000.10", "$310.25", "An"]
-        loan = Record.objects.get(kind=Kind.LOAN, past_due=Decimal("1000.10"))
+        loan = Account.objects.get(kind=Kind.LOAN, past_due=Decimal("1000.10"))
         servicer.post(
             f"/attention/snooze/?item=loan:{loan.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
         )
@@ -305,8 +305,8 @@ class TestAttention:
     def test_a_truncated_list_shows_its_total_and_a_link(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
-        Record.objects.bulk_create(
-            Record(
+        Account.objects.bulk_create(
+            Account(
                 kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b", flagged=True, past_due=n, past_due_rank=n
             )
             for n in range(40)
@@ -388,7 +388,7 @@ class TestAttention:
 
     def test_archived_accounts_are_not_listed(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = flagged_account(portal_service, Kind.LINE, "310.00", "Acme Farms LLC")
-        Record.objects.filter(pk=record.pk).update(archived_at=timezone.now())
+        Account.objects.filter(pk=record.pk).update(archived_at=timezone.now())
         assert attention_items(viewer) == []
 
     def test_home_page_does_not_call_the_service(self, portal_service: Sandbox, viewer: Browser) -> None:

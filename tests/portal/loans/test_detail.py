@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.audit.models import PageView
 from portal.loans.chart import chart
 from portal.loans.figures import distance
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Account, Borrower, Kind
 from servicing import Loan
 from servicing.sandbox import Sandbox
 from servicing.schedules import schedule_of
@@ -26,13 +26,13 @@ def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
-def borrowers_on_file(loan: Record) -> set[str]:
+def borrowers_on_file(loan: Account) -> set[str]:
     """Return the borrowers on file for a loan and its repayments."""
-    records, repayments = Record.objects.filter(uuid=loan.uuid), loan.repayments.all()
+    records, repayments = Account.objects.filter(uuid=loan.uuid), loan.repayments.all()
     return {one.borrower_uuid for one in (*records, *repayments)}
 
 
-def read(browser: Browser, record: Record, query: str = "") -> str:
+def read(browser: Browser, record: Account, query: str = "") -> str:
     """Return the loan panel once it has loaded."""
     return panel(browser, f"{record.get_absolute_url()}{query}", "loan")
 
@@ -399,7 +399,7 @@ class TestPage:
         loan = given.loan(portal_service, borrower)
         assert loan.get_absolute_url() == f"/borrowers/{borrower.uuid}/loans/{loan.uuid}/"
         assert loan.get_absolute_url() in page(viewer, "/loans/")
-        assert Record(kind=Kind.LOAN, uuid="l-1").get_absolute_url() == "/registry/loan/l-1/"
+        assert Account(kind=Kind.LOAN, uuid="l-1").get_absolute_url() == "/registry/loan/l-1/"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.accounts.models import User
-from portal.registry.models import Record
+from portal.registry.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import panel, visible_text
@@ -36,4 +36,4 @@ def test_an_installment_past_due_is_known_in_any_spelling(
         row["paid_on"] = None
     portal_service.fail_next("loans.get", changes={"installments": installments, "delinquent": True})
     panel(viewer, loan.get_absolute_url(), "loan")
-    assert Record.objects.get(pk=loan.pk).past_due == Decimal(installments[0]["total"])
+    assert Account.objects.get(pk=loan.pk).past_due == Decimal(installments[0]["total"])

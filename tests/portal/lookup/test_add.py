@@ -4,7 +4,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Borrower, Kind, Record
+from portal.registry.models import Account, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -29,7 +29,7 @@ def test_a_borrower_is_added_by_id_and_name(servicer: Browser) -> None:
 def test_a_loan_is_added_under_its_borrower(servicer: Browser, portal_service: Sandbox) -> None:
     owner = given.borrower(portal_service)
     servicer.post("/registry/add/", {"kind": "loan", "uuid": LOAN, "borrower_uuid": owner.uuid})
-    assert Record.objects.get(kind=Kind.LOAN).borrower_uuid == owner.uuid
+    assert Account.objects.get(kind=Kind.LOAN).borrower_uuid == owner.uuid
 
 
 def test_errors_are_listed_in_field_order(servicer: Browser, portal_service: Sandbox) -> None:

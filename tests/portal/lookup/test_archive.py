@@ -5,7 +5,7 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Borrower, Record, Repayment
+from portal.registry.models import Account, Borrower, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -15,7 +15,7 @@ def borrower(portal_service: Sandbox) -> Borrower:
     return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
-def archive(browser: Browser, record: Record, act: str = "archive", reason: str = "Doubled") -> HttpResponse:
+def archive(browser: Browser, record: Account, act: str = "archive", reason: str = "Doubled") -> HttpResponse:
     return browser.post(f"/registry/{record.kind}/{record.uuid}/archive/", {"act": act, "reason": reason})
 
 
@@ -85,7 +85,7 @@ def test_archiving_a_borrower_lists_what_stays_visible(
     assert "stay in lists and search: 1 key person, 2 loans, 1 line of credit." in page
     assert "Its accounts no longer match" in page
 
-    def is_linked(account: Record, address: str) -> bool:
+    def is_linked(account: Account, address: str) -> bool:
         return f'href="{account.get_absolute_url()}"' in supervisor.get(address).content.decode()
 
     assert is_linked(loan, "/loans/?q=northwind")

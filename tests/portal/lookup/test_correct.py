@@ -5,7 +5,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry
 from portal.registry import store
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from portal.registry.search import find_by_text
 from servicing import Borrower
 from servicing.sandbox import Sandbox
@@ -13,23 +13,23 @@ from tests import given
 
 
 @pytest.fixture
-def loan(portal_service: Sandbox) -> Record:
+def loan(portal_service: Sandbox) -> Account:
     return given.account(Kind.LOAN, given.borrower(portal_service), "loan-1", label="Oven")
 
 
-def correct(browser: Browser, record: Record, **typed: str) -> object:
+def correct(browser: Browser, record: Account, **typed: str) -> object:
     current = {"label": record.label, "borrower_uuid": record.borrower_uuid, "reason": "Told by phone"}
     return browser.post(f"/registry/{record.kind}/{record.uuid}/correct/", current | typed)
 
 
-def test_a_corrected_name_is_searchable(servicer: Browser, loan: Record) -> None:
+def test_a_corrected_name_is_searchable(servicer: Browser, loan: Account) -> None:
     answer = correct(servicer, loan, label="Bread oven of 2026")
     assert (answer.status_code, answer["Location"]) == (303, loan.get_absolute_url())
     assert find_by_text(Kind.LOAN, "bread oven").get().label == "Bread oven of 2026"
 
 
 def test_a_loan_can_be_moved_to_another_borrower(
-    servicer: Browser, portal_service: Sandbox, loan: Record
+    servicer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     right = given.borrower(portal_service, first_name="Acme Farms LLC")
     correct(servicer, loan, borrower_uuid=right.uuid)
@@ -37,14 +37,14 @@ def test_a_loan_can_be_moved_to_another_borrower(
     assert loan.borrower_uuid == right.uuid
 
 
-def test_a_correction_is_recorded_with_changes_and_reason(servicer: Browser, loan: Record) -> None:
+def test_a_correction_is_recorded_with_changes_and_reason(servicer: Browser, loan: Account) -> None:
     correct(servicer, loan, label="Bread oven")
     entry = Entry.objects.get(action="lookup.correct")
     assert (entry.changes, entry.reason) == ({"label": ["Oven", "Bread oven"]}, "Told by phone")
     assert entry.subject_uuid == loan.uuid
 
 
-def test_a_correction_without_changes_is_not_recorded(servicer: Browser, loan: Record) -> None:
+def test_a_correction_without_changes_is_not_recorded(servicer: Browser, loan: Account) -> None:
     answer = correct(servicer, loan)
     assert "No changes to save" in servicer.get(answer["Location"]).content.decode()
     assert not Entry.objects.filter(action="lookup.correct").exists()
@@ -76,7 +76,7 @@ def test_a_borrower_cannot_belong_to_another_borrower(servicer: Browser, portal_
     ],
 )
 def test_invalid_input_is_rejected(
-    servicer: Browser, loan: Record, typed: dict[str, str], sentence: str
+    servicer: Browser, loan: Account, typed: dict[str, str], sentence: str
 ) -> None:
     answer = correct(servicer, loan, **typed)
     assert answer.status_code == 422
@@ -85,7 +85,7 @@ def test_invalid_input_is_rejected(
     assert loan.label == "Oven"
 
 
-def test_the_form_shows_the_current_values(servicer: Browser, loan: Record) -> None:
+def test_the_form_shows_the_current_values(servicer: Browser, loan: Account) -> None:
     page = servicer.get(f"/registry/loan/{loan.uuid}/correct/").content.decode()
     assert 'value="Oven"' in page
     assert f'value="{loan.borrower_uuid}"' in page
@@ -95,7 +95,7 @@ def test_an_unknown_record_is_not_found(servicer: Browser) -> None:
     assert servicer.get("/registry/loan/nothing/correct/").status_code == 404
 
 
-def test_a_viewer_cannot_correct_records(viewer: Browser, loan: Record) -> None:
+def test_a_viewer_cannot_correct_records(viewer: Browser, loan: Account) -> None:
     assert correct(viewer, loan, label="Bread oven").status_code == 403
 
 

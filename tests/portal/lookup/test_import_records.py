@@ -21,7 +21,7 @@ from portal.audit.models import Entry
 from portal.jobs.models import Job
 from portal.lookup.models import Upload
 from portal.registry import store
-from portal.registry.models import Answer, Borrower, Record, Source
+from portal.registry.models import Account, Answer, Borrower, Source
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
@@ -137,7 +137,7 @@ def test_a_malformed_line_does_not_affect_other_lines(supervisor: Browser) -> No
     page = upload(supervisor, ids="\r\n".join([HEAD, *lines])).content.decode()
     assert "2 records imported, 1 line rejected" in page
     assert [line for line, _ in Upload.objects.get().refused] == [4]
-    assert Record.objects.get(uuid="l-3").label == 'Oven, "large"'
+    assert Account.objects.get(uuid="l-3").label == 'Oven, "large"'
 
 
 def test_a_file_over_the_limit_is_rejected(supervisor: Browser, settings: LazySettings) -> None:
@@ -381,7 +381,7 @@ def test_ids_are_normalized(supervisor: Browser) -> None:
     assert (
         "2 records imported, 0 lines rejected" in upload(supervisor, ids=f"{HEAD}\n{rows}").content.decode()
     )
-    assert set(Record.objects.values_list("uuid", "label")) == {(uuid, "Till"), (f"line-{uuid}", "")}
+    assert set(Account.objects.values_list("uuid", "label")) == {(uuid, "Till"), (f"line-{uuid}", "")}
 
 
 @pytest.mark.parametrize("between", [0, store.BATCH_SIZE])
@@ -389,7 +389,7 @@ def test_a_loan_cannot_be_imported_under_two_borrowers(supervisor: Browser, betw
     others = "".join(f"loan,other-{n},b-1,\n" for n in range(between))
     page = upload(supervisor, ids=f"{HEAD}\nloan,l-1,b-1,\n{others}loan,l-1,b-2,\n").content.decode()
     assert "l-1 is already on file under another borrower" in page
-    assert Record.objects.get(uuid="l-1").borrower_uuid == "b-1"
+    assert Account.objects.get(uuid="l-1").borrower_uuid == "b-1"
 
 
 @pytest.mark.parametrize("between", [0, store.BATCH_SIZE])

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import RemoteCall
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Account, Kind, Source
 from portal.registry.records import records_of
 from servicing.sandbox import Sandbox
 from tests import given
@@ -40,7 +40,7 @@ def test_a_loan_missing_at_the_service_is_not_saved(viewer: Browser, portal_serv
     html = answer.content.decode()
     assert "The service has no loan with this ID under “Acme LLC”. Nothing was changed." in html
     assert "as line of credit" in html
-    assert not Record.objects.filter(uuid=UNKNOWN).exists()
+    assert not Account.objects.filter(uuid=UNKNOWN).exists()
 
 
 def test_an_unavailable_service_shows_503(viewer: Browser, portal_service: Sandbox) -> None:

@@ -5,14 +5,14 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Account, Kind, Source
 from servicing import Loan, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
 
 
-def save_loan(sandbox: Sandbox, **changes: object) -> Record:
+def save_loan(sandbox: Sandbox, **changes: object) -> Account:
     owner = given.borrower(sandbox, first_name="Northwind Baking Co LLC")
     loan = codec.decode(Loan, dumps(sandbox.world.loan(owner.uuid) | changes))
     return store.save(store.observe(loan, borrower_uuid=owner.uuid), source=Source.SERVICE)[0]
@@ -42,7 +42,7 @@ def test_a_record_with_only_an_id_shows_a_note(viewer: Browser, portal_service: 
 
 
 def test_a_loan_of_an_unknown_borrower_has_a_page(viewer: Browser) -> None:
-    Record.objects.create(kind=Kind.LOAN, uuid="loan-1", borrower_uuid="nobody")
+    Account.objects.create(kind=Kind.LOAN, uuid="loan-1", borrower_uuid="nobody")
     assert viewer.get("/registry/loan/loan-1/").status_code == 200
 
 
@@ -59,7 +59,7 @@ def test_only_a_servicer_is_offered_to_correct(
 
 def test_an_archived_loan_is_marked_and_can_be_restored(supervisor: Browser, portal_service: Sandbox) -> None:
     given.account(Kind.LOAN, given.borrower(portal_service), "loan-1")
-    Record.objects.filter(uuid="loan-1").update(archived_at=timezone.now())
+    Account.objects.filter(uuid="loan-1").update(archived_at=timezone.now())
     page = supervisor.get("/registry/loan/loan-1/").content.decode()
     assert "Archived" in page
     assert "Restore" in page

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from portal.audit.models import Actor, Entry, RemoteCall
 from portal.live import reading
-from portal.registry.models import Answer, Borrower, Kind, Record
+from portal.registry.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -48,7 +48,7 @@ def test_recently_refreshed_records_are_skipped(portal_service: Sandbox, owner: 
     refresh()
     assert "0 refreshed" in refresh()
     long_ago = timezone.now() - timedelta(hours=24, seconds=1)
-    Record.objects.filter(kind=Kind.LOAN).update(checked_at=long_ago)
+    Account.objects.filter(kind=Kind.LOAN).update(checked_at=long_ago)
     Answer.objects.filter(kind=Kind.LOAN).update(asked_at=long_ago)
     assert "1 refreshed" in refresh()
 
@@ -56,7 +56,7 @@ def test_recently_refreshed_records_are_skipped(portal_service: Sandbox, owner: 
 def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, owner: Borrower) -> None:
     portal_service.fail_next("loans.get", status=500)
     assert "4 refreshed, 1 failed" in refresh()
-    loan = Record.objects.get(kind=Kind.LOAN)
+    loan = Account.objects.get(kind=Kind.LOAN)
     assert loan.said.failing_since
     assert "500" in loan.said.failure
     Answer.objects.update(asked_at=None)
@@ -67,7 +67,7 @@ def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, own
 
 @pytest.mark.django_db(transaction=True)
 def test_a_failure_is_saved_all_at_once(portal_service: Sandbox, owner: Borrower) -> None:
-    loan = Record.objects.get(kind=Kind.LOAN)
+    loan = Account.objects.get(kind=Kind.LOAN)
     Answer.objects.create(kind=Kind.LOAN, uuid=loan.uuid)
 
     def record_state(execute: Callable[..., Any], *arguments: Any) -> Any:
@@ -84,7 +84,7 @@ def test_a_failure_is_saved_all_at_once(portal_service: Sandbox, owner: Borrower
     assert all(has_time == has_failure for has_time, has_failure in states)
 
 
-def read_from_another_connection(record: Record) -> Iterator[bool]:
+def read_from_another_connection(record: Account) -> Iterator[bool]:
     """Return whether `failed_at` and `failing_since` are set, as another connection sees them."""
     with ThreadPoolExecutor(1) as pool:
         (times,) = pool.submit(

@@ -14,7 +14,7 @@ from portal.collections.models import Contact
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
-from portal.registry.models import Borrower, KeyPerson, Kind, Record, Repayment, Source
+from portal.registry.models import Account, Borrower, KeyPerson, Kind, Repayment, Source
 from portal.registry.query import parse_query
 from portal.registry.texts import search_text
 from servicing import Client, Loan, Statement, codec
@@ -86,7 +86,7 @@ class TestSuggestions:
 
     def test_matching_ids_are_highlighted(self, viewer: Browser) -> None:
         Borrower.objects.create(uuid=UNKNOWN, name="Acme", city="Austin")
-        Record.objects.create(kind=Kind.LOAN, uuid=UNKNOWN, borrower_uuid=UNKNOWN, amount=Decimal(25000))
+        Account.objects.create(kind=Kind.LOAN, uuid=UNKNOWN, borrower_uuid=UNKNOWN, amount=Decimal(25000))
         assert (found := suggestions(viewer, "3f2b")).count("<mark>3f2b</mark>8c1e") == 2
         assert "$25,000.00, Acme" in found
         assert "<mark>3f2b8c1e</mark>" in suggestions(viewer, f"of {UNKNOWN}")
@@ -114,7 +114,7 @@ class TestSuggestions:
     ) -> None:
         owner = given.borrower(portal_service, first_name="Acme LLC")
         loan = given.account(Kind.LOAN, owner, "loan-1")
-        Record.objects.filter(pk=loan.pk).update(amount=25000)
+        Account.objects.filter(pk=loan.pk).update(amount=25000)
         assert "$25,000.00, Acme LLC" in suggestions(viewer, text)
 
     def test_type_operator_finds_loans_by_borrower(self, viewer: Browser, portal_service: Sandbox) -> None:
@@ -176,7 +176,7 @@ class TestResults:
 
     def test_results_of_one_kind_are_paged(self, viewer: Browser, portal_service: Sandbox) -> None:
         for number in range(27):
-            Record.objects.create(
+            Account.objects.create(
                 kind=Kind.LOAN,
                 uuid=f"l-{number}",
                 label=f"Acme {number}",
@@ -188,7 +188,7 @@ class TestResults:
     def test_paging_lists_each_match_once(self, viewer: Browser, typed: str, line: str) -> None:
         uuids = [f"{typed:0<8}-4a71-4000-8000-000000000001", *(f"l-{number}" for number in range(60))]
         for number, uuid in enumerate(uuids):
-            Record.objects.create(
+            Account.objects.create(
                 kind=Kind.LOAN,
                 uuid=uuid,
                 label=f"Firm {number}.",
@@ -280,7 +280,7 @@ class TestResults:
 
 class TestMistypedNames:
     @pytest.fixture
-    def farm(self, portal_service: Sandbox) -> Record:
+    def farm(self, portal_service: Sandbox) -> Account:
         given.borrower(portal_service, first_name="Cedar Grove Dental Inc", key_people=[])
         people = [{"first_name": "Ana", "middle_name": None, "last_name": "Lindqvist"}]
         return given.borrower(portal_service, first_name="Hathaway Farm Supply LLC", key_people=people)
@@ -298,7 +298,7 @@ class TestMistypedNames:
         ],
     )
     def test_a_typo_suggests_the_borrower_before_a_new_one(
-        self, servicer: Browser, farm: Record, typed: str
+        self, servicer: Browser, farm: Account, typed: str
     ) -> None:
         Borrower.objects.filter(pk=farm.pk).update(state="TX")
         for html in (suggestions(servicer, typed), results(servicer, typed)):
@@ -308,7 +308,7 @@ class TestMistypedNames:
             assert "Cedar Grove" not in html
 
     @pytest.mark.parametrize("typed", ["Lindqvst", "Ana Lnidqvist", "anna lindkvist"])
-    def test_a_typo_suggests_a_key_person(self, viewer: Browser, farm: Record, typed: str) -> None:
+    def test_a_typo_suggests_a_key_person(self, viewer: Browser, farm: Account, typed: str) -> None:
         for html in (suggestions(viewer, typed), results(viewer, typed)):
             assert f'href="/borrowers/{farm.uuid}/?tab=people"' in html
             assert "Key person of Hathaway Farm Supply LLC" in html
@@ -318,14 +318,14 @@ class TestMistypedNames:
         ["hathaway", "lindqvist", "Northern Lights", "zz", "Acme", "!!!", "farmer john", "state:CO hathawey"],
     )
     def test_matching_and_unrelated_names_get_no_suggestion(
-        self, viewer: Browser, farm: Record, typed: str
+        self, viewer: Browser, farm: Account, typed: str
     ) -> None:
         Borrower.objects.filter(pk=farm.pk).update(state="TX")
         assert "Did you mean" not in suggestions(viewer, typed)
         assert "Did you mean" not in results(viewer, typed)
 
     def test_borrowers_are_suggested_before_key_people(
-        self, viewer: Browser, portal_service: Sandbox, farm: Record
+        self, viewer: Browser, portal_service: Sandbox, farm: Account
     ) -> None:
         for name in ("Felix", "Meera", "Freya", "Olga"):
             KeyPerson.objects.create(
@@ -338,11 +338,11 @@ class TestMistypedNames:
         assert suggested.index(f'href="/borrowers/{farm.uuid}/"') < suggested.index("Hathaway</a>")
 
     def test_the_closest_active_borrower_is_suggested_first(
-        self, viewer: Browser, portal_service: Sandbox, farm: Record
+        self, viewer: Browser, portal_service: Sandbox, farm: Account
     ) -> None:
         other = given.borrower(portal_service, first_name="Hathaway Farm Supply of Texas LLC", key_people=[])
         archived = given.borrower(portal_service, first_name="Hathaway Farm LLC", key_people=[])
-        Record.objects.filter(pk=archived.pk).update(archived_at=timezone.now())
+        Account.objects.filter(pk=archived.pk).update(archived_at=timezone.now())
         html = results(viewer, "Hathawey Farm Supply")
         assert html.index(farm.uuid) < html.index(other.uuid)
         assert archived.uuid not in html
@@ -486,7 +486,7 @@ class TestUnknownId:
 
     def test_an_archived_loan_is_shown_as_archived(self, viewer: Browser, portal_service: Sandbox) -> None:
         loan = given.account(Kind.LOAN, given.borrower(portal_service), UNKNOWN)
-        Record.objects.filter(pk=loan.pk).update(archived_at=timezone.now())
+        Account.objects.filter(pk=loan.pk).update(archived_at=timezone.now())
         html = results(viewer, UNKNOWN)
         assert "This loan is archived" in html
         assert "Not on file" not in html
@@ -527,7 +527,7 @@ class TestPastDue:
     """The same accounts as in the lists, each with amount and days, worst first."""
 
     @pytest.fixture(autouse=True)
-    def accounts(self, portal_service: Sandbox) -> Record:
+    def accounts(self, portal_service: Sandbox) -> Account:
         owner = given.borrower(portal_service)
         for uuid, amount, days in (
             ("l-1", "90.00", 12),

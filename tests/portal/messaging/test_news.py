@@ -18,7 +18,7 @@ from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.messaging.news import request_reads
 from portal.messaging.sync import read_front
 from portal.messaging.tasks import read_news, start_reading_news
-from portal.registry.models import Answer, Record, Repayment
+from portal.registry.models import Account, Answer, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.jobs.scripted import run_taken
@@ -34,18 +34,18 @@ def sandbox(portal_service: Sandbox, settings: LazySettings) -> Sandbox:
     return portal_service
 
 
-def read(account: Record) -> Record:
+def read(account: Account) -> Account:
     """Read an account and its repayments as of ten minutes ago."""
     for copy in reading.account_copies(account):
         assert reading.read_live(ACTOR, copy)
     earlier = timezone.now() - timedelta(minutes=10)
-    Record.objects.filter(uuid=account.uuid).update(checked_at=earlier, answer_at=earlier)
+    Account.objects.filter(uuid=account.uuid).update(checked_at=earlier, answer_at=earlier)
     Answer.objects.filter(uuid=account.uuid).update(last_at=earlier)
     account.refresh_from_db()
     return account
 
 
-def loan_on_file(sandbox: Sandbox, **terms: Any) -> Record:
+def loan_on_file(sandbox: Sandbox, **terms: Any) -> Account:
     return read(given.loan(sandbox, given.borrower(sandbox), **terms))
 
 
@@ -126,7 +126,7 @@ def test_an_unknown_payment_reads_nothing_until_its_account_is_known(sandbox: Sa
     tell(sandbox, payment)
     assert operations_of_run(sandbox) == []
     # The refresh of all accounts finds the payment; another message of it is news about a known account.
-    Record.objects.update(checked_at=None)
+    Account.objects.update(checked_at=None)
     Answer.objects.update(last_at=None)
     job = start_job(refresh_portfolio, rate=1000)
     late = timezone.now() + timedelta(minutes=1)
@@ -152,7 +152,7 @@ def test_a_message_older_than_only_one_of_two_copies_is_news(sandbox: Sandbox) -
     loan = loan_on_file(sandbox)
     payment = sandbox.world.repayment(loan.uuid, amount="75.00")
     read(loan)
-    Record.objects.filter(pk=loan.pk).update(checked_at=timezone.now())
+    Account.objects.filter(pk=loan.pk).update(checked_at=timezone.now())
     tell(sandbox, payment, minutes_ago=5)
     assert operations_of_run(sandbox) == READS
 
@@ -165,7 +165,7 @@ def test_what_a_person_asks_for_is_read_at_once(sandbox: Sandbox) -> None:
     assert operations_of_run(sandbox) == READS
     tell(sandbox, payment | {"status": "FAILED"})
     assert operations_of_run(sandbox) == []  # News waits for five minutes.
-    assert request_reads(Record.objects.filter(pk=loan.pk)) == 1
+    assert request_reads(Account.objects.filter(pk=loan.pk)) == 1
     assert operations_of_run(sandbox) == READS
 
 
@@ -191,7 +191,7 @@ def test_an_archived_account_is_skipped(sandbox: Sandbox) -> None:
     payment = sandbox.world.repayment(loan.uuid, amount="75.00")
     read(loan)
     tell(sandbox, payment)
-    Record.objects.filter(pk=loan.pk).update(archived_at=timezone.now())
+    Account.objects.filter(pk=loan.pk).update(archived_at=timezone.now())
     assert operations_of_run(sandbox) == []
     tell(sandbox, payment | {"status": "FAILED"})
     assert not PendingRead.objects.filter(due_at__isnull=False).exists()

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from portal.audit.models import Entry
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Record
+from portal.registry.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def record(portal_service: Sandbox) -> Record:
+def record(portal_service: Sandbox) -> Account:
     return given.borrower(portal_service)
 
 
@@ -24,7 +24,7 @@ def iso_date_in(days: int) -> str:
     return (timezone.localdate() + timedelta(days=days)).isoformat()
 
 
-def test_a_note_is_shown_on_the_borrower_page(servicer: Browser, record: Record) -> None:
+def test_a_note_is_shown_on_the_borrower_page(servicer: Browser, record: Account) -> None:
     response = servicer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "Prefers <b>mornings</b>"})
     assert (response.status_code, response["Location"]) == (303, f"/borrowers/{record.uuid}/")
     page = servicer.get(f"/borrowers/{record.uuid}/?tab=notes").content.decode()
@@ -32,7 +32,7 @@ def test_a_note_is_shown_on_the_borrower_page(servicer: Browser, record: Record)
     assert Entry.objects.filter(action="notes.add", subject_uuid=record.uuid).count() == 1
 
 
-def test_a_pinned_note_is_shown_until_unpinned(servicer: Browser, record: Record) -> None:
+def test_a_pinned_note_is_shown_until_unpinned(servicer: Browser, record: Account) -> None:
     servicer.post(
         f"/notes/new/borrower/{record.uuid}/",
         {"text": "Talk to the controller", "pinned_until": iso_date_in(1)},
@@ -55,7 +55,7 @@ def test_a_pinned_note_is_shown_until_unpinned(servicer: Browser, record: Record
     ],
 )
 def test_an_invalid_note_is_rejected_with_a_reason(
-    servicer: Browser, record: Record, sent: dict[str, str], reason: str
+    servicer: Browser, record: Account, sent: dict[str, str], reason: str
 ) -> None:
     response = servicer.post(f"/notes/new/borrower/{record.uuid}/", sent)
     assert response.status_code == 422
@@ -63,12 +63,12 @@ def test_an_invalid_note_is_rejected_with_a_reason(
     assert not Note.objects.exists()
 
 
-def test_a_pasted_tab_becomes_a_space(servicer: Browser, record: Record) -> None:
+def test_a_pasted_tab_becomes_a_space(servicer: Browser, record: Account) -> None:
     servicer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "Loan\t$25,000.00\tpast due"})
     assert Note.objects.get().text == "Loan $25,000.00 past due"
 
 
-def test_a_follow_up_is_added_and_finished_once(servicer: Browser, record: Record) -> None:
+def test_a_follow_up_is_added_and_finished_once(servicer: Browser, record: Account) -> None:
     servicer.post(
         f"/notes/follow-ups/new/{record.uuid}/", {"title": "Call about the return", "due": iso_date_in(0)}
     )
@@ -82,16 +82,16 @@ def test_a_follow_up_is_added_and_finished_once(servicer: Browser, record: Recor
     assert Entry.objects.filter(action="notes.finish").count() == 1
 
 
-def test_a_viewer_cannot_add_notes_or_follow_ups(viewer: Browser, record: Record) -> None:
+def test_a_viewer_cannot_add_notes_or_follow_ups(viewer: Browser, record: Account) -> None:
     assert viewer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "x"}).status_code == 403
     assert viewer.post(f"/notes/follow-ups/new/{record.uuid}/", {"title": "x"}).status_code == 403
     assert not Note.objects.exists()
 
 
 def test_the_title_of_a_note_names_its_record_within_a_sentence(
-    servicer: Browser, portal_service: Sandbox, record: Record
+    servicer: Browser, portal_service: Sandbox, record: Account
 ) -> None:
     loan = given.loan(portal_service, record, amount="12345.00")
-    Record.objects.filter(pk=loan.pk).update(label="Loan of $12,345.00")
+    Account.objects.filter(pk=loan.pk).update(label="Loan of $12,345.00")
     for one, title in ((loan, "Note on loan of $12,345.00"), (record, f"Note on {record}")):
         assert title in servicer.get(f"/notes/new/{one.kind}/{one.uuid}/").content.decode()

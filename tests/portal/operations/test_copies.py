@@ -43,12 +43,12 @@ from portal.jobs.models import Job, Worker
 from portal.operations.labels import NEW_LABELS
 from portal.registry.models import (
     PEOPLE,
+    Account,
     Answer,
     Application,
     Borrower,
     KeyPerson,
     NameWord,
-    Record,
     Repayment,
     Snapshot,
 )
@@ -176,7 +176,7 @@ def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyP
         assert Answer.objects.count() == 2
     finally:
         run("migrate", "registry", verbosity=0)
-    found = {one.uuid: one for one in Record.objects.select_related("said")}
+    found = {one.uuid: one for one in Account.objects.select_related("said")}
     assert (len(found), Answer.objects.count(), found["unknown"].said) == (7, 6, None)
     for one in found.values():
         if one.said:
@@ -217,8 +217,8 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
         assert records.count() == 12
     finally:
         run("migrate", "registry", verbosity=0)
-    assert {one.kind for one in Record.objects.all()} == {"loan", "line"}
-    assert Record.objects.filter(said__body="[]").count() == 6
+    assert {one.kind for one in Account.objects.all()} == {"loan", "line"}
+    assert Account.objects.filter(said__body="[]").count() == 6
     found = Answer.objects.values_list("kind", "last_at", "last_on")
     assert {kind for kind, *_ in found} == {"loan", "line", "loan_repayments", "line_repayments"}
     assert {tuple(times) for _, *times in found} == {(at, day)}
@@ -275,7 +275,7 @@ def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.Monk
         assert (Repayment.objects.count(), records.filter(kind="repayment").count()) == (2, 3)
     finally:
         run("migrate", "registry", verbosity=0)
-    assert list(Record.objects.values_list("uuid", flat=True)) == ["loan-0"]
+    assert list(Account.objects.values_list("uuid", flat=True)) == ["loan-0"]
     assert not Answer.objects.exists()
     assert not Snapshot.objects.exists()
     found = list(Repayment.objects.order_by("pk").select_related("account"))
@@ -341,7 +341,7 @@ def test_an_interrupted_move_of_key_people_is_continued(monkeypatch: pytest.Monk
         assert (records.count(), KeyPerson.objects.count()) == (5, 2)
     finally:
         run("migrate", "registry", verbosity=0)
-    assert not Record.objects.exists()
+    assert not Account.objects.exists()
     (borrower,) = Borrower.objects.all()
     assert (borrower.uuid, borrower.name, borrower.past_due, borrower.created_at) == (
         "b",
@@ -413,7 +413,7 @@ def test_an_interrupted_move_of_borrowers_is_continued(monkeypatch: pytest.Monke
         assert (records.count(), Borrower.objects.count()) == (5, 2)
     finally:
         run("migrate", "registry", verbosity=0)
-    assert [one.uuid for one in Record.objects.all()] == ["loan-0"]
+    assert [one.uuid for one in Account.objects.all()] == ["loan-0"]
     borrowers = {one.uuid: one for one in Borrower.objects.select_related("answer")}
     assert {uuid: one.pk for uuid, one in borrowers.items()} == keys
     unknown = borrowers.pop("known-by-id")
@@ -435,7 +435,7 @@ def test_an_interrupted_move_of_applications_is_continued(monkeypatch: pytest.Mo
     same |= {"borrower_uuid": "b", "owner_confirmed": True, "label": "Oven", "search_text": "\noven\n"}
     same |= {"amount": Decimal("12345678901.1234")}
     renamed = {"category": ("product", "LOAN"), "status": ("decision", "APPROVED")}
-    run("migrate", "registry", "0040", verbosity=0)
+    run("migrate", "registry", "0042", verbosity=0)
     try:
         old = old_models("0042_applications")
         records, answers = (old.get_model("registry", name).objects for name in ("Record", "Answer"))
@@ -457,11 +457,11 @@ def test_an_interrupted_move_of_applications_is_continued(monkeypatch: pytest.Mo
 
         left: list[int] = []
         with pytest.raises(KeyboardInterrupt), connection.execute_wrapper(break_off):
-            run("migrate", "registry", "0041", verbosity=0)
+            run("migrate", "registry", "0043", verbosity=0)
         assert (records.count(), Application.objects.count()) == (5, 2)
     finally:
         run("migrate", "registry", verbosity=0)
-    (loan,) = Record.objects.all()
+    (loan,) = Account.objects.all()
     assert (loan.kind, loan.uuid, loan.category, loan.status) == ("loan", "a-0", "LOAN", "APPROVED")
     applications = {one.uuid: one for one in Application.objects.select_related("answer")}
     assert {uuid: one.pk for uuid, one in applications.items()} == keys
@@ -490,7 +490,7 @@ def test_values_of_version_1_get_the_spelling_of_the_interface() -> None:
         run("migrate", "registry", verbosity=0)
     borrower = Borrower.objects.get()
     assert (borrower.type, borrower.legal_form) == ("BUSINESS", "LIMITED_LIABILITY_COMPANY")
-    columns = Record.objects.order_by("uuid").values_list("category", "status")
+    columns = Account.objects.order_by("uuid").values_list("category", "status")
     assert list(columns) == [("LOC", "ACTIVE")] * 2 + [("Odd", "In review")]
 
 
@@ -543,7 +543,7 @@ def test_a_database_of_each_release_can_be_upgraded(
         file.write_bytes((RELEASED / f"{release}.dump").read_bytes())
     assert "The audit trail is intact: " in run("restore", file, replace=True)
     owner = Borrower.objects.exclude(answer=None).get(name__startswith="Harbor")
-    loan = Record.objects.get(kind="loan")
+    loan = Account.objects.get(kind="loan")
     assert KeyPerson.objects.exclude(answer=None).filter(borrower_uuid=owner.uuid).exists()
     approval, draft = Approval.objects.get(), Draft.objects.get()
     servicer, supervisor = browser_of(Role.SERVICER), browser_of(Role.SUPERVISOR)
@@ -661,7 +661,7 @@ def test_an_interrupted_upgrade_can_be_repeated() -> None:
     )
     run("upgrade", verbosity=0)
     with connection.cursor() as cursor:
-        assert "loans_by_amount" in connection.introspection.get_constraints(cursor, Record._meta.db_table)
+        assert "loans_by_amount" in connection.introspection.get_constraints(cursor, Account._meta.db_table)
 
 
 def test_a_backup_is_private_and_overwrites_no_file(copy: Path) -> None:

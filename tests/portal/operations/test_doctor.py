@@ -24,7 +24,7 @@ from portal.audit.chain import append
 from portal.audit.models import Actor, Outage
 from portal.jobs.models import Worker
 from portal.operations import doctor
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -140,7 +140,7 @@ def test_settings_that_do_not_match_the_service_are_reported(
 
 def test_a_statement_that_cannot_be_read_is_reported(healthy: Sandbox) -> None:
     line = given.line(healthy, given.borrower(healthy))
-    Record.objects.filter(uuid=line.uuid).update(checked_at=timezone.now())
+    Account.objects.filter(uuid=line.uuid).update(checked_at=timezone.now())
     healthy.fail_next("credit_lines.statement", changes={"payoff_balance": [1]}, times=None)
     assert (
         "WRONG  The statement has fields of another type: payoff_balance is not a number.\n" in run_doctor()

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry, RemoteCall
-from portal.registry.models import Record
+from portal.registry.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import page, visible_text
@@ -32,7 +32,7 @@ def test_a_supervisor_reads_the_report(portal_service: Sandbox, supervisor: Brow
 def test_records_on_file_are_filled_in(portal_service: Sandbox, supervisor: Browser) -> None:
     owner = given.borrower(portal_service)
     line = given.line(portal_service, owner)
-    Record.objects.filter(uuid=line.uuid).update(checked_at=timezone.now())
+    Account.objects.filter(uuid=line.uuid).update(checked_at=timezone.now())
     shown = page(supervisor, ADDRESS)
     assert f'value="{owner.uuid}"' in shown
     assert f'value="{line.uuid}"' in shown

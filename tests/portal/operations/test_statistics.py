@@ -13,7 +13,7 @@ from portal.lookup.imports import import_ids
 from portal.messaging import sync
 from portal.operations.tasks import forget_old
 from portal.registry import table_statistics
-from portal.registry.models import Kind, Record
+from portal.registry.models import Account, Kind
 from portal.registry.records import active_records
 from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, NEGLIGIBLE_RATIO, analyze
 from servicing.sandbox import Sandbox
@@ -58,7 +58,9 @@ def test_an_import_counts_as_large_relative_to_the_known_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(table_statistics, "ANALYZE_AFTER_ROWS", 2)
-    Record.objects.bulk_create(Record(kind=Kind.LOAN, uuid=f"known-{n}") for n in range(2 * NEGLIGIBLE_RATIO))
+    Account.objects.bulk_create(
+        Account(kind=Kind.LOAN, uuid=f"known-{n}") for n in range(2 * NEGLIGIBLE_RATIO)
+    )
     for kind, is_large in (("loan", False), ("line", True)):
         lines = [f"{kind},new-{n},owner,\n" for n in range(2)]
         assert import_ids(["kind,uuid,borrower_uuid,label\n", *lines], by="test").taken == 2
@@ -77,9 +79,9 @@ def test_only_a_large_sync_updates_the_statistics(
 
 
 def test_counting_the_most_frequent_kind_uses_an_index() -> None:
-    Record.objects.bulk_create(
-        Record(kind=Kind.LOAN, uuid=f"loan-{n}", borrower_uuid=f"owner-{n}") for n in range(500)
+    Account.objects.bulk_create(
+        Account(kind=Kind.LOAN, uuid=f"loan-{n}", borrower_uuid=f"owner-{n}") for n in range(500)
     )
-    Record.objects.bulk_create(Record(kind=kind, uuid="other") for kind in Kind)
+    Account.objects.bulk_create(Account(kind=kind, uuid="other") for kind in Kind)
     analyze()
     assert "COVERING INDEX" in active_records(Kind.LOAN).order_by().values("kind").explain()

@@ -9,7 +9,7 @@ import pytest
 from portal.jobs.queue import start_job
 from portal.live import reading
 from portal.portfolio.tasks import write_days
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
@@ -38,7 +38,7 @@ class Book:
         self.sandbox = sandbox
         self.first = business_date()
         self.borrower = given.borrower(sandbox)
-        self.loans: dict[str, Record] = {}
+        self.loans: dict[str, Account] = {}
         self.answers: dict[str, dict[str, Any]] = {}
 
     def day(self, number: int) -> date:

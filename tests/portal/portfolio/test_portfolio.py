@@ -17,7 +17,7 @@ from portal.audit.models import Entry, PageView
 from portal.jobs.models import Job
 from portal.portfolio import demo
 from portal.portfolio.models import BookDay, BucketSum, RollCell
-from portal.registry.models import Record
+from portal.registry.models import Account
 from portal.runtime.business_date import business_date
 from tests.conftest import browser_of
 from tests.portal import pages, spreadsheets
@@ -171,7 +171,7 @@ class TestPage:
     def test_archived_accounts_have_a_column(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
         gone = book.loans["paid later"]
-        Record.objects.filter(pk=gone.pk).update(archived_at="2020-01-01T12:00Z")
+        Account.objects.filter(pk=gone.pk).update(archived_at="2020-01-01T12:00Z")
         book.end_day()
         assert RollCell.objects.get(day=book.day(11), now="archived").number == 1
         html = page(viewer, "/portfolio/")
@@ -207,7 +207,7 @@ class TestFiles:
         answer = viewer.get(f"/portfolio/accounts/export/?day={book.day(3)}&bucket=late")
         rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
         uuids = {book.loans[name].uuid for name in ("paid later", "returned")}
-        assert {row["Account"] for row in rows} == uuids
+        assert {row["BookAccount"] for row in rows} == uuids
         assert {row["Days past due"] for row in rows} == {"1"}
         entry: Any = Entry.objects.get(action="portfolio.export_accounts")
         assert entry.detail["rows"] == 2

@@ -22,7 +22,7 @@ from portal.portfolio.models import (
     RollCell,
     Run,
 )
-from portal.registry.models import Answer, Kind, Record, Snapshot
+from portal.registry.models import Account, Answer, Kind, Snapshot
 from portal.runtime.business_date import business_date
 from tests.portal.collections.conftest import advance
 from tests.portal.portfolio.conftest import Book, five_accounts, installment, run_job
@@ -117,7 +117,7 @@ class TestRun:
         monkeypatch.setattr(writing, "BATCH_SIZE", 2)
         first = start_job(tasks.write_days)
         Run.objects.create(first_day=book.day(1), last_day=book.day(10))
-        keys = list(Record.objects.filter(kind=Kind.LOAN).order_by("pk").values_list("pk", flat=True))
+        keys = list(Account.objects.filter(kind=Kind.LOAN).order_by("pk").values_list("pk", flat=True))
         batch = writing.read_accounts(0, 2)
         writing.write_states(batch, book.day(1), book.day(10))
         Run.objects.update(last_key=keys[1])
@@ -184,7 +184,7 @@ class TestDays:
         book.add("one", installment(book.day(20)))
         book.add("other", installment(book.day(20)))
         book.end_day()
-        Record.objects.filter(pk=book.loans["one"].pk).update(archived_at=timezone.now() - timedelta(days=1))
+        Account.objects.filter(pk=book.loans["one"].pk).update(archived_at=timezone.now() - timedelta(days=1))
         book.end_day()
         assert states(book, "one", 2) == [CURRENT, ABSENT]
         assert RollCell.objects.get(day=book.day(2), now="archived").number == 1
@@ -229,7 +229,7 @@ class TestDays:
         book.add("one", installment(book.day(20)))
         book.end_day()
         book.add("unread", installment(book.day(20)))
-        Record.objects.update(created_at=timezone.now() - timedelta(days=1))
+        Account.objects.update(created_at=timezone.now() - timedelta(days=1))
         book.end_day(unreadable="unread")
         row = AccountState.objects.get(uuid=book.loans["unread"].uuid)
         assert (row.bucket, row.principal, row.last_answer_on) == (Bucket.NOT_KNOWN, None, None)

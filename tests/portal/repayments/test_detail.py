@@ -7,24 +7,24 @@ from django.core.management import call_command
 from django.test import Client as Browser
 
 from portal.audit.models import PageView
-from portal.registry.models import Record, Repayment
+from portal.registry.models import Account, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import allow_refresh, page, panel, visible_text
 
 
 @pytest.fixture
-def loan(portal_service: Sandbox) -> Record:
+def loan(portal_service: Sandbox) -> Account:
     return given.loan(portal_service, given.borrower(portal_service, first_name="Northwind Baking Co LLC"))
 
 
-def read_detail(browser: Browser, loan: Record, uuid: str) -> str:
+def read_detail(browser: Browser, loan: Account, uuid: str) -> str:
     """Return the page of a repayment after the repayments of its loan were read."""
     panel(browser, loan.get_absolute_url(), "loan")
     return page(browser, f"/repayments/{uuid}/")
 
 
-def test_the_page_shows_all_fields_and_links(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_the_page_shows_all_fields_and_links(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     payment = portal_service.world.repayment(
         loan.uuid, amount="250.10", ach_id="ach-7", initiation_date="2026-03-08 09:00:00 IST"
     )
@@ -42,7 +42,7 @@ def test_the_page_shows_all_fields_and_links(viewer: Browser, portal_service: Sa
 
 
 def test_missing_fields_are_listed_in_one_line(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7", ach_batch_id=None)
     shown = read_detail(viewer, loan, payment["uuid"])
@@ -60,7 +60,7 @@ def test_missing_fields_are_listed_in_one_line(
     [("R01", "The service says: <q>R01</q>"), ("", "The service gives no reason"), (None, "gives no reason")],
 )
 def test_a_return_shows_its_reason(
-    viewer: Browser, portal_service: Sandbox, loan: Record, error: str | None, reason: str
+    viewer: Browser, portal_service: Sandbox, loan: Account, error: str | None, reason: str
 ) -> None:
     payment = portal_service.world.repayment(
         loan.uuid, status="FAILED_AFTER_SUCCESS", payment_type="RETURNED", error_description=error
@@ -72,7 +72,7 @@ def test_a_return_shows_its_reason(
 
 
 def test_the_history_is_in_order_and_marks_unknown_times(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, status="SCHEDULED", effective_date="2026-03-08")
     read_detail(viewer, loan, payment["uuid"])
@@ -87,14 +87,14 @@ def test_the_history_is_in_order_and_marks_unknown_times(
 
 
 def test_the_history_of_a_return_includes_the_missed_success(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS")
     assert "Succeeded before; time not provided" in read_detail(viewer, loan, payment["uuid"])
 
 
 def test_a_missed_success_comes_before_a_return_whose_time_is_uncertain(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS")
     payload = {"uuid": payment["uuid"], "status": "FAILED_AFTER_SUCCESS"}
@@ -107,7 +107,7 @@ def test_a_missed_success_comes_before_a_return_whose_time_is_uncertain(
 
 
 def test_the_panel_reads_the_repayments_of_the_loan(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, status="SCHEDULED")
     read_detail(viewer, loan, payment["uuid"])
@@ -127,7 +127,7 @@ def test_a_repayment_without_a_saved_answer_has_a_page(viewer: Browser) -> None:
 
 
 def test_a_repayment_that_left_the_list_keeps_its_last_copy(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7")
     read_detail(viewer, loan, payment["uuid"])
@@ -146,7 +146,7 @@ def test_the_record_page_of_a_repayment_leads_to_its_page(viewer: Browser) -> No
 
 
 def test_a_view_is_recorded_and_an_unknown_id_is_not_found(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     payment = portal_service.world.repayment(loan.uuid)
     read_detail(viewer, loan, payment["uuid"])

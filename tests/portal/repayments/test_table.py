@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import PageView
-from portal.registry.models import Borrower, Record
+from portal.registry.models import Account, Borrower
 from portal.repayments.table import RepaymentRow
 from servicing import Repayment
 from servicing.sandbox import Sandbox
@@ -20,11 +20,11 @@ from tests.portal.pages import load_panels, page, panel
 
 
 @pytest.fixture
-def loan(portal_service: Sandbox) -> Record:
+def loan(portal_service: Sandbox) -> Account:
     return given.loan(portal_service, given.borrower(portal_service))
 
 
-def read_repayments(browser: Browser, loan: Record, query: str = "") -> str:
+def read_repayments(browser: Browser, loan: Account, query: str = "") -> str:
     panel(browser, f"{loan.get_absolute_url()}?refresh=1", "loan")
     return panel(browser, f"{loan.get_absolute_url()}{query}", "loan-repayments")
 
@@ -34,7 +34,7 @@ def in_days(days: int) -> str:
 
 
 def test_upcoming_repayments_come_first_soonest_on_top(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     for amount, days in (("40", 20), ("30", 5), ("20", -40), ("10", -80)):
         status = "SCHEDULED" if days > 0 else "SUCCEEDED"
@@ -46,7 +46,7 @@ def test_upcoming_repayments_come_first_soonest_on_top(
 
 
 def test_an_unusual_type_is_shown_below_the_date(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     portal_service.world.repayment(loan.uuid, payment_type="DISPUTED")
     shown = read_repayments(viewer, loan)
@@ -54,7 +54,7 @@ def test_an_unusual_type_is_shown_below_the_date(
 
 
 def test_a_single_bank_account_is_shown_above_the_rows(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     for bank in ("b1a7c0de-1", "b1a7c0de-1", "0ther-bank"):
         portal_service.world.repayment(loan.uuid, borrower_bank_account_uuid=bank)
@@ -64,7 +64,7 @@ def test_a_single_bank_account_is_shown_above_the_rows(
 
 
 def test_the_summary_counts_and_totals_succeeded_repayments(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     for amount in ("0.1", "0.2"):
         portal_service.world.repayment(loan.uuid, amount=amount)
@@ -75,7 +75,7 @@ def test_the_summary_counts_and_totals_succeeded_repayments(
     assert "Next scheduled" in shown
 
 
-def test_a_month_total_covers_all_pages(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_a_month_total_covers_all_pages(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     for _ in range(30):
         portal_service.world.repayment(loan.uuid, amount="1.10", effective_date="2026-03-08")
     assert "March 2026" in read_repayments(viewer, loan)
@@ -85,7 +85,7 @@ def test_a_month_total_covers_all_pages(viewer: Browser, portal_service: Sandbox
 
 
 def test_months_with_one_repayment_have_no_heading(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     for day in ("2026-02-08", "2026-03-08"):
         portal_service.world.repayment(loan.uuid, effective_date=day)
@@ -99,7 +99,7 @@ def test_months_with_one_repayment_have_no_heading(
 
 
 def test_no_total_is_shown_if_an_amount_is_missing(
-    viewer: Browser, portal_service: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
     portal_service.world.repayment(loan.uuid, amount="1.10", effective_date="2026-03-08")
     portal_service.world.repayment(loan.uuid, effective_date="2026-03-09", amount="2")
@@ -113,7 +113,7 @@ def test_no_total_is_shown_if_an_amount_is_missing(
     ("error", "words"), [("R01 - Insufficient funds", "R01 - Insufficient funds"), ("", "no reason given")]
 )
 def test_a_return_shows_its_reason(
-    viewer: Browser, portal_service: Sandbox, loan: Record, error: str, words: str
+    viewer: Browser, portal_service: Sandbox, loan: Account, error: str, words: str
 ) -> None:
     portal_service.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS", error_description=error)
     shown = read_repayments(viewer, loan)
@@ -121,14 +121,18 @@ def test_a_return_shows_its_reason(
     assert f'<small title="{words}">{words}</small>' in shown
 
 
-def test_a_missing_split_is_not_shown_as_zero(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_a_missing_split_is_not_shown_as_zero(
+    viewer: Browser, portal_service: Sandbox, loan: Account
+) -> None:
     portal_service.world.repayment(loan.uuid, amount="250.00", effective_date="2026-03-08")
     shown = read_repayments(viewer, loan)
     assert "$0.00" not in shown.partition("<tbody>")[2]
     assert "sd-split" not in shown
 
 
-def test_parts_that_do_not_add_up_are_flagged(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_parts_that_do_not_add_up_are_flagged(
+    viewer: Browser, portal_service: Sandbox, loan: Account
+) -> None:
     parts = {"principal": Decimal(60), "interest": Decimal(30), "fees": Decimal(0), "suspense": Decimal(0)}
     payment = portal_service.world.repayment(loan.uuid, amount="100.00", **parts)
     shown = read_repayments(viewer, loan)
@@ -155,7 +159,7 @@ def test_the_bar_needs_two_valid_parts(parts: dict[str, object], widths: list[in
     assert [part.width for part in RepaymentRow(Repayment(uuid="r-1", **parts)).parts] == widths
 
 
-def test_two_thousand_repayments_are_paged(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_two_thousand_repayments_are_paged(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     repayments = [
         {"uuid": f"r-{number}", "amount": 1, "status": "SUCCEEDED", "effective_date": "2026-03-08"}
         for number in range(2000)
@@ -166,7 +170,9 @@ def test_two_thousand_repayments_are_paged(viewer: Browser, portal_service: Sand
     assert shown.count("data-row") == 12
 
 
-def test_the_borrowers_tab_lists_all_accounts(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+def test_the_borrowers_tab_lists_all_accounts(
+    viewer: Browser, portal_service: Sandbox, loan: Account
+) -> None:
     line = given.line(portal_service, Borrower.objects.get())
     portal_service.world.repayment(loan.uuid, amount="12.50")
     portal_service.world.repayment(line.uuid, amount="310.00")
@@ -189,7 +195,7 @@ class TestSidePane:
     """One repayment opens beside its list, which keeps its page and filters."""
 
     def test_a_repayment_opens_beside_the_list_of_its_loan(
-        self, viewer: Browser, portal_service: Sandbox, loan: Record
+        self, viewer: Browser, portal_service: Sandbox, loan: Account
     ) -> None:
         portal_service.world.repayment(loan.uuid, amount="40.00", effective_date="2026-03-08")
         wanted = portal_service.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7")
@@ -202,7 +208,7 @@ class TestSidePane:
         assert shown.count('aria-current="true"') == 1
 
     def test_a_repayment_of_another_page_opens_beside_the_list(
-        self, viewer: Browser, portal_service: Sandbox, loan: Record
+        self, viewer: Browser, portal_service: Sandbox, loan: Account
     ) -> None:
         for day in range(1, 28):
             last = portal_service.world.repayment(
@@ -215,7 +221,7 @@ class TestSidePane:
         assert PageView.objects.get(page="repayments.detail").subject_uuid == last["uuid"]
 
     def test_focus_moves_to_the_pane_and_back_to_the_row(
-        self, viewer: Browser, portal_service: Sandbox, loan: Record
+        self, viewer: Browser, portal_service: Sandbox, loan: Account
     ) -> None:
         uuid = portal_service.world.repayment(loan.uuid)["uuid"]
         read_repayments(viewer, loan)
@@ -232,7 +238,7 @@ class TestSidePane:
 
     @pytest.mark.parametrize("uuid", ["nothing", "%00", "'", ""])
     def test_an_unknown_repayment_opens_no_pane(
-        self, viewer: Browser, portal_service: Sandbox, loan: Record, uuid: str
+        self, viewer: Browser, portal_service: Sandbox, loan: Account, uuid: str
     ) -> None:
         portal_service.world.repayment(loan.uuid)
         assert 'id="payment"' not in read_repayments(viewer, loan, f"?payment={uuid}")

@@ -8,14 +8,14 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client as Browser
 
-from portal.registry.models import KeyPerson, Record
+from portal.registry.models import Account, KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
 
 
 @pytest.fixture
-def oyster(portal_service: Sandbox) -> Record:
+def oyster(portal_service: Sandbox) -> Account:
     return given.borrower(portal_service, first_name="Oyster Inc.")
 
 
@@ -24,7 +24,7 @@ def page_text(response: HttpResponse) -> str:
     return " ".join(unescape(re.sub("<[^>]*>", " ", response.content.decode())).split())
 
 
-def test_pages_do_not_double_the_period(servicer: Browser, oyster: Record) -> None:
+def test_pages_do_not_double_the_period(servicer: Browser, oyster: Account) -> None:
     person = KeyPerson.objects.get()
     of = f"/borrowers/{oyster.uuid}/"
     sentences = {
@@ -37,7 +37,7 @@ def test_pages_do_not_double_the_period(servicer: Browser, oyster: Record) -> No
 
 
 def test_form_messages_do_not_double_the_period(
-    servicer: Browser, portal_service: Sandbox, oyster: Record
+    servicer: Browser, portal_service: Sandbox, oyster: Account
 ) -> None:
     review = servicer.post(
         f"/borrowers/{oyster.uuid}/applications/new/", {"amount": "9000", "submit_id": uuid4()}

@@ -18,7 +18,7 @@ from portal.collections.models import AccountOwner, Contact
 from portal.collections.rows import WorklistRow
 from portal.live.reading import due_for_refresh, read_if_old
 from portal.registry.figures import ACCOUNTS
-from portal.registry.models import IS_LATE, Record, Repayment
+from portal.registry.models import IS_LATE, Account, Repayment
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import CACHE_KEY, business_date
 from servicing.business_days import business_day_after
@@ -92,7 +92,7 @@ def _with_scheduled_payments(number: int) -> list[WorklistRow]:
     """The accounts with the soonest scheduled payments."""
     payments = Repayment.objects.filter(status=SCHEDULED, effective_on__gt=business_date())
     accounts = payments.order_by("effective_on", "pk").values_list("account", flat=True)[:number]
-    return list(WORKLIST.rows(Record.objects.filter(pk__in=list(accounts))))
+    return list(WORKLIST.rows(Account.objects.filter(pk__in=list(accounts))))
 
 
 def log(row: WorklistRow, username: str, *, day: date | None = None, **typed: Any) -> None:

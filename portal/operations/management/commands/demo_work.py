@@ -16,7 +16,7 @@ from portal.accounts.models import User
 from portal.collections.management.commands.demo_collections import control_sandbox
 from portal.notes.models import Note
 from portal.registry import store
-from portal.registry.models import IS_LATE, Application, Borrower, Kind, Record
+from portal.registry.models import IS_LATE, Account, Application, Borrower, Kind
 from portal.runtime.business_date import business_date
 
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         call_command("demo_collections")
         servicer, supervisor = Staff("servicer"), Staff("supervisor")
         today = business_date()
-        late = Record.objects.filter(kind=Kind.LOAN).filter(IS_LATE).order_by("-past_due", "pk")[:3]
+        late = Account.objects.filter(kind=Kind.LOAN).filter(IS_LATE).order_by("-past_due", "pk")[:3]
         worst, *others = [Borrower.objects.get(uuid=one.borrower_uuid) for one in late]
 
         note = {"text": "Call the owner’s cell phone, after 2 PM."}
