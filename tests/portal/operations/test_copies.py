@@ -41,6 +41,7 @@ from portal.collections.models import Promise
 from portal.home.models import Snooze
 from portal.jobs.models import Job, Worker
 from portal.operations.labels import NEW_LABELS
+from portal.registry.figures import copy_day
 from portal.registry.models import (
     PEOPLE,
     Account,
@@ -538,6 +539,7 @@ def test_a_database_of_each_release_can_be_upgraded(
     if connection.vendor == "sqlite":
         file.write_bytes(gzip.decompress((RELEASED / f"{release}.sqlite3.gz").read_bytes()))
         with closing(sqlite3.connect(file)) as old:
+            add_application(old)
             add_unfinished_work(old, release)
     else:
         file.write_bytes((RELEASED / f"{release}.dump").read_bytes())
@@ -561,6 +563,15 @@ def test_a_database_of_each_release_can_be_upgraded(
         page = browser.get(address)
         assert page.status_code == 200
         assert word in unescape(page.content.decode())
+    if connection.vendor == "sqlite":
+        application = Application.objects.get()
+        assert (application.product, application.decision) == ("LINE_OF_CREDIT", "APPROVED")
+        exported = servicer.get("/applications/export/?all=1&q=51aa7f20").getvalue().decode()
+        added = application.created_at.isoformat(timespec="seconds")
+        assert (
+            f'"application-1","{owner}","{owner.uuid}","LINE_OF_CREDIT","40000.50","{copy_day(application)}",'
+            f'"APPROVED","1","14.92","2026-11-20 10:31:07 PST","{added}",""\r\n' in exported
+        )
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM borrowers_draft")
         assert "Lindqvist" not in str(cursor.fetchall())
@@ -603,6 +614,28 @@ def test_a_plain_migrate_of_version_1_stops(tmp_path: Path) -> None:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert not labels & NEW_LABELS.keys()
     assert [name for name in tables if name.startswith(tuple(f"{label}_" for label in NEW_LABELS))] == []
+
+
+def add_application(old: sqlite3.Connection) -> None:
+    """Add an application for a line of credit, which the released databases lack."""
+    columns = [row[1] for row in old.execute("PRAGMA table_info(registry_record)")]
+    loan = old.execute("SELECT * FROM registry_record WHERE kind = 'loan'").fetchone()
+    answer = {
+        "uuid": "application-1",
+        "product": "LINE_OF_CREDIT",
+        "amount": 40000.5,
+        "created_at": "2026-11-20 10:31:07 PST",
+        "offers": [{"uuid": "51aa7f20-0000-4000-8000-000000000001", "apr": 14.92}],
+        "status": {"decision": "APPROVED"},
+    }
+    row = dict(zip(columns, loan, strict=True)) | {"id": None, "kind": "application", "uuid": answer["uuid"]}
+    row |= {"category": answer["product"], "status": "APPROVED", "amount": 40000.5, "state": ""}
+    row |= {"search_text": f"ǂ{answer['offers'][0]['uuid']}ǂ\n", "answer": json.dumps(answer)}
+    row |= dict.fromkeys(["past_due", "key_date", "rate", "due_amount", "remaining", "principal"])
+    marks = ", ".join("?" * len(columns))
+    names = ", ".join(columns)
+    old.execute(f"INSERT INTO registry_record ({names}) VALUES ({marks})", [row[name] for name in columns])
+    old.commit()
 
 
 def add_unfinished_work(old: sqlite3.Connection, release: str) -> None:
