@@ -122,7 +122,7 @@ def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Applicatio
     expect(heads).to_have_count(3)
     page.get_by_role("link", name="Print offer sheet").click()
     expect(page).to_have_title(re.compile("^Offer sheet"))
-    expect(heads).to_have_text([re.compile(name) for name in ("Per offer", "Offer C", "Offer A")])
+    expect(heads).to_have_text([re.compile(name) for name in ("Row", "Offer C", "Offer A")])
     expect(page.get_by_text("Refresh first")).to_have_count(0)
 
 
