@@ -22,7 +22,7 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except (DatabaseError, FileNotFoundError):
-        from portal.runtime.database import find_connection_problem, find_folder_problem, find_setup_problem
+        from portal.core.database import find_connection_problem, find_folder_problem, find_setup_problem
 
         if not (problem := find_folder_problem() or find_connection_problem() or find_setup_problem()):
             raise

@@ -23,8 +23,8 @@ from typing import Any
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
+from portal.core.redaction import LogFilter
 from portal.operations.logs import JsonFormatter
-from portal.runtime.redaction import LogFilter
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 

@@ -12,7 +12,7 @@ from typing import Any
 from csp.constants import NONE, SELF
 from environ import Env
 
-from portal.runtime.environment import (
+from portal.core.environment import (
     EMPTY,
     HOST,
     MISSING,
@@ -305,10 +305,10 @@ INSTALLED_APPS = [
     "portal.jobs",
     "portal.accounts",
     "portal.audit",
-    "portal.registry",
+    "portal.records",
     "portal.notes",
     "portal.approvals",
-    "portal.lists",
+    "portal.tables",
     "portal.ui",
     "portal.lookup",
     "portal.borrowers",
@@ -358,9 +358,9 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "portal.accounts.middleware.SessionMiddleware",
-    "portal.gateway.GatewayMiddleware",
-    "portal.errors.FailureMiddleware",
-    "portal.registry.middleware.FiguresMiddleware",
+    "portal.gateway.client.GatewayMiddleware",
+    "portal.gateway.failures.FailureMiddleware",
+    "portal.records.middleware.FiguresMiddleware",
     "portal.home.middleware.FrameMiddleware",
     "portal.accounts.middleware.SignInMiddleware",
 ]
@@ -641,7 +641,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
 CSRF_COOKIE_HTTPONLY = True
 if not DEBUG:  # Browsers accept such names only from this host over TLS.
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
-CSRF_FAILURE_VIEW = "portal.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "portal.gateway.failures.csrf_failure"
 
 # --- Language, time, files ---
 
@@ -710,8 +710,8 @@ hsts_seconds = at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
 SECURE_HSTS_SECONDS = 0 if DEBUG else hsts_seconds
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
 
-DEFAULT_EXCEPTION_REPORTER = "portal.runtime.redaction.Reporter"
-DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.runtime.redaction.ReporterFilter"
+DEFAULT_EXCEPTION_REPORTER = "portal.core.redaction.Reporter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.core.redaction.ReporterFilter"
 
 # --- Logs, metrics ---
 
@@ -731,7 +731,7 @@ LOGGING = {
         "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
         "json": {"()": "portal.operations.logs.JsonFormatter"},
     },
-    "filters": {"redaction": {"()": "portal.runtime.redaction.LogFilter"}},
+    "filters": {"redaction": {"()": "portal.core.redaction.LogFilter"}},
     "handlers": {
         "terminal": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["redaction"]},
     },

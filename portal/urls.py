@@ -19,7 +19,7 @@ urlpatterns = [
     path("", include("portal.lookup.urls")),
     path("notes/", include("portal.notes.urls")),
     path("approvals/", include("portal.approvals.urls")),
-    path("views/", include("portal.lists.urls")),
+    path("views/", include("portal.tables.urls")),
     path("audit/", include("portal.audit.urls")),
     path("", include("portal.operations.urls")),
     path("accounts/", include("portal.accounts.urls")),
@@ -29,7 +29,7 @@ urlpatterns = [
 if settings.DEBUG:
     urlpatterns.append(path("ui/", include("portal.ui.urls")))
 
-handler400 = "portal.errors.page_400"
-handler403 = "portal.errors.page_403"
-handler404 = "portal.errors.page_404"
-handler500 = "portal.errors.page_500"
+handler400 = "portal.gateway.failures.page_400"
+handler403 = "portal.gateway.failures.page_403"
+handler404 = "portal.gateway.failures.page_404"
+handler500 = "portal.gateway.failures.page_500"

@@ -5,7 +5,7 @@ import os
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.wsgi import get_wsgi_application
 
-from portal.runtime.environment import stop
+from portal.core.environment import stop
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()
@@ -14,8 +14,8 @@ WSGIHandler.__call__.__code__ = WSGIHandler.__call__.__code__.replace(co_stacksi
 
 from django.db import connection  # noqa: E402  (what follows needs the settings)
 
-from portal.gateway import client  # noqa: E402
-from portal.runtime.database import find_setup_problem, mark_in_use  # noqa: E402
+from portal.core.database import find_setup_problem, mark_in_use  # noqa: E402
+from portal.gateway.client import client  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
 
 try:

@@ -37,10 +37,10 @@ from django.test import TransactionTestCase
 from django.utils import timezone
 from django.utils.crypto import get_random_string
 
-from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.unsaved import answers_file
+from portal.gateway import client as gateway
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import databases

@@ -8,9 +8,9 @@ from django.db.models import Model
 from django.utils import timezone
 
 import servicing
-from portal.registry import store
-from portal.registry.models import NAMED_KINDS, Account, Answer, Answered, Borrower, Kind, Source
-from portal.registry.records import MODELS, by_model, records_of
+from portal.records import store
+from portal.records.models import NAMED_KINDS, Account, Answer, Answered, Borrower, Kind, Source
+from portal.records.rows import MODELS, by_model, records_of
 from servicing import codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps

@@ -32,7 +32,7 @@ def main(number: int) -> None:
 
     django.setup()
     from portal.portfolio.models import AccountState, BookDay
-    from portal.registry.models import Account
+    from portal.records.models import Account
 
     accounts = list(Account.objects.filter(kind__in=("loan", "line")).values_list("kind", "uuid"))
     days = list(BookDay.objects.filter(not_certain=0).values_list("day", flat=True))
@@ -53,7 +53,7 @@ def main(number: int) -> None:
 
 def answer_of(kind: str, uuid: str, day: date) -> tuple[dict[str, Any], date] | None:
     """The latest answer by the end of a day, and the day of its copy."""
-    from portal.registry.models import Answer
+    from portal.records.models import Answer
 
     said = Answer.objects.get(kind=kind, uuid=uuid)
     texts = [(one.first_on, one.last_on, one.body) for one in [*said.snapshots.order_by("last_at"), said]]

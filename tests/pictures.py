@@ -10,7 +10,7 @@ from io import BytesIO
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from portal.runtime.areas import help_pages
+from portal.core.areas import help_pages
 from portal.settings import BASE_DIR
 
 WIDTH, HEIGHT = 700, 420

@@ -65,8 +65,8 @@ def fill_portal(sandbox: Any, folder: Path) -> None:
     from django.core.management import call_command
 
     from portal.audit.models import Actor
-    from portal.live.reading import account_copies, read_live
-    from portal.registry.models import Account, Kind
+    from portal.gateway.reading import account_copies, read_live
+    from portal.records.models import Account, Kind
 
     settings.SERVICING_URL = sandbox.url
     for name in ("ids", "profiles"):
@@ -185,7 +185,7 @@ def compare_borrower(
     if total:
         page = text_of(browser.get(f"/borrowers/{uuid}/"))
         found.check_contains(f"page, borrower {uuid[:8]}", "Past due", page, f"Past due {total}")
-    from portal.registry.models import Borrower
+    from portal.records.models import Borrower
 
     printed = summary_text(Borrower.objects.get(uuid=uuid))
     if total:
@@ -264,11 +264,11 @@ def summary_text(owner: Any) -> str:
     from django.utils import timezone
     from pypdf import PdfReader
 
+    from portal.core.business_date import business_date
     from portal.documents import borrower_summary
     from portal.documents.document import Stamp
     from portal.documents.options import Options
     from portal.documents.pdf import render
-    from portal.runtime.business_date import business_date
 
     copies = borrower_summary.account_copies_of(owner)
     paper = borrower_summary.document(owner, copies, Options(), today=business_date())

@@ -23,8 +23,8 @@ import servicing
 from portal.accounts.admin import StaffAdmin
 from portal.accounts.forms import CodeForm, ConfirmCodeForm, SetUpAppForm, SignInForm
 from portal.accounts.roles import ACTS, Role
-from portal.registry import sources
-from portal.registry.models import Kind
+from portal.records import sources
+from portal.records.models import Kind
 from portal.settings import BASE_DIR
 from portal.ui.guard import GuardedForm, is_free_text
 from servicing import Client, codec, errors

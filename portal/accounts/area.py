@@ -1,6 +1,6 @@
 """What accounts add to shared pages."""
 
-from portal.runtime.areas import Area, SearchAction
+from portal.core.areas import Area, SearchAction
 
 AREA = Area(
     actions=[

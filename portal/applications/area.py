@@ -1,6 +1,6 @@
 """What applications add to shared pages."""
 
-from portal.runtime.areas import Area, HelpPage, NavigationEntry, SearchAction
+from portal.core.areas import Area, HelpPage, NavigationEntry, SearchAction
 
 AREA = Area(
     navigation=[

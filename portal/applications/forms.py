@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from portal.registry.query import uuid_in
+from portal.records.query import uuid_in
 from portal.ui.forms import MoneyField, StaffForm, TextField, WriteForm
 
 

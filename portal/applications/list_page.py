@@ -7,14 +7,14 @@ from decimal import Decimal
 from django.utils import timezone
 
 import servicing
-from portal.lists import cells
-from portal.lists.columns import COPY_OF, account_columns, money_column, value_column
-from portal.lists.filters import date_filters, value_filter
-from portal.lists.pages import Action, Column, ListPage, Row
-from portal.live.reading import LiveCopy
-from portal.registry import store
-from portal.registry.models import Application, Kind
-from portal.registry.records import with_borrowers
+from portal.gateway.reading import LiveCopy
+from portal.records import store
+from portal.records.models import Application, Kind
+from portal.records.rows import with_borrowers
+from portal.tables import cells
+from portal.tables.columns import COPY_OF, account_columns, money_column, value_column
+from portal.tables.filters import date_filters, value_filter
+from portal.tables.pages import Action, Column, ListPage, Row
 from portal.ui import wording
 from portal.ui.templatetags import ui
 

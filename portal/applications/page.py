@@ -18,7 +18,6 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 import servicing
-from portal.account_page import record_context
 from portal.accounts.roles import requires
 from portal.applications import services
 from portal.applications.details import Details, as_text, details
@@ -37,12 +36,13 @@ from portal.applications.offers import (
 from portal.audit.chain import entry_subject
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.view_log import log_page
-from portal.gateway import StaffRequest
-from portal.live.panels import Freshness, panel_copies
-from portal.live.reading import LiveCopy
-from portal.registry import store
-from portal.registry.figures import copy_day
-from portal.registry.models import Account, Application, Kind
+from portal.gateway.client import StaffRequest
+from portal.gateway.panels import Freshness, panel_copies
+from portal.gateway.reading import LiveCopy
+from portal.records import store
+from portal.records.figures import copy_day
+from portal.records.models import Account, Application, Kind
+from portal.repayments.account_page import record_context
 from portal.ui import wording
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, toast

@@ -8,8 +8,8 @@ from django.db import transaction
 from portal.applications.models import Preference
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
-from portal.registry import store
-from portal.registry.models import Account, Application, Kind
+from portal.records import store
+from portal.records.models import Account, Application, Kind
 from portal.ui import wording
 from servicing import Client, NotFound
 

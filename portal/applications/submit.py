@@ -25,9 +25,9 @@ from portal.audit.chain import entry_subject
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.view_log import log_page
 from portal.audit.writes import AlreadySubmitted, Blocked, Write
-from portal.gateway import StaffRequest, client_for_write
-from portal.registry import store
-from portal.registry.models import LISTED, Application, Borrower
+from portal.gateway.client import StaffRequest, client_for_write
+from portal.records import store
+from portal.records.models import LISTED, Application, Borrower
 from portal.ui import wording
 from portal.ui.htmx import finish_action, render_page, toast
 from servicing import InvalidInput, NotFound, NotSent, Rejected

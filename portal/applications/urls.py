@@ -4,7 +4,7 @@ from django.urls import include, path
 
 from portal.applications import page, submit
 from portal.applications.list_page import APPLICATIONS
-from portal.lists.addresses import list_addresses
+from portal.tables.addresses import list_addresses
 
 app_name = "applications"
 of_borrower = [

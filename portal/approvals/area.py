@@ -1,7 +1,7 @@
 """What approvals add to shared pages."""
 
 from portal.approvals.attention import pending_approvals
-from portal.runtime.areas import Area, HelpPage, ItemKind, NavigationEntry
+from portal.core.areas import Area, HelpPage, ItemKind, NavigationEntry
 
 AREA = Area(
     navigation=[

@@ -21,8 +21,8 @@ from portal.approvals.models import Approval
 from portal.audit.chain import append, same_subject
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry import store
-from portal.registry.models import Answered
+from portal.records import store
+from portal.records.models import Answered
 
 State = Approval.State
 

@@ -15,7 +15,7 @@ from portal.approvals.models import Approval
 from portal.audit.chain import same_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list, log_view
-from portal.gateway import StaffRequest
+from portal.gateway.client import StaffRequest
 from portal.ui.forms import StaffForm, TextField
 from portal.ui.htmx import finish_action, render_page, toast
 

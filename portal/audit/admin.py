@@ -36,8 +36,8 @@ from portal.audit.models import Actor, Entry, PageView, RemoteCall, WriteIntent
 from portal.audit.reading import VIEWS, EntryLine, entry_lines, stream_lines, view_sentence
 from portal.audit.view_log import log_list, log_page
 from portal.audit.writes import close_stale_writes
-from portal.registry.models import NAMED_KINDS
-from portal.runtime.folding import folded_pattern
+from portal.core.folding import folded_pattern
+from portal.records.models import NAMED_KINDS
 from portal.ui import wording
 from portal.ui.exports import format_name, list_file
 from portal.ui.paging import CappedPaginator

@@ -1,7 +1,7 @@
 """What the audit trail adds to shared pages."""
 
 from portal.audit.attention import trail_problem, unknown_writes
-from portal.runtime.areas import Area, HelpPage, ItemKind, NavigationEntry
+from portal.core.areas import Area, HelpPage, ItemKind, NavigationEntry
 
 AREA = Area(
     navigation=[

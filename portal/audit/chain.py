@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from portal.audit.guard import GENESIS_HASH
 from portal.audit.models import Actor, Entry
-from portal.registry.models import Kind, Saved
-from portal.runtime.database import lock_on_postgresql
+from portal.core.database import lock_on_postgresql
+from portal.records.models import Kind, Saved
 from servicing.masking import HIDDEN, is_sensitive, masked, masked_text
 
 _POSTGRES_LOCK = 7_231_904

@@ -14,10 +14,10 @@ from typing import Any, Final
 from django.db.models import Q
 
 from portal.audit.models import WriteIntent
-from portal.registry import store
-from portal.registry.models import Kind
-from portal.registry.records import records_of, with_answers
-from portal.runtime.folding import folded_key
+from portal.core.folding import folded_key
+from portal.records import store
+from portal.records.models import Kind
+from portal.records.rows import records_of, with_answers
 from servicing import rules
 from servicing.masking import HIDDEN
 

@@ -9,11 +9,11 @@ from django.utils.dateparse import parse_datetime
 from portal.accounts.models import User
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE
-from portal.registry.models import Borrower, Kind
-from portal.registry.query import parse_query
-from portal.registry.records import records_of
-from portal.registry.search import rank_matches
-from portal.runtime.folding import fold
+from portal.core.folding import fold
+from portal.records.models import Borrower, Kind
+from portal.records.query import parse_query
+from portal.records.rows import records_of
+from portal.records.search import rank_matches
 
 MAX_NAMED = 50
 """The most records whose entries a text finds by their names."""

@@ -11,10 +11,10 @@ from portal.audit.chain import append, entry_subject
 from portal.audit.evidence import CREATED_KIND
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.audit.writes import CORRECT, RESOLVE, correctable, resolutions, resolve
-from portal.registry import store
-from portal.registry.models import NAMED_KINDS, Account, Answered, Application, KeyPerson, Kind, Source
-from portal.registry.query import uuid_in
-from portal.registry.records import active_records, records_by_key, records_of
+from portal.records import store
+from portal.records.models import NAMED_KINDS, Account, Answered, Application, KeyPerson, Kind, Source
+from portal.records.query import uuid_in
+from portal.records.rows import active_records, records_by_key, records_of
 from portal.ui.forms import ChoiceField, RadioCards, StaffForm, TextField
 
 State = WriteIntent.State

@@ -14,10 +14,10 @@ from django.db.models import Q, QuerySet
 
 from portal.accounts.roles import ACTS
 from portal.audit.models import Entry, PageView
-from portal.registry.changes import FieldChange
-from portal.registry.models import Borrower
-from portal.registry.records import borrowers_by_uuid
-from portal.runtime.areas import areas
+from portal.core.areas import areas
+from portal.records.changes import FieldChange
+from portal.records.models import Borrower
+from portal.records.rows import borrowers_by_uuid
 
 BATCH = 500
 

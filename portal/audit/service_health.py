@@ -17,8 +17,8 @@ from django.db.models import Case, Count, F, Max, Min, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from portal.audit.models import Outage, RemoteCall
-from portal.registry.sources import GROUPS, OPERATIONS
-from portal.runtime.database import release_connection
+from portal.core.database import release_connection
+from portal.records.sources import GROUPS, OPERATIONS
 from portal.ui import wording
 
 logger = logging.getLogger(__name__)

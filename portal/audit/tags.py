@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from portal.audit.models import Entry
 from portal.audit.reading import EntryLine
-from portal.registry.changes import FieldChange
+from portal.records.changes import FieldChange
 from portal.ui.templatetags.ui import badge, clock, status_badge
 
 register = template.Library()

@@ -31,7 +31,7 @@ from portal.audit.writes import (
     save_unsaved,
     unsaved_results,
 )
-from portal.registry.store import find
+from portal.records.store import find
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.paging import CappedPaginator
 

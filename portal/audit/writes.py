@@ -30,9 +30,9 @@ from django.utils import timezone
 from portal.audit import unsaved
 from portal.audit.chain import append, same_subject
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
-from portal.registry import store
-from portal.registry.models import Kind, Source
-from portal.registry.sources import operation_named
+from portal.records import store
+from portal.records.models import Kind, Source
+from portal.records.sources import operation_named
 from servicing import Call, codec
 
 State = WriteIntent.State

@@ -13,12 +13,12 @@ from portal.audit.chain import entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_view
 from portal.borrowers import tasks
-from portal.gateway import StaffRequest
+from portal.core.business_date import business_date
+from portal.gateway.client import StaffRequest
+from portal.gateway.panels import Freshness, read_copies, tell_account_read
+from portal.gateway.reading import LiveCopy, account_copies
 from portal.jobs.queue import start_job
-from portal.live.panels import Freshness, read_copies, tell_account_read
-from portal.live.reading import LiveCopy, account_copies
-from portal.registry.models import Account, Borrower, Kind
-from portal.runtime.business_date import business_date
+from portal.records.models import Account, Borrower, Kind
 from portal.ui.htmx import finish_action, page_before, render_page
 
 

@@ -1,7 +1,7 @@
 """What borrowers add to shared pages."""
 
 from portal.borrowers.attention import incomplete_onboardings, old_drafts
-from portal.runtime.areas import Area, HelpPage, ItemKind, NavigationEntry, SearchAction
+from portal.core.areas import Area, HelpPage, ItemKind, NavigationEntry, SearchAction
 
 AREA = Area(
     navigation=[

@@ -6,8 +6,8 @@ from datetime import datetime
 import servicing
 from portal.audit.models import WriteIntent
 from portal.borrowers.duplicates import CREATION
-from portal.registry.columns import full_name
-from portal.registry.models import Borrower
+from portal.records.columns import full_name
+from portal.records.models import Borrower
 from servicing import KeyPerson, ServicingError, codec
 
 

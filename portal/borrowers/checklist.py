@@ -14,8 +14,8 @@ from django.urls import reverse
 import servicing
 from portal.audit.models import WriteIntent
 from portal.borrowers.duplicates import CREATION
-from portal.registry import store
-from portal.registry.models import LISTED, Application, Borrower, KeyPerson, Kind
+from portal.records import store
+from portal.records.models import LISTED, Application, Borrower, KeyPerson, Kind
 
 # The list's filter by open checklists covers this many of the latest onboardings.
 MAX_ONBOARDINGS = 500

@@ -12,10 +12,10 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from portal.audit.models import WriteIntent
-from portal.registry.models import LISTED, Borrower, KeyPerson, Kind
-from portal.registry.records import with_borrowers
-from portal.registry.search import find_by_text
-from portal.runtime.folding import folded_key
+from portal.core.folding import folded_key
+from portal.records.models import LISTED, Borrower, KeyPerson, Kind
+from portal.records.rows import with_borrowers
+from portal.records.search import find_by_text
 from portal.ui import wording
 
 MAX_MATCHES = 20

@@ -14,7 +14,7 @@ from django.http import HttpResponse
 from portal.audit.models import WriteIntent
 from portal.audit.writes import AlreadySubmitted, Blocked, Write
 from portal.borrowers.forms import LiveForm, SendForm
-from portal.gateway import StaffRequest, client_for_write
+from portal.gateway.client import StaffRequest, client_for_write
 from servicing import Client, InvalidInput, NotSent, Rejected
 
 

@@ -11,15 +11,15 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from portal.borrowers.checklist import INDIVIDUAL_TYPES, incomplete_borrowers
-from portal.lists import cells
-from portal.lists.columns import CHECKED, value_column
-from portal.lists.filters import Filter, choice_filter, date_filters, flag_filter
-from portal.lists.pages import Action, Column, ListPage, Row
-from portal.registry.figures import days_of
-from portal.registry.models import LISTED, Borrower, KeyPerson, Kind
-from portal.registry.query import NotUnderstood
-from portal.registry.records import distinct_values
-from portal.registry.rollup import OPEN, BorrowerTotals, totals_of
+from portal.records.figures import days_of
+from portal.records.models import LISTED, Borrower, KeyPerson, Kind
+from portal.records.query import NotUnderstood
+from portal.records.rollup import OPEN, BorrowerTotals, totals_of
+from portal.records.rows import distinct_values
+from portal.tables import cells
+from portal.tables.columns import CHECKED, value_column
+from portal.tables.filters import Filter, choice_filter, date_filters, flag_filter
+from portal.tables.pages import Action, Column, ListPage, Row
 from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.templatetags import ui

@@ -35,8 +35,8 @@ from portal.borrowers.onboarding_forms import OnboardingSendForm, PersonForm
 from portal.borrowers.rejections import refusal_of
 from portal.borrowers.reports import Report
 from portal.borrowers.steps import FORMS, MAX_PEOPLE, DraftSteps
-from portal.gateway import StaffRequest
-from portal.registry.models import Kind
+from portal.gateway.client import StaffRequest
+from portal.records.models import Kind
 from portal.ui import wording
 from portal.ui.htmx import finish_action, render_page, toast
 from portal.ui.uploads import accepts_files

@@ -27,16 +27,16 @@ from portal.borrowers.checklist import (
 )
 from portal.borrowers.position import Position
 from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
-from portal.gateway import StaffRequest
-from portal.live.panels import read_copies
-from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, repayment_copies
+from portal.core.business_date import business_date
+from portal.gateway.client import StaffRequest
+from portal.gateway.panels import read_copies
+from portal.gateway.reading import MAX_LIVE_ACCOUNTS, LiveCopy, repayment_copies
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
-from portal.registry import store
-from portal.registry.figures import rank
-from portal.registry.models import LISTED, Account, Application, Borrower, KeyPerson, Kind
+from portal.records import store
+from portal.records.figures import rank
+from portal.records.models import LISTED, Account, Application, Borrower, KeyPerson, Kind
 from portal.repayments.table import repayment_table, rows_of_lists
-from portal.runtime.business_date import business_date
 from portal.ui.htmx import render_page
 from servicing import Loan, Statement, consistency
 

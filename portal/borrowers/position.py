@@ -9,11 +9,11 @@ from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from portal.live.panels import Freshness
-from portal.live.reading import LiveCopy
-from portal.registry.figures import old_copy_day, past_due_of, rank
-from portal.registry.models import Account
-from portal.runtime.business_date import business_date
+from portal.core.business_date import business_date
+from portal.gateway.panels import Freshness
+from portal.gateway.reading import LiveCopy
+from portal.records.figures import old_copy_day, past_due_of, rank
+from portal.records.models import Account
 from portal.ui import wording
 from servicing import Loan, Repayment, Statement
 from servicing.figures import Figures, PastDue, percent_of_limit

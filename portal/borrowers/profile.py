@@ -58,9 +58,9 @@ from portal.borrowers.profile_rows import (
     unit_of,
 )
 from portal.borrowers.reports import Report
-from portal.gateway import StaffRequest
-from portal.registry import store
-from portal.registry.models import Borrower, KeyPerson, Snapshot
+from portal.gateway.client import StaffRequest
+from portal.records import store
+from portal.records.models import Borrower, KeyPerson, Snapshot
 from portal.ui.htmx import finish_action, render_page, toast
 from portal.ui.uploads import accepts_files
 from servicing import (

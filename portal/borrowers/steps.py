@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from portal.borrowers.forms import ADDRESS_FIELDS, NAMES, AddressForm, LiveForm
 from portal.borrowers.models import Draft, Step
 from portal.borrowers.onboarding_forms import BusinessForm, OnboardingSendForm, PersonForm, ReportForm
-from portal.gateway import StaffRequest
+from portal.gateway.client import StaffRequest
 from portal.ui.forms import ErrorSummary, StaffForm, summarize_errors
 
 MAX_PEOPLE = 50

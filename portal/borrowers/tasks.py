@@ -1,12 +1,12 @@
 """The background job of borrowers: refresh all accounts of one."""
 
 from portal.audit.models import Actor
+from portal.gateway.reading import LiveCopy, read_at_pace, repayment_copies
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.jobs.models import Job
 from portal.jobs.queue import open_job
-from portal.live.reading import LiveCopy, read_at_pace, repayment_copies
-from portal.registry.models import Account, Kind
+from portal.records.models import Account, Kind
 
 
 @job("borrowers.refresh_accounts", label="Refresh the accounts of a borrower")

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from portal.audit.models import Entry
 from portal.audit.reading import VIEWS, EntryLine, entry_lines
-from portal.live.reading import LiveCopy
+from portal.gateway.reading import LiveCopy
 from portal.notes.models import Note
-from portal.registry.changes import FieldChange
-from portal.registry.models import Account, Borrower, Kind
+from portal.records.changes import FieldChange
+from portal.records.models import Account, Borrower, Kind
 from portal.ui import wording
 from servicing import Repayment, Statement
 

@@ -4,7 +4,7 @@ from django.urls import path
 
 from portal.borrowers import account_panels, onboarding, page, profile
 from portal.borrowers.list_page import BORROWERS
-from portal.lists.addresses import list_addresses
+from portal.tables.addresses import list_addresses
 
 app_name = "borrowers"
 urlpatterns = [

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 
-from portal.lists.pages import Listing
-from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, aging_of_kinds, days_of
-from portal.registry.models import Account
+from portal.records.figures import ACCOUNTS, NOT_KNOWN_RANK, aging_of_kinds, days_of
+from portal.records.models import Account
+from portal.tables.pages import Listing
 from portal.ui import wording
 from portal.ui.attention import Amount
 from servicing.figures import Aging, aging

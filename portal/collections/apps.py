@@ -13,7 +13,7 @@ class CollectionsConfig(AppConfig):
     def ready(self) -> None:
         """Decide promises when the repayments of their accounts are received."""
         from portal.collections.promises import decide_promises
-        from portal.registry.store import repayments_received
+        from portal.records.store import repayments_received
 
         def decide(account_uuids: list[str], **_: Any) -> None:
             decide_promises(account_uuids)

@@ -2,7 +2,7 @@
 
 from portal.collections.attention import broken_promises, promises_due_today
 from portal.collections.list_page import promise_operator
-from portal.runtime.areas import Area, HelpPage, ItemKind, NavigationEntry
+from portal.core.areas import Area, HelpPage, ItemKind, NavigationEntry
 
 AREA = Area(
     navigation=[

@@ -12,10 +12,10 @@ from portal.audit.models import Actor
 from portal.collections.forms import ContactForm, Person
 from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import decide_promises, decisions_of, ensure_decided, lock_accounts
+from portal.core.business_date import business_date
 from portal.notes.views import plan_follow_up
-from portal.registry.figures import ACCOUNTS
-from portal.registry.models import LISTED, Account, Borrower, KeyPerson, Kind
-from portal.runtime.business_date import business_date
+from portal.records.figures import ACCOUNTS
+from portal.records.models import LISTED, Account, Borrower, KeyPerson, Kind
 from portal.ui import wording
 from servicing.promises import Decision
 

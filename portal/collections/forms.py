@@ -10,8 +10,8 @@ from django import forms
 
 from portal.collections.models import Channel, Outcome
 from portal.notes.views import ColleagueField, NearDayField
-from portal.registry import store
-from portal.registry.models import Account, Borrower, Kind
+from portal.records import store
+from portal.records.models import Account, Borrower, Kind
 from portal.ui import wording
 from portal.ui.forms import ChoiceField, MoneyField, StaffForm, TextField
 from portal.ui.guard import Question

@@ -21,16 +21,16 @@ from portal.collections.forms import NOUNS
 from portal.collections.models import AccountOwner, Contact, Outcome
 from portal.collections.promises import promises_with
 from portal.collections.rows import Payment, WorklistRow, changed_since, load_rows
-from portal.lists import cells
-from portal.lists.columns import CHECKED, past_due_columns
-from portal.lists.filters import NONE, Filter, aging_filter, choice_filter, flag_filter
-from portal.lists.pages import Action, Column, ListPage
+from portal.core.business_date import business_date
 from portal.notes.views import colleagues
-from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK
-from portal.registry.models import IS_LATE, LISTED, Account, Kind, PastDueChange
-from portal.registry.query import NotUnderstood
+from portal.records.figures import ACCOUNTS, NOT_KNOWN_RANK
+from portal.records.models import IS_LATE, LISTED, Account, Kind, PastDueChange
+from portal.records.query import NotUnderstood
 from portal.repayments.attention import not_known_accounts
-from portal.runtime.business_date import business_date
+from portal.tables import cells
+from portal.tables.columns import CHECKED, past_due_columns
+from portal.tables.filters import NONE, Filter, aging_filter, choice_filter, flag_filter
+from portal.tables.pages import Action, Column, ListPage
 from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.keys import row_key

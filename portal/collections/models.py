@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
-from portal.runtime.folding import fold
+from portal.core.folding import fold
 from portal.ui import wording
 from servicing.promises import PromiseState
 

@@ -16,12 +16,12 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 import servicing
 from portal.collections.models import Contact, Promise
-from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Account, Answer, Repayment
-from portal.registry.sources import REPAYMENTS_OF
+from portal.core.business_date import business_date
+from portal.records.figures import ACCOUNTS
+from portal.records.models import Account, Answer, Repayment
+from portal.records.sources import REPAYMENTS_OF
 from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED
-from portal.runtime.business_date import business_date
 from servicing import promises
 from servicing.business_days import is_business_day
 from servicing.promises import Decision, PromiseState, SeenRepayment

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from django.db.models import Q
 
 import servicing
-from portal.lists.cells import short_day
-from portal.registry.models import Borrower, Repayment
-from portal.registry.records import with_borrowers
-from portal.registry.repayments import RETURNED, answer_of
+from portal.core.business_date import business_date, business_date_at
+from portal.records.models import Borrower, Repayment
+from portal.records.repayments import RETURNED, answer_of
+from portal.records.rows import with_borrowers
 from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.returns import MAX_DATED, is_returned, returned_since
-from portal.runtime.business_date import business_date, business_date_at
+from portal.tables.cells import short_day
 from portal.ui import wording
 from servicing.repayments import SUCCEEDED
 from servicing.return_codes import (

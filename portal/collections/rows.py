@@ -12,14 +12,14 @@ from django.db.models.functions import Cast
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import newest_promises
-from portal.lists.pages import Row
-from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Account, PastDueChange, Repayment
-from portal.registry.records import with_borrowers
+from portal.core.business_date import business_date
+from portal.records.figures import ACCOUNTS
+from portal.records.models import Account, PastDueChange, Repayment
+from portal.records.rows import with_borrowers
 from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED, SUCCEEDED
-from portal.runtime.business_date import business_date
+from portal.tables.pages import Row
 from servicing.return_codes import PRESENTMENT_DAYS
 
 MARK_DAYS = 7

@@ -4,7 +4,7 @@ from django.urls import path
 
 from portal.collections import views
 from portal.collections.list_page import WORKLIST
-from portal.lists.addresses import list_addresses
+from portal.tables.addresses import list_addresses
 
 app_name = "collections"
 urlpatterns = [

@@ -39,17 +39,17 @@ from portal.collections.returns import (
     return_rates,
     returned_payments,
 )
-from portal.gateway import StaffRequest
-from portal.lists.pages import render_cells
+from portal.gateway.client import StaffRequest
 from portal.messaging.news import request_reads
 from portal.notes.views import colleagues
-from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Account, Borrower, Kind
-from portal.registry.records import records_of
-from portal.registry.repayments import copied_on
-from portal.registry.store import IDENTIFIER
+from portal.records.figures import ACCOUNTS
+from portal.records.models import Account, Borrower, Kind
+from portal.records.repayments import copied_on
+from portal.records.rows import records_of
+from portal.records.store import IDENTIFIER
 from portal.repayments.attention import not_known_accounts
 from portal.repayments.returns import MAX_DATED
+from portal.tables.pages import render_cells
 from portal.ui import wording
 from portal.ui.exports import amount, list_file
 from portal.ui.htmx import finish_action, render_page, toast

@@ -14,11 +14,11 @@ from django.conf import settings
 from django.core.cache import cache
 from django.utils import timezone
 
-from portal import gateway
 from portal.audit.models import Actor, RemoteCall
 from portal.credit_lines.models import Fingerprint
 from portal.credit_lines.statements import StatementKey, statements_by_key
-from portal.gateway import StaffRequest
+from portal.gateway import client as gateway
+from portal.gateway.client import StaffRequest
 from servicing import Client, DocumentRefused, ServicingError, Statement
 from servicing.documents import DocumentFetcher
 

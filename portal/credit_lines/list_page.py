@@ -3,11 +3,11 @@
 from django.db.models import Q
 from django.utils.html import format_html
 
-from portal.lists import cells
-from portal.lists.columns import CHECKED, account_columns, money_column, past_due_columns
-from portal.lists.filters import aging_filter, flag_filter
-from portal.lists.pages import Action, Column, ListPage, Row
-from portal.registry.models import Kind
+from portal.records.models import Kind
+from portal.tables import cells
+from portal.tables.columns import CHECKED, account_columns, money_column, past_due_columns
+from portal.tables.filters import aging_filter, flag_filter
+from portal.tables.pages import Action, Column, ListPage, Row
 from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.templatetags import ui

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from portal.audit.models import Actor, PageView
 from portal.credit_lines.models import Fingerprint
-from portal.registry.models import Account
+from portal.records.models import Account
 from portal.ui import wording
 from portal.ui.query_strings import query_before
 from servicing import Statement

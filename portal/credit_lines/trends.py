@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from portal.registry.models import Account, Snapshot
-from portal.runtime.business_date import business_date_at
+from portal.core.business_date import business_date_at
+from portal.records.models import Account, Snapshot
 from portal.ui.charts import polyline, x_position
 from portal.ui.templatetags.ui import moment, money
 from servicing import Statement, codec

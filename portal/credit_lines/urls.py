@@ -4,7 +4,7 @@ from django.urls import path
 
 from portal.credit_lines import views
 from portal.credit_lines.list_page import LINES
-from portal.lists.addresses import list_addresses
+from portal.tables.addresses import list_addresses
 
 app_name = "credit_lines"
 LINE = "borrowers/<str:borrower_uuid>/lines/<str:line_uuid>/"

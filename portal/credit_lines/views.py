@@ -11,21 +11,21 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from portal.account_page import account_page, unrecognized_words
 from portal.accounts.roles import requires
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_view
+from portal.core.business_date import business_date
 from portal.credit_lines.documents import NotListed, download, link_problems
 from portal.credit_lines.list_page import LINES
 from portal.credit_lines.statements import StatementKey, statement_list
 from portal.credit_lines.trends import samples, trend_rows, trends
 from portal.credit_lines.wording import last_bill, past_due_words, read_aloud
-from portal.gateway import StaffRequest
-from portal.live.reading import LiveCopy
-from portal.registry.figures import old_copy_day
-from portal.registry.models import Account, Kind
-from portal.runtime.business_date import business_date
+from portal.gateway.client import StaffRequest
+from portal.gateway.reading import LiveCopy
+from portal.records.figures import old_copy_day
+from portal.records.models import Account, Kind
+from portal.repayments.account_page import account_page, unrecognized_words
 from portal.ui import wording
 from portal.ui.htmx import render_page
 from servicing import DocumentRefused, NotFound, ServicingError, Statement, consistency

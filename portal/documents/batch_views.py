@@ -19,7 +19,7 @@ from portal.documents.models import Batch, Item
 from portal.documents.options import CHOICES, FIELDS, Mode, Options
 from portal.documents.pdf import MAX_JOINED_PAGES
 from portal.documents.tasks import create_batch, create_joined_batch
-from portal.gateway import StaffRequest
+from portal.gateway.client import StaffRequest
 from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
 from servicing.masking import masked_text

@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.core.business_date import business_date
 from portal.documents import borrower_summary
 from portal.documents.document import (
     LAYOUT_ERRORS,
@@ -36,9 +37,8 @@ from portal.documents.options import Options
 from portal.documents.pdf import Listener, NotRendered, render, render_together
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
-from portal.lists.pages import Listing
-from portal.registry.models import Borrower
-from portal.runtime.business_date import business_date
+from portal.records.models import Borrower
+from portal.tables.pages import Listing
 from servicing.masking import masked_text
 
 logger = logging.getLogger(__name__)

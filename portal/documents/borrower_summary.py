@@ -19,14 +19,14 @@ from portal.borrowers.checklist import applied_at
 from portal.documents.document import Document, Form
 from portal.documents.line_of_credit import billing_days, credit_use
 from portal.documents.options import Options
-from portal.live.reading import LiveCopy, repayment_copies
+from portal.gateway.reading import LiveCopy, repayment_copies
 from portal.loans.figures import STATE_WORDS
 from portal.notes.models import Note
-from portal.registry import store
-from portal.registry.figures import ACCOUNTS, past_due_of
-from portal.registry.models import LISTED, Account, Application, Borrower, KeyPerson, Kind
-from portal.registry.records import active_records
-from portal.registry.sources import REPAYMENTS_OF
+from portal.records import store
+from portal.records.figures import ACCOUNTS, past_due_of
+from portal.records.models import LISTED, Account, Application, Borrower, KeyPerson, Kind
+from portal.records.rows import active_records
+from portal.records.sources import REPAYMENTS_OF
 from portal.repayments.table import RepaymentRow
 from portal.ui import wording
 from servicing import Loan, Repayment, Statement, consistency

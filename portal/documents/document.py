@@ -25,15 +25,15 @@ from django.utils.text import slugify
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.core.business_date import business_date
 from portal.documents.models import LongDocument, Printed
 from portal.documents.options import Options
 from portal.documents.pdf import NotRendered, find_unprintable, is_unusual
+from portal.gateway.reading import LiveCopy, read_and_wait, saved_again
 from portal.jobs.kinds import JobKind
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
-from portal.live.reading import LiveCopy, read_and_wait, saved_again
-from portal.registry.models import Account, Application, Borrower, Kind, Repayment
-from portal.runtime.business_date import business_date
+from portal.records.models import Account, Application, Borrower, Kind, Repayment
 from portal.ui.logo import logo
 from servicing import RemoteTime, ServicingError
 from servicing.codec import Model

@@ -6,9 +6,9 @@ from typing import Any
 from portal.credit_lines.wording import past_due_words
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
-from portal.live.reading import LiveCopy
-from portal.registry.figures import old_copy_day
-from portal.registry.models import Borrower
+from portal.gateway.reading import LiveCopy
+from portal.records.figures import old_copy_day
+from portal.records.models import Borrower
 from portal.repayments.table import RepaymentRow, accounts_with_balances
 from portal.ui import wording
 from servicing import Statement

@@ -8,11 +8,11 @@ from typing import Any
 
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
-from portal.live.reading import LiveCopy
+from portal.gateway.reading import LiveCopy
 from portal.loans.chart import Chart, chart
 from portal.loans.figures import MATURITY, figure_cards
 from portal.loans.schedule import schedule_table
-from portal.registry.models import Borrower
+from portal.records.models import Borrower
 from servicing import Loan, Repayment
 from servicing.schedules import schedule_of
 

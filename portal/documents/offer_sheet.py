@@ -6,8 +6,8 @@ from portal.applications.offers import OfferView, compare
 from portal.applications.page import facts
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
-from portal.live.reading import LiveCopy
-from portal.registry.models import Borrower
+from portal.gateway.reading import LiveCopy
+from portal.records.models import Borrower
 from portal.ui import wording
 from servicing import Application
 

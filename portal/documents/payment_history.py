@@ -10,10 +10,10 @@ from django.http import QueryDict
 
 from portal.documents.document import Document, Form
 from portal.documents.options import Options
-from portal.live.reading import repayment_copies
-from portal.registry.models import Account, Borrower, Kind, Repayment
-from portal.registry.records import active_records
-from portal.registry.sources import REPAYMENTS_OF
+from portal.gateway.reading import repayment_copies
+from portal.records.models import Account, Borrower, Kind, Repayment
+from portal.records.rows import active_records
+from portal.records.sources import REPAYMENTS_OF
 from portal.repayments.list_page import REPAYMENTS
 from portal.repayments.table import (
     SCHEDULED,

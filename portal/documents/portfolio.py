@@ -3,7 +3,7 @@
 from portal.documents.document import Document, Form
 from portal.documents.options import Options
 from portal.portfolio.page import Page
-from portal.registry.models import Repayment
+from portal.records.models import Repayment
 from portal.ui import wording
 
 FORM = Form("PF", "Portfolio", "documents/papers/portfolio.html", is_internal=True)

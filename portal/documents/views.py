@@ -23,6 +23,7 @@ from portal.applications.offers import OfferView
 from portal.audit.chain import append, same_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_page, log_subject, log_view
+from portal.core.business_date import business_date
 from portal.documents import borrower_summary, tasks
 from portal.documents import line_of_credit as line_paper
 from portal.documents import loan_schedule as loan_paper
@@ -42,14 +43,13 @@ from portal.documents.document import (
 from portal.documents.models import LongDocument, Printed
 from portal.documents.options import CHOICES, FIELDS, Mode, Options
 from portal.documents.pdf import NotRendered, TookTooLong, render
-from portal.errors import error_page
-from portal.gateway import StaffRequest
-from portal.live.panels import Freshness, panel_copies
-from portal.live.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
+from portal.gateway.client import StaffRequest
+from portal.gateway.failures import error_page
+from portal.gateway.panels import Freshness, panel_copies
+from portal.gateway.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
 from portal.portfolio.page import known_page
-from portal.registry.models import Account, Application, Borrower, Kind
-from portal.registry.sources import REPAYMENTS_OF
-from portal.runtime.business_date import business_date
+from portal.records.models import Account, Application, Borrower, Kind
+from portal.records.sources import REPAYMENTS_OF
 from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.uploads import accepts_files

@@ -14,9 +14,9 @@ from django.core.cache import cache
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
+from portal.core.areas import ItemKind, areas
+from portal.core.business_date import business_date
 from portal.home.models import Snooze
-from portal.runtime.areas import ItemKind, areas
-from portal.runtime.business_date import business_date
 from portal.ui.attention import (
     MAX_SHOWN,
     Amount,

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 from django import forms
 
-from portal.runtime.business_date import business_date
+from portal.core.business_date import business_date
 from portal.ui.forms import DayField, NearDayInput, StaffForm, TextField
 
 MAX_SNOOZE_DAYS = 30

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.db import models
 
-from portal.lists.models import SavedView
+from portal.tables.models import SavedView
 
 
 class Snooze(models.Model):

@@ -22,12 +22,12 @@ from portal.audit.integrity import find_failed_check, last_check
 from portal.audit.service_health import current_outage
 from portal.collections.models import AccountOwner
 from portal.collections.promises import due_today
+from portal.core.business_date import business_date
 from portal.home.attention import attention
 from portal.jobs.models import Worker
 from portal.messaging.models import Run
 from portal.notes.models import FollowUp
-from portal.registry.records import with_borrowers
-from portal.runtime.business_date import business_date
+from portal.records.rows import with_borrowers
 from portal.ui import wording
 from servicing.business_days import is_business_day
 

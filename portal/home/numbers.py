@@ -10,8 +10,8 @@ from typing import NamedTuple
 from django.db.models import Q
 from django.urls import reverse
 
-from portal.live.reading import Coverage, coverage
-from portal.registry.models import Repayment
+from portal.gateway.reading import Coverage, coverage
+from portal.records.models import Repayment
 from portal.repayments.sums import dollars, with_totals
 from portal.repayments.table import SUCCEEDED
 

@@ -15,11 +15,11 @@ from portal.applications.list_page import APPLICATIONS
 from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
 from portal.home.models import Pin
-from portal.lists.models import SavedView
 from portal.loans.list_page import LOANS
 from portal.messaging.explorer import Explorer
 from portal.messaging.query import capped_count
 from portal.repayments.list_page import REPAYMENTS
+from portal.tables.models import SavedView
 
 MAX_PINS = 8
 COUNT_CACHE_SECONDS = 30

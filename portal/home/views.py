@@ -19,17 +19,17 @@ from portal.audit.reading import VIEWS, sentence
 from portal.audit.service_health import cached_health, summarize
 from portal.audit.view_log import log_list, log_page
 from portal.borrowers.models import Draft
-from portal.gateway import StaffRequest
+from portal.core.areas import help_pages
+from portal.core.business_date import business_date
+from portal.gateway.client import StaffRequest
 from portal.home.attention import attention, count_waiting, item_kinds
 from portal.home.forms import SnoozeForm
 from portal.home.models import Snooze
 from portal.home.numbers import numbers
 from portal.home.pinned import choices, pin, pinned
 from portal.notes.models import FollowUp
-from portal.registry.models import Borrower, Kind, Saved
-from portal.registry.records import active_records, borrowers_by_uuid, with_borrowers
-from portal.runtime.areas import help_pages
-from portal.runtime.business_date import business_date
+from portal.records.models import Borrower, Kind, Saved
+from portal.records.rows import active_records, borrowers_by_uuid, with_borrowers
 from portal.ui import wording
 from portal.ui.attention import MAX_SHOWN
 from portal.ui.frame import Frame

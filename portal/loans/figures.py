@@ -7,8 +7,8 @@ from typing import NamedTuple
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from portal.live.reading import LiveCopy
-from portal.registry.models import Account
+from portal.gateway.reading import LiveCopy
+from portal.records.models import Account
 from portal.ui import wording
 from portal.ui.templatetags.ui import NOT_PROVIDED, UNSOURCED, day, money, or_dash, rate, term
 from servicing import Loan, Repayment

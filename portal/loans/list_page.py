@@ -4,12 +4,12 @@ from decimal import Decimal
 
 from django.db.models import Q
 
-from portal.lists import cells
-from portal.lists.columns import CHECKED, account_columns, money_column, past_due_columns, value_column
-from portal.lists.filters import aging_filter, choice_filter, flag_filter, value_filter
-from portal.lists.pages import Action, Column, ListPage, Row
-from portal.registry.models import Kind
+from portal.records.models import Kind
 from portal.repayments.attention import loans_without_scheduled_payment
+from portal.tables import cells
+from portal.tables.columns import CHECKED, account_columns, money_column, past_due_columns, value_column
+from portal.tables.filters import aging_filter, choice_filter, flag_filter, value_filter
+from portal.tables.pages import Action, Column, ListPage, Row
 from portal.ui import wording
 from portal.ui.templatetags import ui
 

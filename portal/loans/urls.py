@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from portal.lists.addresses import list_addresses
 from portal.loans import views
 from portal.loans.list_page import LOANS
+from portal.tables.addresses import list_addresses
 
 app_name = "loans"
 LOAN = "borrowers/<str:borrower_uuid>/loans/<str:loan_uuid>/"

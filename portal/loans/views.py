@@ -5,20 +5,20 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 
-from portal.account_page import account_page, unrecognized_words
 from portal.accounts.roles import requires
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
-from portal.gateway import StaffRequest
-from portal.live.reading import LiveCopy
+from portal.core.business_date import business_date
+from portal.gateway.client import StaffRequest
+from portal.gateway.reading import LiveCopy
 from portal.loans.chart import chart
 from portal.loans.figures import figure_cards, terms
 from portal.loans.list_page import LOANS
 from portal.loans.schedule import csv_rows, schedule_table
-from portal.registry import store
-from portal.registry.figures import copy_day
-from portal.registry.models import Account, Kind
-from portal.runtime.business_date import business_date
+from portal.records import store
+from portal.records.figures import copy_day
+from portal.records.models import Account, Kind
+from portal.repayments.account_page import account_page, unrecognized_words
 from portal.ui.exports import list_file
 from servicing import Loan, consistency
 from servicing.schedules import schedule_of, total

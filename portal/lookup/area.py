@@ -1,6 +1,6 @@
 """What search and records on file add to shared pages."""
 
-from portal.runtime.areas import Area, SearchAction
+from portal.core.areas import Area, SearchAction
 
 AREA = Area(
     actions=[

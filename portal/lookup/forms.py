@@ -7,11 +7,11 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
+from portal.core.business_date import business_date
 from portal.lookup.imports import header_problem, open_lines, record_with_short_id, uuid_problem
-from portal.registry.models import NAMED_KINDS, Answered, Borrower, Kind
-from portal.registry.query import uuid_in
-from portal.registry.records import records_of
-from portal.runtime.business_date import business_date
+from portal.records.models import NAMED_KINDS, Answered, Borrower, Kind
+from portal.records.query import uuid_in
+from portal.records.rows import records_of
 from portal.ui import wording
 from portal.ui.forms import ChoiceField, DayField, DayInput, StaffForm, TextField
 from portal.ui.uploads import max_file_bytes, too_large_message

@@ -12,13 +12,13 @@ from typing import IO, Any, TextIO
 
 from django.db import transaction
 
-from portal.registry import store
-from portal.registry.models import NAMED_KINDS, Kind, Source
-from portal.registry.query import is_uuid, uuid_in
-from portal.registry.records import records_of
-from portal.registry.search import begins_with
-from portal.registry.store import Observation
-from portal.registry.table_statistics import analyze, needs_analyze
+from portal.records import store
+from portal.records.models import NAMED_KINDS, Kind, Source
+from portal.records.query import is_uuid, uuid_in
+from portal.records.rows import records_of
+from portal.records.search import begins_with
+from portal.records.store import Observation
+from portal.records.table_statistics import analyze, needs_analyze
 from portal.ui.guard import number_problem
 from servicing import Borrower, KeyPerson, ServicingError, codec
 from servicing.masking import HIDDEN, masked_text, tax_numbers

@@ -15,12 +15,14 @@ from django.db.models import Q
 from django.urls import ResolverMatch, reverse
 from django.utils.http import urlencode
 
+from portal.core.areas import areas, help_pages, navigation
+from portal.core.folding import fold
 from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import capped_count, matching_messages
 from portal.notes.models import Note
-from portal.registry.figures import days_of, is_account, old_copy_day
-from portal.registry.models import (
+from portal.records.figures import days_of, is_account, old_copy_day
+from portal.records.models import (
     NAMED_KINDS,
     Account,
     Answered,
@@ -30,14 +32,12 @@ from portal.registry.models import (
     Repayment,
     Saved,
 )
-from portal.registry.query import Query, parse_query
-from portal.registry.records import MODELS, active_records, records_by_key, records_of, with_borrowers
-from portal.registry.repayments import rank_repayments
-from portal.registry.search import OWNED, Rank, forms_of, matching_owners, rank_matches
-from portal.registry.spelling import similar_names
-from portal.registry.texts import lines_of
-from portal.runtime.areas import areas, help_pages, navigation
-from portal.runtime.folding import fold
+from portal.records.query import Query, parse_query
+from portal.records.repayments import rank_repayments
+from portal.records.rows import MODELS, active_records, records_by_key, records_of, with_borrowers
+from portal.records.search import OWNED, Rank, forms_of, matching_owners, rank_matches
+from portal.records.spelling import similar_names
+from portal.records.texts import lines_of
 from portal.ui import wording
 from servicing.rules import US_STATES
 

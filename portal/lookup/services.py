@@ -12,9 +12,9 @@ from portal.audit.models import Actor
 from portal.jobs.queue import start_job
 from portal.lookup import tasks
 from portal.lookup.models import Upload
-from portal.registry import store
-from portal.registry.figures import is_account
-from portal.registry.models import (
+from portal.records import store
+from portal.records.figures import is_account
+from portal.records.models import (
     LISTED,
     SEARCHED_KINDS,
     Account,
@@ -25,9 +25,9 @@ from portal.registry.models import (
     Repayment,
     Source,
 )
-from portal.registry.records import records_of
-from portal.registry.rollup import roll_up
-from portal.registry.spelling import save_words
+from portal.records.rollup import roll_up
+from portal.records.rows import records_of
+from portal.records.spelling import save_words
 
 if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile

@@ -11,13 +11,13 @@ from django.utils import timezone
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.service_health import PAUSE, current_outage
+from portal.gateway.reading import LiveCopy, due_for_refresh, read_at_pace
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.live.reading import LiveCopy, due_for_refresh, read_at_pace
 from portal.lookup.imports import import_ids, import_profiles, open_lines
 from portal.lookup.models import Upload
 from portal.messaging.news import queue_reads_since
-from portal.registry.models import Kind
+from portal.records.models import Kind
 
 REFRESHED_KINDS = [Kind.LOAN, Kind.LINE, Kind.APPLICATION]
 IMPORTERS = {Upload.What.IDS: import_ids, Upload.What.PROFILES: import_profiles}

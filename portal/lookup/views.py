@@ -14,7 +14,7 @@ from portal.accounts.roles import requires
 from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import count_suggestions, log_list, log_page, log_view
-from portal.gateway import StaffRequest
+from portal.gateway.client import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.lookup import search as searches
@@ -22,11 +22,11 @@ from portal.lookup import services, tasks
 from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, OpenAsForm
 from portal.lookup.models import Upload
 from portal.lookup.search import HitGroup
-from portal.registry import store
-from portal.registry.models import Answered, Borrower, Kind, Snapshot
-from portal.registry.query import Query, parse_query
-from portal.registry.records import records_of, with_answers
-from portal.registry.sources import READS
+from portal.records import store
+from portal.records.models import Answered, Borrower, Kind, Snapshot
+from portal.records.query import Query, parse_query
+from portal.records.rows import records_of, with_answers
+from portal.records.sources import READS
 from portal.ui.exports import list_file
 from portal.ui.htmx import current_page, finish_action, render_page
 from portal.ui.uploads import accepts_files

@@ -1,7 +1,7 @@
 """What messages add to shared pages."""
 
+from portal.core.areas import Area, HelpPage, ItemKind, NavigationEntry
 from portal.messaging.attention import undelivered_messages
-from portal.runtime.areas import Area, HelpPage, ItemKind, NavigationEntry
 
 AREA = Area(
     navigation=[

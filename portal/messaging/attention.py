@@ -7,9 +7,9 @@ from django.db.models import Q
 from django.urls import reverse
 
 from portal.accounts.models import User
+from portal.core.business_date import business_date
 from portal.messaging.models import DELIVERED, Message
-from portal.registry.query import midnight
-from portal.runtime.business_date import business_date
+from portal.records.query import midnight
 from portal.ui import wording
 from portal.ui.attention import Item, Items, Snoozed
 from portal.ui.paging import MAX_COUNTED

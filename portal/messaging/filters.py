@@ -14,12 +14,12 @@ from django.http import QueryDict
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from portal.lists.filters import select_options
 from portal.messaging.store import ONE_DAY, service_today, service_zone
 from portal.messaging.text import SearchError, parse_text
-from portal.registry.models import Borrower, Kind
-from portal.registry.query import EARLIEST_YEAR, parse_query, uuid_in
-from portal.registry.search import Rank, rank_matches
+from portal.records.models import Borrower, Kind
+from portal.records.query import EARLIEST_YEAR, parse_query, uuid_in
+from portal.records.search import Rank, rank_matches
+from portal.tables.filters import select_options
 from portal.ui import wording
 from portal.ui.forms import DayInput, MoneyField, StaffForm, TextField
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, Subquery
 
 from portal.messaging.models import BankAccount, Message
-from portal.registry.models import Account, Borrower, Kind, Saved
-from portal.registry.records import records_with_owners
+from portal.records.models import Account, Borrower, Kind, Saved
+from portal.records.rows import records_with_owners
 
 
 @dataclass(frozen=True)

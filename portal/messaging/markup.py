@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from portal.gateway import StaffRequest
+from portal.gateway.client import StaffRequest
 from portal.messaging.coverage import Coverage, DayBar
 from portal.messaging.explorer import Explorer
 from portal.messaging.links import LinkedMessage

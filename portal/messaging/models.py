@@ -8,7 +8,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.registry.models import Account
+from portal.records.models import Account
 from portal.ui import wording
 from servicing import Message as RemoteMessage
 from servicing import RemoteTime, Repayment, ServicingError, codec

@@ -13,10 +13,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message, PendingRead
-from portal.registry.figures import ACCOUNTS
-from portal.registry.models import LISTED, Account, Answer, Repayment, Saved
-from portal.registry.records import records_with_owners
-from portal.registry.sources import REPAYMENTS_OF
+from portal.records.figures import ACCOUNTS
+from portal.records.models import LISTED, Account, Answer, Repayment, Saved
+from portal.records.rows import records_with_owners
+from portal.records.sources import REPAYMENTS_OF
 
 READ_INTERVAL: Final = timedelta(minutes=5)
 """The shortest time between two reads of an account for news."""

@@ -13,7 +13,7 @@ from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import borrower_condition
 from portal.notes.models import Note
-from portal.registry.models import Repayment
+from portal.records.models import Repayment
 from servicing import codec
 
 TABS: Final = {"readable": "Readable", "json": "JSON", "raw": "Raw", "related": "Related"}

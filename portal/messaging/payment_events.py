@@ -8,7 +8,7 @@ from typing import Final
 
 from portal.messaging.models import Message
 from portal.messaging.query import borrower_condition
-from portal.registry.models import Account, Borrower, Repayment
+from portal.records.models import Account, Borrower, Repayment
 
 MAX_OF_REPAYMENT: Final = 200
 MAX_OF_ACCOUNT: Final = 10

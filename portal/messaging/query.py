@@ -9,8 +9,8 @@ from django.db.models import Exists, OuterRef, Q
 from portal.messaging.models import BankAccount, Message, MessageQuerySet
 from portal.messaging.store import ONE_DAY, service_today, service_zone, storage_uuid
 from portal.messaging.text import TypedText, parse_text
-from portal.registry.models import RECORDED_KINDS, Account, Application, Borrower, KeyPerson, Repayment
-from portal.registry.query import uuid_in
+from portal.records.models import RECORDED_KINDS, Account, Application, Borrower, KeyPerson, Repayment
+from portal.records.query import uuid_in
 from portal.ui.paging import MAX_COUNTED
 
 COLUMNS: Final = {"event": "event", "status": "status", "product": "product", "payment": "payment_status"}

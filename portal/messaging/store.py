@@ -17,8 +17,8 @@ from django.utils import timezone
 from portal.messaging.models import Message
 from portal.messaging.news import queue_reads
 from portal.messaging.text import comparable_payload, search_text
-from portal.registry.figures import stored_amount
-from portal.registry.store import IDENTIFIER
+from portal.records.figures import stored_amount
+from portal.records.store import IDENTIFIER
 from servicing import Message as RemoteMessage
 from servicing import codec
 from servicing.masking import masked_text

@@ -23,11 +23,11 @@ from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.gateway import client_for
+from portal.core.database import is_unavailable, release_connection
+from portal.gateway.client import client_for
 from portal.messaging.models import Day, Message, MessageQuerySet, Run
 from portal.messaging.store import ONE_DAY, describe_unusable, save_messages, service_today, storage_uuid
-from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, analyze
-from portal.runtime.database import is_unavailable, release_connection
+from portal.records.table_statistics import ANALYZE_AFTER_ROWS, analyze
 from servicing import Client, Forbidden, IncompleteList, Page, ProtocolError, Rejected, Unavailable
 from servicing import Message as RemoteMessage
 from servicing.resource import Cursor, OffsetUnit, PageStep, iterate_pages

@@ -8,15 +8,15 @@ from django.utils import timezone
 
 from portal.audit.models import Actor
 from portal.audit.service_health import current_outage
+from portal.gateway.reading import account_copies, read_at_pace
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import chore, job
 from portal.jobs.queue import start_job
-from portal.live.reading import account_copies, read_at_pace
 from portal.messaging.models import Message, PendingRead, Run
 from portal.messaging.news import READ_INTERVAL, due_reads, forget_finished_reads
 from portal.messaging.store import ONE_DAY, service_today
 from portal.messaging.sync import RECENT_DAYS, Sync
-from portal.registry.models import Repayment
+from portal.records.models import Repayment
 from portal.ui import wording
 
 MAX_PAUSE: Final = timedelta(hours=1)

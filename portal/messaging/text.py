@@ -13,8 +13,8 @@ from django.db.models.expressions import Combinable
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.lookups import Exact
 
-from portal.registry.query import uuid_in
-from portal.runtime.folding import fold, join_initials
+from portal.core.folding import fold, join_initials
+from portal.records.query import uuid_in
 from portal.ui.forms import AMOUNT_PATTERN
 from servicing import ProtocolError, codec
 from servicing.values import decimal_or_none

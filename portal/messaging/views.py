@@ -16,11 +16,10 @@ from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list, log_page, log_view
-from portal.gateway import StaffRequest
+from portal.gateway.client import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.jobs.status import live_workers
-from portal.lists.saved_views import saved_views_menu
 from portal.messaging import tasks
 from portal.messaging.coverage import check_days, coverage
 from portal.messaging.explorer import FILE_COLUMNS, Explorer, values_in_use
@@ -33,6 +32,7 @@ from portal.messaging.query import count_stored_since
 from portal.messaging.store import service_zone, storage_uuid
 from portal.messaging.sync import FiltersIgnored, read_front
 from portal.notes.views import add_note
+from portal.tables.saved_views import saved_views_menu
 from portal.ui.exports import file_headers, list_file
 from portal.ui.frame import zone_name
 from portal.ui.htmx import finish_action, render_page, toast

@@ -1,6 +1,6 @@
 """What notes add to shared pages."""
 
-from portal.runtime.areas import Area
+from portal.core.areas import Area
 
 AREA = Area(
     verbs={

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import models
 
-from portal.runtime.business_date import business_date
-from portal.runtime.folding import fold
+from portal.core.business_date import business_date
+from portal.core.folding import fold
 
 
 class Note(models.Model):

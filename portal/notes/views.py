@@ -18,10 +18,10 @@ from portal.audit.chain import AlreadySaved, append, audit_subject, entry_subjec
 from portal.audit.models import Actor
 from portal.audit.reading import name_in_sentence
 from portal.audit.view_log import log_page
+from portal.core.business_date import business_date
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Borrower
-from portal.registry.records import records_of
-from portal.runtime.business_date import business_date
+from portal.records.models import Borrower
+from portal.records.rows import records_of
 from portal.ui.forms import DayField, NearDayInput, StaffForm, TextField
 from portal.ui.htmx import finish_action, render_page, toast
 

@@ -7,8 +7,8 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.signals import got_request_exception
 
+from portal.core.database import is_unavailable
 from portal.operations.logs import log_uncaught
-from portal.runtime.database import is_unavailable
 
 
 class OperationsConfig(AppConfig):

@@ -1,7 +1,7 @@
 """What operations add to shared pages."""
 
+from portal.core.areas import Area, HelpPage, ItemKind, NavigationEntry
 from portal.operations.attention import stopped_worker
-from portal.runtime.areas import Area, HelpPage, ItemKind, NavigationEntry
 
 AREA = Area(
     navigation=[

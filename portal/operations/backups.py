@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 from django.db import connection
 
-from portal.runtime.database import sqlite_file
-from portal.runtime.environment import text
+from portal.core.database import sqlite_file
+from portal.core.environment import text
 
 _DATED = re.compile(r"\d{8}T\d{6}Z\.copy")
 

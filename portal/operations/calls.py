@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from portal.audit.models import RemoteCall
 from portal.audit.service_health import FAILED_OUTCOMES
-from portal.registry.sources import BY_NAME, OPERATIONS
+from portal.records.sources import BY_NAME, OPERATIONS
 from portal.ui.keys import row_key
 
 PAGE_SIZE = 25

@@ -33,14 +33,14 @@ from portal.audit import guard, writes
 from portal.audit.integrity import last_check
 from portal.audit.models import Actor, Entry
 from portal.audit.unsaved import answers_file
+from portal.core import environment
+from portal.core.database import find_connection_problem, find_folder_problem, sqlite_file
 from portal.documents.pdf import NotRendered, render
-from portal.gateway import build_client, client_for
+from portal.gateway.client import build_client, client_for
 from portal.jobs.models import Worker
 from portal.jobs.status import jobs_status
 from portal.operations.readiness import pending_migrations
-from portal.registry.models import Account, Kind
-from portal.runtime import environment
-from portal.runtime.database import find_connection_problem, find_folder_problem, sqlite_file
+from portal.records.models import Account, Kind
 from servicing.masking import masked_text
 
 Grade = Literal["ok", "warn", "bad"]

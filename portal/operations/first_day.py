@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.gateway import StaffRequest, build_client
+from portal.gateway.client import StaffRequest, build_client
 from portal.operations.doctor import known_ids
 from portal.ui.forms import StaffForm, TextField
 from portal.ui.htmx import render_page

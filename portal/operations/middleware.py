@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
-from portal.errors import database_unavailable, error_page
+from portal.gateway.failures import database_unavailable, error_page
 from portal.operations import logs
 from portal.ui.uploads import is_body_too_long
 

@@ -4,8 +4,8 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from portal.core.environment import is_set
 from portal.jobs.status import jobs_status
-from portal.runtime.environment import is_set
 
 CONNECT_SECONDS = 2
 """Health checks wait no longer than this for a connection."""

@@ -7,7 +7,7 @@ from django.core.management import call_command
 from portal.audit import integrity
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.registry.table_statistics import analyze
+from portal.records.table_statistics import analyze
 
 DAILY = 24 * 60
 """In minutes."""

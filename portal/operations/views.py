@@ -21,7 +21,7 @@ from portal.audit.integrity import last_check
 from portal.audit.models import Actor, Entry
 from portal.audit.service_health import current_outage, measure_health
 from portal.audit.view_log import log_list
-from portal.gateway import StaffRequest
+from portal.gateway.client import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.status import jobs_status, scheduled_jobs
 from portal.operations import bundle, calls, readiness

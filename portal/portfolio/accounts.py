@@ -8,9 +8,9 @@ from typing import NamedTuple
 from django.db.models import Min
 
 from portal.collections.models import AccountOwner
-from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Account, Answer, Kind, Snapshot
-from portal.runtime.business_date import business_date, business_date_at
+from portal.core.business_date import business_date, business_date_at
+from portal.records.figures import ACCOUNTS
+from portal.records.models import Account, Answer, Kind, Snapshot
 from servicing import Loan, Statement, codec
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from portal.portfolio.models import LATE, OPEN, Bucket, BucketSum
-from portal.registry.models import Kind
+from portal.records.models import Kind
 from servicing.figures import NOTHING
 
 PRODUCTS: Final = {Kind.LOAN.value: "Loans", Kind.LINE.value: "Lines of credit", "": "All accounts"}

@@ -1,6 +1,6 @@
 """What the portfolio adds to shared pages."""
 
-from portal.runtime.areas import Area, HelpPage, NavigationEntry
+from portal.core.areas import Area, HelpPage, NavigationEntry
 
 AREA = Area(
     navigation=[

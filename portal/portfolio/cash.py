@@ -13,9 +13,9 @@ import servicing
 from portal.portfolio.accounts import BookAccount
 from portal.portfolio.models import AccountState, BookDay, Due
 from portal.portfolio.sums import add_sums, read_sum
-from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Account, Borrower, Repayment
-from portal.registry.records import records_by_uuid, with_borrowers
+from portal.records.figures import ACCOUNTS
+from portal.records.models import Account, Borrower, Repayment
+from portal.records.rows import records_by_uuid, with_borrowers
 from portal.repayments.returns import returned_since
 from portal.repayments.sums import sum_of, with_totals
 from portal.repayments.table import SUCCEEDED

@@ -15,10 +15,10 @@ from portal.portfolio.models import OPEN, AccountState, Bucket, Correction, Roll
 from portal.portfolio.owners import cured_since, was_reached
 from portal.portfolio.roll import gone_between, with_start
 from portal.portfolio.sums import read_sum, total_of
-from portal.registry.figures import ACCOUNTS
-from portal.registry.models import Account, Borrower, Kind
-from portal.registry.query import NotUnderstood, calendar_day
-from portal.registry.records import records_by_uuid, with_borrowers
+from portal.records.figures import ACCOUNTS
+from portal.records.models import Account, Borrower, Kind
+from portal.records.query import NotUnderstood, calendar_day
+from portal.records.rows import records_by_uuid, with_borrowers
 from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.keys import row_key

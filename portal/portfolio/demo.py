@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from portal.audit.models import Actor
 from portal.collections.management.commands.demo_collections import let_days_pass
+from portal.core.business_date import business_date
+from portal.gateway.reading import LiveCopy, due_for_refresh, read_if_old
 from portal.jobs.execution import Progress
-from portal.live.reading import LiveCopy, due_for_refresh, read_if_old
 from portal.portfolio import writing
-from portal.registry.figures import ACCOUNTS
-from portal.runtime.business_date import business_date
+from portal.records.figures import ACCOUNTS
 from portal.ui import wording
 
 PAST_DAYS = 90

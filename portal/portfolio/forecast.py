@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 
 from portal.collections.promises import current_promises
 from portal.portfolio.models import OPEN, AccountState, Forecast
-from portal.registry.models import Repayment, RepaymentStatus
+from portal.records.models import Repayment, RepaymentStatus
 from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.ui import wording

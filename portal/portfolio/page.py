@@ -9,7 +9,7 @@ from django.http import Http404
 
 from portal.portfolio import aging, cash, chart, forecast, owners, roll
 from portal.portfolio.models import LATE, BookDay, BucketSum, Correction
-from portal.registry.query import NotUnderstood, calendar_day
+from portal.records.query import NotUnderstood, calendar_day
 from portal.ui import wording
 from servicing.figures import ONE_DAY
 

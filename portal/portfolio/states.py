@@ -12,7 +12,7 @@ from django.conf import settings
 
 from portal.portfolio.accounts import BookAccount, Text
 from portal.portfolio.models import AccountState, Bucket
-from portal.registry.figures import stored_amount
+from portal.records.figures import stored_amount
 from servicing import Loan
 from servicing.figures import FOREVER, ONE_DAY, Aging, Figures, NotKnown, account_figures
 from servicing.rules import known_spelling

@@ -10,13 +10,13 @@ from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list
-from portal.gateway import StaffRequest
+from portal.gateway.client import StaffRequest
 from portal.jobs.queue import start_job
 from portal.portfolio import cash, day_list, demo, files, tasks
 from portal.portfolio.accounts import yesterday
 from portal.portfolio.page import find_book, known_book, known_page, read_page
 from portal.portfolio.sums import read_sum, total_of
-from portal.registry.query import NotUnderstood, calendar_day
+from portal.records.query import NotUnderstood, calendar_day
 from portal.ui.exports import list_file, tables_file
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.query_strings import query_string

@@ -24,7 +24,7 @@ from portal.portfolio.accounts import (
 from portal.portfolio.models import AccountState, BookDay, Bucket, BucketSum, Correction, Run
 from portal.portfolio.states import contradicted_days, is_same, states_between
 from portal.portfolio.sums import add_sums, read_sum
-from portal.registry.models import Kind
+from portal.records.models import Kind
 from portal.ui import wording
 from servicing.figures import ONE_DAY
 

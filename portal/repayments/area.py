@@ -1,5 +1,6 @@
 """What repayments add to shared pages."""
 
+from portal.core.areas import Area, HelpPage, ItemKind, NavigationEntry
 from portal.repayments.attention import (
     DUE_DAYS,
     accounts_not_known,
@@ -11,7 +12,6 @@ from portal.repayments.attention import (
     returned_payments,
     unscheduled_payments,
 )
-from portal.runtime.areas import Area, HelpPage, ItemKind, NavigationEntry
 
 AREA = Area(
     navigation=[

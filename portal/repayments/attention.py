@@ -25,14 +25,14 @@ from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
-from portal.registry.models import LISTED, Account, Answer, Kind, Repayment
-from portal.registry.records import active_records
-from portal.registry.repayments import RETURNED
+from portal.core.business_date import business_date
+from portal.records.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
+from portal.records.models import LISTED, Account, Answer, Kind, Repayment
+from portal.records.repayments import RETURNED
+from portal.records.rows import active_records
 from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.returns import Returned, is_dropped_from_list, returned_since
 from portal.repayments.table import SCHEDULED
-from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.attention import Amount, Item, Items, Snoozed
 from portal.ui.templatetags.ui import NOT_KNOWN

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from django.db.models import Q
 
 import servicing
-from portal.registry.models import Repayment
-from portal.registry.repayments import answer_of
+from portal.core.business_date import business_date
+from portal.records.models import Repayment
+from portal.records.repayments import answer_of
 from portal.repayments.returns import is_dropped_from_list
-from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.promises import SCHEDULED
 from servicing.return_codes import (

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 import servicing
 from portal.messaging.models import Message
-from portal.registry.models import Repayment
-from portal.registry.repayments import RETURNED, answer_of
+from portal.records.models import Repayment
+from portal.records.repayments import RETURNED, answer_of
 from portal.ui import wording
 from servicing import RemoteTime
 from servicing.values import calendar_day

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db.models import Q
 
-from portal.lists.filters import amount_filters, date_filters, flag_filter, value_filter
-from portal.lists.pages import Action, Column, ListPage
-from portal.registry.models import Borrower, Kind, Repayment
-from portal.registry.records import with_borrowers
-from portal.registry.repayments import answer_of, copied_on
-from portal.registry.sources import REPAYMENTS_OF
+from portal.core.business_date import business_date
+from portal.records.models import Borrower, Kind, Repayment
+from portal.records.repayments import answer_of, copied_on
+from portal.records.rows import with_borrowers
+from portal.records.sources import REPAYMENTS_OF
 from portal.repayments.table import PARTS, SCHEDULED, RepaymentRow
-from portal.runtime.business_date import business_date
+from portal.tables.filters import amount_filters, date_filters, flag_filter, value_filter
+from portal.tables.pages import Action, Column, ListPage
 from portal.ui import wording
 
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
+from portal.core.business_date import business_date, business_date_at, business_date_of_service
 from portal.messaging.models import Message
-from portal.registry.models import Answer, Repayment
-from portal.registry.repayments import RETURNED, RETURNED_TYPE
-from portal.registry.sources import REPAYMENTS_OF
-from portal.runtime.business_date import business_date, business_date_at, business_date_of_service
+from portal.records.models import Answer, Repayment
+from portal.records.repayments import RETURNED, RETURNED_TYPE
+from portal.records.sources import REPAYMENTS_OF
 
 MAX_DATED = 500
 MESSAGES = Q(event="payment.failed_after_success")

@@ -17,13 +17,13 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 import servicing
-from portal.live.reading import LiveCopy
+from portal.core.business_date import business_date
+from portal.gateway.reading import LiveCopy
 from portal.messaging.payment_events import messages_of_repayment
-from portal.registry.models import Account, Borrower, Repayment
-from portal.registry.repayments import RETURNED
+from portal.records.models import Account, Borrower, Repayment
+from portal.records.repayments import RETURNED
 from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.history import HistoryEntry, payment_history
-from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.query_strings import query_before
 from servicing import codec, consistency

@@ -8,13 +8,13 @@ from django.utils.html import format_html, format_html_join, strip_tags
 from django.utils.safestring import SafeString
 
 import servicing
-from portal.gateway import StaffRequest
-from portal.lists.cells import borrower_link
+from portal.gateway.client import StaffRequest
 from portal.messaging.links import LinkedMessage
 from portal.messaging.payment_events import messages_of_repayment
-from portal.registry.models import Account, Repayment
+from portal.records.models import Account, Repayment
 from portal.repayments.history import payment_history
 from portal.repayments.table import PART_COLUMNS, PARTS, RepaymentRow, RepaymentTable
+from portal.tables.cells import borrower_link
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
 
 register = template.Library()

@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from portal.lists.addresses import list_addresses
 from portal.repayments import views
 from portal.repayments.list_page import REPAYMENTS
+from portal.tables.addresses import list_addresses
 
 app_name = "repayments"
 urlpatterns = [

@@ -17,14 +17,13 @@ from portal.accounts.roles import requires
 from portal.audit.chain import entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_view
-from portal.gateway import StaffRequest
-from portal.lists.filters import NONE
-from portal.lists.pages import Listing
-from portal.live.panels import Freshness, panel_copies
-from portal.live.reading import repayment_copies
-from portal.registry.models import Kind, Repayment
-from portal.registry.records import distinct_values
-from portal.registry.store import IDENTIFIER
+from portal.core.business_date import business_date
+from portal.gateway.client import StaffRequest
+from portal.gateway.panels import Freshness, panel_copies
+from portal.gateway.reading import repayment_copies
+from portal.records.models import Kind, Repayment
+from portal.records.rows import distinct_values
+from portal.records.store import IDENTIFIER
 from portal.repayments.list_page import REPAYMENTS, is_upcoming, load_rows
 from portal.repayments.sums import dollars, sum_of, with_totals
 from portal.repayments.table import (
@@ -37,7 +36,8 @@ from portal.repayments.table import (
     RepaymentTable,
     month_title,
 )
-from portal.runtime.business_date import business_date
+from portal.tables.filters import NONE
+from portal.tables.pages import Listing
 from portal.ui import wording
 from portal.ui.attention import Amount
 from portal.ui.htmx import render_page

@@ -17,7 +17,7 @@ import msgspec
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
-from portal.runtime.business_date import business_date
+from portal.core.business_date import business_date
 
 # Characters that start a formula in a spreadsheet, full-width forms included: at the beginning of a value, and after
 # any character at which a spreadsheet may split cells.

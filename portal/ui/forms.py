@@ -18,7 +18,7 @@ from django.forms.boundfield import BoundField
 from django.forms.renderers import TemplatesSetting
 from django.utils.datastructures import MultiValueDict
 
-from portal.runtime.business_date import business_date
+from portal.core.business_date import business_date
 from portal.ui.guard import GuardedForm, Question
 from servicing import rules
 

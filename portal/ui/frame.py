@@ -19,8 +19,8 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
-from portal.runtime.areas import NavigationEntry, navigation
-from portal.runtime.business_date import business_date
+from portal.core.areas import NavigationEntry, navigation
+from portal.core.business_date import business_date
 from portal.ui.help import NEWS_COOKIE, VERSION
 
 ZONE_NAMES = {"UTC": "Coordinated Universal Time"} | {

@@ -10,7 +10,7 @@ from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from portal.runtime.business_date import business_date
+from portal.core.business_date import business_date
 
 T = TypeVar("T")
 MAX_COUNTED = 10_000

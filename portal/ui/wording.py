@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.utils import timezone
 
-from portal.runtime.business_date import business_date
+from portal.core.business_date import business_date
 from servicing.figures import DueSince, PastDue
 from servicing.words import normal_word
 

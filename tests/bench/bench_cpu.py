@@ -197,7 +197,7 @@ def accounts() -> dict[str, Page]:
     from django.db.models import Count
     from django.db.models.functions import Length
 
-    from portal.registry.models import Account, Kind
+    from portal.records.models import Account, Kind
 
     read = Account.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], answer_at__isnull=False).order_by()
     owner = read.values("borrower_uuid").annotate(n=Count("pk")).order_by("-n", "borrower_uuid")[0]
@@ -238,7 +238,7 @@ def fill(folder: Path, size: Size) -> None:
     """Add invented borrowers and messages up to this size."""
     settings = environment(folder, free_port())
     count = (
-        "from portal.registry.models import Borrower; from portal.messaging.models import Message; "
+        "from portal.records.models import Borrower; from portal.messaging.models import Message; "
         "print(Borrower.objects.count(), Message.objects.count())"
     )
     shell = [sys.executable, "manage.py", "shell", "--no-imports", "-c", count]
@@ -254,8 +254,8 @@ def add_promises() -> None:
     from django.utils import timezone
 
     from portal.collections.models import Channel, Contact, Outcome, Promise
-    from portal.registry.models import IS_LATE, Account
-    from portal.runtime.business_date import business_date
+    from portal.core.business_date import business_date
+    from portal.records.models import IS_LATE, Account
 
     if Promise.objects.exists():
         return
@@ -310,7 +310,7 @@ def mark_refreshed(page: Page) -> None:
 
 def page_records(page: Page) -> Any:
     """Return the records of the page's borrower."""
-    from portal.registry.models import Account
+    from portal.records.models import Account
 
     _, area, owner, *_ = [*page.address.split("/"), ""]
     return Account.objects.filter(borrower_uuid__in=[owner] if area == "borrowers" and owner else [])
@@ -318,7 +318,7 @@ def page_records(page: Page) -> Any:
 
 def answers_of(page: Page) -> Any:
     """Return what was said about these records and their lists."""
-    from portal.registry.models import Answer
+    from portal.records.models import Answer
 
     return Answer.objects.filter(uuid__in=page_records(page).values("uuid"))
 
@@ -370,7 +370,7 @@ def compare_cold(browser: Any, name: str, page: Page, size: Size) -> Row:
     """Compare a page with empty caches with the same page again. The worker's count of open items stays cached."""
     from django.core.cache import cache
 
-    from portal.registry import store
+    from portal.records import store
 
     mark_refreshed(page)
 

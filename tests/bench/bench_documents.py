@@ -140,8 +140,8 @@ def pages() -> tuple[str, str]:
     from portal.documents.borrower_summary import account_copies_of, document
     from portal.documents.document import Stamp
     from portal.documents.options import Options
-    from portal.live.reading import LiveCopy
-    from portal.registry.models import Account, Answer, Kind
+    from portal.gateway.reading import LiveCopy
+    from portal.records.models import Account, Answer, Kind
 
     owner = save_answer(
         Kind.BORROWER, "b", {"first_name": "Northwind Baking Co LLC", "user_type": "BUSINESS"}
@@ -166,7 +166,7 @@ def pages() -> tuple[str, str]:
 def save_answer(kind: str, uuid: str, content: Any) -> Any:
     from django.utils import timezone
 
-    from portal.registry.models import Account, Answer, Borrower, Kind
+    from portal.records.models import Account, Answer, Borrower, Kind
 
     said = Answer.objects.create(kind=kind, uuid=uuid, body=answer(uuid, content), last_at=timezone.now())
     if kind == Kind.BORROWER:

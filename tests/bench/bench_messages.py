@@ -82,7 +82,7 @@ def rows() -> list[Row]:
 def link_bank_accounts() -> None:
     """Link two bank accounts to borrowers, as staff do."""
     from portal.messaging.models import BankAccount
-    from portal.registry.models import Borrower
+    from portal.records.models import Borrower
 
     for number, name in enumerate(("busy", "quiet")):
         Borrower.objects.get_or_create(uuid=name, defaults={"name": name.title()})

@@ -58,7 +58,7 @@ def rows() -> list[Row]:
         tempfile.TemporaryDirectory() as folder,
         benchmark_database(Path(folder) / "registry.sqlite3") as engine,
     ):
-        from portal.registry.models import Account
+        from portal.records.models import Account
 
         if not Account.objects.exists():
             insert_borrowers(BORROWERS)
@@ -128,7 +128,7 @@ COLUMNS = ["name", "legal_form", "state", "city", "past_due", "decision", "updat
 
 def admin_list() -> Callable[..., None]:
     """Return a function that renders the list of borrowers in Django's admin."""
-    from portal.registry.models import Borrower
+    from portal.records.models import Borrower
 
     ways = {"list_filter": ["state"], "search_fields": ["search_text"], "ordering": ["-updated_at"]}
     return change_list(Borrower, COLUMNS, **ways)
@@ -136,8 +136,8 @@ def admin_list() -> Callable[..., None]:
 
 def compare_with_admin(browser: Any, admin: Callable[..., None], size: str) -> list[Row]:
     """Compare whole pages with the admin's of the same rows, and with a bare query in a bare template."""
-    from portal.registry.models import Kind
-    from portal.registry.records import active_records
+    from portal.records.models import Kind
+    from portal.records.rows import active_records
 
     borrowers = active_records(Kind.BORROWER).order_by("-updated_at", "-id")
     pages = {
@@ -197,7 +197,7 @@ def measure_export(browser: Any) -> list[Row]:
 
 def measure_import(name: str) -> list[Row]:
     """Import IDs of new accounts, each of another borrower, then the same file again."""
-    from portal.registry.models import Borrower
+    from portal.records.models import Borrower
 
     owners = list(Borrower.objects.values_list("uuid", flat=True)[:IMPORTED])
     rates: list[tuple[float, float]] = []
@@ -256,8 +256,8 @@ class Registry:
 
     def __init__(self, chance: random.Random) -> None:
         import servicing
-        from portal.registry.models import Borrower
-        from portal.registry.store import last_answer
+        from portal.records.models import Borrower
+        from portal.records.store import last_answer
 
         self.chance = chance
         found = Borrower.objects.filter(pk__in=range(1, BORROWERS, BORROWERS // 200))

@@ -56,7 +56,7 @@ def gather_statistics() -> None:
     """Analyze the tables, as a server does after a while."""
     from django.db import connection
 
-    from portal.registry.table_statistics import analyze
+    from portal.records.table_statistics import analyze
 
     analyze()
     if connection.vendor == "postgresql":

@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> None:
     django.setup()
     from django.core.management import call_command
 
-    from portal.runtime.database import exclusive_use
+    from portal.core.database import exclusive_use
 
     with exclusive_use() as is_alone:
         if not is_alone:
@@ -49,7 +49,7 @@ def holds_real_data() -> bool:
     from django.conf import settings
 
     from portal.messaging.models import Message
-    from portal.registry.models import Account, Borrower
+    from portal.records.models import Account, Borrower
 
     return not settings.DEBUG and any(one.objects.exists() for one in (Borrower, Account, Message))
 
@@ -69,8 +69,8 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 def add_borrowers(number: int) -> None:
     from django.db.models import OuterRef, Subquery
 
-    from portal.registry.models import Account, Answer, Application, Borrower, KeyPerson, Kind, Repayment
-    from portal.registry.spelling import save_words
+    from portal.records.models import Account, Answer, Application, Borrower, KeyPerson, Kind, Repayment
+    from portal.records.spelling import save_words
     from tests.bench.households import (
         ANSWER_COLUMNS,
         APPLICATION_COLUMNS,

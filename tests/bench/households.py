@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from portal.registry.figures import FIGURE_COLUMNS
-from portal.registry.models import Source
-from portal.registry.rollup import DECIDED, OPEN
-from portal.runtime.business_date import business_date_at
-from portal.runtime.folding import folded_key
+from portal.core.business_date import business_date_at
+from portal.core.folding import folded_key
+from portal.records.figures import FIGURE_COLUMNS
+from portal.records.models import Source
+from portal.records.rollup import DECIDED, OPEN
 from servicing import rules
 from servicing.figures import FOREVER
 

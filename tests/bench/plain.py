@@ -68,8 +68,8 @@ def add_references() -> None:
     from django.urls import path
 
     from portal.messaging.models import Message
-    from portal.registry.models import RECORDED_KINDS, Application, Borrower, KeyPerson, Repayment
-    from portal.registry.records import active_records
+    from portal.records.models import RECORDED_KINDS, Application, Borrower, KeyPerson, Repayment
+    from portal.records.rows import active_records
 
     engine = "django.template.backends.django.DjangoTemplates"
     ours: Any = settings.TEMPLATES
@@ -117,8 +117,8 @@ def _admin(way: str, kinds: list[str]) -> Any:
     from django.http import HttpRequest
 
     from portal.messaging.models import Message
-    from portal.registry.models import RECORDED_KINDS, Account, Application, Borrower, KeyPerson, Repayment
-    from portal.registry.records import active_records
+    from portal.records.models import RECORDED_KINDS, Account, Application, Borrower, KeyPerson, Repayment
+    from portal.records.rows import active_records
     from servicing.rules import US_STATES
 
     class Site(admin.AdminSite):

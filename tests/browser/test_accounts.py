@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
 from portal.credit_lines import documents
-from portal.registry.models import Account, Answer, Borrower
+from portal.records.models import Account, Answer, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems

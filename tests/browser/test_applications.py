@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from portal.registry.models import Application, Borrower
+from portal.records.models import Application, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems

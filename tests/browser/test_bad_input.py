@@ -14,9 +14,9 @@ from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from portal.borrowers.page import TABS
 from portal.notes.models import FollowUp, Note
-from portal.registry import store
-from portal.registry.models import Borrower, Kind, Source
-from portal.registry.sources import OPERATIONS
+from portal.records import store
+from portal.records.models import Borrower, Kind, Source
+from portal.records.sources import OPERATIONS
 from servicing import Application, Loan, Repayment, Statement, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps

@@ -15,12 +15,12 @@ from django.core.cache import cache
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Actor
-from portal.live import reading
-from portal.registry.models import Account, Kind
-from portal.runtime.business_date import CACHE_KEY, business_date
+from portal.core.business_date import CACHE_KEY, business_date
+from portal.gateway import client as gateway
+from portal.gateway import reading
+from portal.records.models import Account, Kind
 from servicing.sandbox import Sandbox
 from servicing.sandbox.seed import seed
 from tests import given, owed

@@ -8,9 +8,9 @@ import pytest
 from django.conf import LazySettings, settings
 from playwright.sync_api import Page, Route, expect
 
+from portal.core.business_date import business_date
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Borrower, KeyPerson
-from portal.runtime.business_date import business_date
+from portal.records.models import Borrower, KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems

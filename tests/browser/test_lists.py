@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from portal.audit.models import Actor
-from portal.live import reading
-from portal.registry import store
-from portal.registry.models import Account, Borrower, Kind, Source
-from portal.runtime.business_date import business_date
+from portal.core.business_date import business_date
+from portal.gateway import reading
+from portal.records import store
+from portal.records.models import Account, Borrower, Kind, Source
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps

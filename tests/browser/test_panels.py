@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
-from portal.registry.models import Account, Answer, Borrower, Kind
+from portal.records.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import LAYOUT_SHIFT

@@ -15,10 +15,10 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from portal.borrowers.page import TABS
-from portal.lists.models import SavedView
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Account, Borrower, KeyPerson, Kind
+from portal.records.models import Account, Borrower, KeyPerson, Kind
+from portal.tables.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from portal.registry.models import Account
+from portal.records.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from portal.registry.models import Borrower
+from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 

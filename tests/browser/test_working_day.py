@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from portal.accounts.roles import Role
-from portal.registry.models import Account, Application, Borrower, Kind, Repayment
+from portal.records.models import Account, Application, Borrower, Kind, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import find_problems

@@ -25,8 +25,8 @@ from portal.accounts.roles import Role
 from portal.audit import unsaved, writes
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
-from portal.registry.models import NAMED_KINDS
-from portal.registry.records import records_of
+from portal.records.models import NAMED_KINDS
+from portal.records.rows import records_of
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.drills.killing import TOKEN, Portal

@@ -27,7 +27,7 @@ from portal.accounts.roles import Role
 from portal.audit.integrity import verify_chain
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry.models import Account, Borrower
+from portal.records.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.databases import database_url

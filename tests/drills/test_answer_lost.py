@@ -4,7 +4,7 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client as Browser
 
-from portal import gateway
+from portal.gateway import client as gateway
 from servicing.sandbox import Sandbox
 from tests.drills.writes import NETWORK_FAULTS, TIMEOUT_SECONDS, WRITES, NetworkFault, check_write
 

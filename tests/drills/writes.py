@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client as Browser
 
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import KeyPerson
+from portal.records.models import KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import SSN, TWICE, WITH_SSN, Editor

@@ -7,10 +7,10 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Borrower, Kind
-from portal.registry.records import new_record, records_of
-from portal.registry.search import MAX_OWNERS
-from portal.registry.texts import search_text
+from portal.records.models import Borrower, Kind
+from portal.records.rows import new_record, records_of
+from portal.records.search import MAX_OWNERS
+from portal.records.texts import search_text
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx

@@ -7,7 +7,7 @@ from html import unescape
 from django.test import Client as Browser
 
 from portal.audit.models import PageView
-from portal.registry.models import Account, Answer
+from portal.records.models import Account, Answer
 from tests.conftest import htmx
 
 

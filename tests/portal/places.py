@@ -11,14 +11,14 @@ from portal.approvals.models import Approval
 from portal.audit.models import Entry, PageView, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
 from portal.collections.models import Promise
+from portal.core.business_date import business_date
 from portal.credit_lines import documents
 from portal.documents.models import Batch, LongDocument, Printed
 from portal.lookup.models import Upload
 from portal.portfolio import writing
 from portal.portfolio.accounts import days_between
 from portal.portfolio.models import AccountState, Bucket
-from portal.registry.models import Account, Borrower, KeyPerson, Kind
-from portal.runtime.business_date import business_date
+from portal.records.models import Account, Borrower, KeyPerson, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor

@@ -13,8 +13,8 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.lists.pages import MAX_SELECTED
-from portal.registry.models import Account, Borrower
+from portal.records.models import Account, Borrower
+from portal.tables.pages import MAX_SELECTED
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx

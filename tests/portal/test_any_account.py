@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import given as for_any
 from hypothesis import strategies as st
 
-from portal.registry import store
-from portal.registry.models import Account, Kind, Source
-from portal.registry.models import Repayment as SavedRepayment
-from portal.registry.sources import LISTS, OPERATIONS
+from portal.records import store
+from portal.records.models import Account, Kind, Source
+from portal.records.models import Repayment as SavedRepayment
+from portal.records.sources import LISTS, OPERATIONS
 from servicing import Loan, RemoteTime, Repayment, Statement, codec
 from servicing.sandbox.wire import dumps
 from tests.portal.pages import page, panel

@@ -15,7 +15,7 @@ from portal.accounts.roles import Role
 from portal.audit.chain import GENESIS_HASH, append, entry_hash
 from portal.audit.models import Actor, Entry, PageView, RemoteCall, WriteIntent
 from portal.audit.reading import sentence
-from portal.registry.models import KeyPerson
+from portal.records.models import KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of

@@ -9,7 +9,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry, WriteIntent
 from portal.notes.models import Note
-from portal.registry.models import Account, Borrower
+from portal.records.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import htmx

@@ -9,10 +9,10 @@ from django.core.cache import cache
 from django.test import Client as Browser
 
 from portal.audit.models import Actor
-from portal.live import reading
-from portal.registry.models import Account, Kind
-from portal.registry.recalculation import recalculate_batch
-from portal.runtime.business_date import business_date
+from portal.core.business_date import business_date
+from portal.gateway import reading
+from portal.records.models import Account, Kind
+from portal.records.recalculation import recalculate_batch
 from portal.ui import wording
 from servicing.sandbox import Sandbox
 from tests import given

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from portal.registry.models import Account, Answer, Kind, Repayment
+from portal.records.models import Account, Answer, Kind, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import allow_refresh, page, panel, visible_text

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from portal import urls as _all_forms  # noqa: F401 - every area's forms are loaded with its addresses.
 from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.profile_forms import IndividualProfile, ProfileForm
-from portal.registry.models import Borrower
+from portal.records.models import Borrower
 from portal.ui.forms import StaffForm
 from tests.drills.hostile import WORDS
 

@@ -19,9 +19,9 @@ from django.test.utils import CaptureQueriesContext
 from portal.audit.models import Entry
 from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
-from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry.models import Account, Borrower
+from portal.records.models import Account, Borrower
+from portal.tables.pages import ListPage
 from portal.ui.exports import amount, csv_file, list_file, without_formulas, xlsx_file
 from servicing.sandbox import Sandbox
 from tests.portal.documents.test_document import document_addresses

@@ -22,19 +22,19 @@ from pypdf import PdfReader
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
+from portal.core.business_date import business_date
 from portal.credit_lines.list_page import LINES
 from portal.documents import borrower_summary
 from portal.documents.document import Stamp
 from portal.documents.options import Options
 from portal.documents.pdf import render
 from portal.jobs.queue import start_job
-from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry import store
-from portal.registry.models import Account, Borrower, Source
-from portal.registry.recalculation import outdated_accounts, outdated_keys
-from portal.registry.tasks import recalculate_after_midnight, recalculate_figures
-from portal.runtime.business_date import business_date
+from portal.records import store
+from portal.records.models import Account, Borrower, Source
+from portal.records.recalculation import outdated_accounts, outdated_keys
+from portal.records.tasks import recalculate_after_midnight, recalculate_figures
+from portal.tables.pages import ListPage
 from portal.ui import wording
 from servicing import Loan, Repayment, Statement, codec
 from servicing.figures import Aging

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.runtime.folding import fold, folded_key, folded_pattern
+from portal.core.folding import fold, folded_key, folded_pattern
 
 EQUAL = [
     ("obrien", ["O'Brien", "O’Brien", "O‘BRIEN", "OʼBrien", "O`Brien", "O´Brien", "O＇Brien", "O′Brien"]),
@@ -75,5 +75,5 @@ def test_a_pattern_takes_typed_marks_literally() -> None:
 
 
 def test_folding_needs_no_database() -> None:
-    code = "import sys, portal.runtime.folding; sys.exit('django' in sys.modules)"
+    code = "import sys, portal.core.folding; sys.exit('django' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -21,12 +21,12 @@ from django.test import Client as Browser
 from django.utils import timezone
 from requests import Session
 
-from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry.models import Account, Application, Borrower, Kind
+from portal.gateway import client as gateway
+from portal.records.models import Account, Application, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of, htmx
@@ -333,7 +333,7 @@ SUBMIT_SCRIPT = """
 import sys, django
 django.setup()
 from decimal import Decimal
-from portal.gateway import Actor, client_for
+from portal.gateway.client import Actor, client_for
 client_for(Actor.system("trial")).applications.submit(sys.argv[1], amount=Decimal("1200.00"))
 """
 
@@ -408,7 +408,9 @@ class TestRead:
     ) -> None:
         portal_service.fail_next("loans.get", status=401)
         reference = viewer.get(address)["X-Request-ID"]
-        assert any(r.name == "portal.errors" and reference in r.getMessage() for r in caplog.records)
+        assert any(
+            r.name == "portal.gateway.failures" and reference in r.getMessage() for r in caplog.records
+        )
 
     def test_an_id_that_would_reach_another_record_is_never_sent(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower

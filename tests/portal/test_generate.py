@@ -15,9 +15,9 @@ from django.test import Client as Browser
 import servicing
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
-from portal.registry import store
-from portal.registry.models import Account, Answer, Application, Borrower, KeyPerson, Kind, Repayment, Source
-from portal.registry.repayments import AccountList, answer_of, save_repayments
+from portal.records import store
+from portal.records.models import Account, Answer, Application, Borrower, KeyPerson, Kind, Repayment, Source
+from portal.records.repayments import AccountList, answer_of, save_repayments
 from servicing import Loan, Statement, codec
 from servicing import Message as ListedMessage
 from tests.databases import database_url, forget_connections

@@ -14,12 +14,12 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
-from portal import gateway
 from portal.audit.models import Actor, WriteIntent
 from portal.credit_lines import documents
+from portal.gateway import client as gateway
 from portal.messaging.models import Message
 from portal.messaging.sync import Sync
-from portal.registry.models import Borrower
+from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor, html_of_error

@@ -10,10 +10,10 @@ from django.utils.html import escape
 from portal.applications.list_page import APPLICATIONS
 from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
-from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry.models import Account, Application, Borrower, KeyPerson, Repayment
+from portal.records.models import Account, Application, Borrower, KeyPerson, Repayment
 from portal.repayments.list_page import REPAYMENTS
+from portal.tables.pages import ListPage
 from tests import given
 
 EVIL = "<i x='\"&"

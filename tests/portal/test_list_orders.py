@@ -10,10 +10,10 @@ from django.test import Client as Browser
 from portal.applications.list_page import APPLICATIONS
 from portal.borrowers.list_page import BORROWERS
 from portal.credit_lines.list_page import LINES
-from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
-from portal.registry.models import Kind
+from portal.records.models import Kind
 from portal.repayments.list_page import REPAYMENTS
+from portal.tables.pages import ListPage
 from portal.ui.paging import MAX_COUNTED
 from servicing.sandbox import Sandbox
 from tests import given

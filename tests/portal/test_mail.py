@@ -30,14 +30,14 @@ from portal.approvals.models import Approval
 from portal.audit.chain import append
 from portal.audit.models import Actor, Outage
 from portal.collections.models import AccountOwner, Channel, Contact, Outcome, Promise
+from portal.core.business_date import business_date
 from portal.jobs.execution import Progress
 from portal.jobs.models import Job, Worker
 from portal.jobs.queue import start_job
 from portal.messaging.models import Run
 from portal.notes.models import FollowUp
 from portal.operations import doctor
-from portal.registry.models import Kind
-from portal.runtime.business_date import business_date
+from portal.records.models import Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.bench.deployment import certificate

@@ -11,8 +11,8 @@ from django.utils.html import strip_tags
 
 import servicing
 from portal.messaging.models import Message
-from portal.registry import store
-from portal.registry.models import Kind, Repayment, Source
+from portal.records import store
+from portal.records.models import Kind, Repayment, Source
 from portal.ui import wording
 from servicing import Application, Borrower, Loan, Statement, codec
 from servicing.sandbox import Sandbox

@@ -14,7 +14,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
 from portal.jobs.models import Job
-from portal.registry.models import Account, Answer, Borrower, Kind
+from portal.records.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx

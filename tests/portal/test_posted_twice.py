@@ -15,13 +15,13 @@ from django.urls import reverse
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry
 from portal.collections.models import Contact, Promise
+from portal.core.business_date import business_date
+from portal.gateway import reading
 from portal.jobs.models import Job
-from portal.lists.models import SavedView
-from portal.live import reading
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Account, Borrower
-from portal.runtime.business_date import business_date
+from portal.records.models import Account, Borrower
+from portal.tables.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of

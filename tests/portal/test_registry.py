@@ -14,11 +14,11 @@ from django.utils import timezone
 
 import servicing
 from portal.audit.models import Actor
-from portal.live.reading import account_copies, read_live
+from portal.gateway.reading import account_copies, read_live
 from portal.lookup.imports import import_ids, import_profiles
 from portal.messaging.models import Message
-from portal.registry import store
-from portal.registry.models import (
+from portal.records import store
+from portal.records.models import (
     Account,
     Answer,
     Borrower,
@@ -28,11 +28,11 @@ from portal.registry.models import (
     Snapshot,
     Source,
 )
-from portal.registry.query import parse_query
-from portal.registry.records import active_records
-from portal.registry.repayments import matching_repayments
-from portal.registry.rollup import totals_of
-from portal.registry.search import find_by_text
+from portal.records.query import parse_query
+from portal.records.repayments import matching_repayments
+from portal.records.rollup import totals_of
+from portal.records.rows import active_records
+from portal.records.search import find_by_text
 from portal.ui import wording
 from servicing import Loan, Statement, codec
 from servicing.sandbox import Sandbox

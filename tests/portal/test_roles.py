@@ -10,8 +10,8 @@ from django.urls import Resolver404, resolve
 from django.utils.html import strip_tags
 
 from portal.accounts.roles import ACTS, Role
-from portal.registry.models import Account, Kind
-from portal.runtime.areas import navigation
+from portal.core.areas import navigation
+from portal.records.models import Account, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, browser_of_superuser

@@ -10,7 +10,7 @@ from portal.audit.models import Actor
 from portal.borrowers.duplicates import find_matches
 from portal.messaging.store import save_messages
 from portal.notes.models import Note
-from portal.registry.models import Account, Kind
+from portal.records.models import Account, Kind
 from servicing import Message as RemoteMessage
 from servicing import codec
 from servicing.sandbox import Sandbox

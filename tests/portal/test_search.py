@@ -11,11 +11,12 @@ from django.utils import timezone
 import servicing
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner
-from portal.registry.models import NAMED_KINDS, PEOPLE, Account, Borrower, Kind, Repayment
-from portal.registry.query import operator_names, parse_query
-from portal.registry.records import MODELS, records_of
-from portal.registry.repayments import matching_repayments, rank_repayments
-from portal.registry.search import (
+from portal.core.folding import fold
+from portal.records.models import NAMED_KINDS, PEOPLE, Account, Borrower, Kind, Repayment
+from portal.records.query import operator_names, parse_query
+from portal.records.repayments import matching_repayments, rank_repayments
+from portal.records.rows import MODELS, records_of
+from portal.records.search import (
     ACCOUNTS,
     MAX_OWNERS,
     Rank,
@@ -24,9 +25,8 @@ from portal.registry.search import (
     matching_owners,
     rank_matches,
 )
-from portal.registry.store import Observation, records_in_answer, save, set_search_columns
-from portal.registry.texts import search_text
-from portal.runtime.folding import fold
+from portal.records.store import Observation, records_in_answer, save, set_search_columns
+from portal.records.texts import search_text
 from servicing import codec
 
 pytestmark = pytest.mark.django_db

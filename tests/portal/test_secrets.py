@@ -25,8 +25,8 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from portal.borrowers.models import Draft, Step
-from portal.registry.models import NAMED_KINDS, Borrower, KeyPerson
-from portal.registry.records import records_of
+from portal.records.models import NAMED_KINDS, Borrower, KeyPerson
+from portal.records.rows import records_of
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given

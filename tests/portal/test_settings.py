@@ -355,7 +355,7 @@ def test_settings_that_contradict_each_other_are_one_sentence(given: dict[str, s
     ],
 )
 def test_a_lender_that_differs_starts(given: dict[str, str]) -> None:
-    build = "import django; django.setup(); from portal import gateway; gateway.client()"
+    build = "import django; django.setup(); from portal.gateway import client as gateway; gateway.client()"
     process = start(sys.executable, "-c", build, **NEEDED | given)
     assert process.returncode == 0, process.stderr
 

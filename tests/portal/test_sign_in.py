@@ -30,12 +30,12 @@ from django.test import Client as Browser
 from django.utils import timezone
 from django.utils.html import strip_tags
 
-from portal import gateway
 from portal.accounts import expired_forms
 from portal.accounts.encryption import CannotDecrypt, decrypt
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
+from portal.gateway import client as gateway
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import CLIENT_ID, browser_of, existing_user, htmx

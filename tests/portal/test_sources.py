@@ -4,11 +4,11 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client as Browser
 
-from portal import gateway
 from portal.audit.models import Actor, RemoteCall
 from portal.audit.service_health import measure_health
-from portal.registry.models import Account
-from portal.registry.sources import UnknownOperation
+from portal.gateway import client as gateway
+from portal.records.models import Account
+from portal.records.sources import UnknownOperation
 from servicing import Client, Loan
 from servicing.resource import Resource
 from servicing.sandbox import Sandbox
@@ -40,7 +40,7 @@ def test_an_unknown_operation_is_recorded_but_not_saved(
     read_details(client, portal_service)
     assert RemoteCall.objects.get().operation == "loans.details"
     assert not Account.objects.exists()
-    assert "loans.details has no row in portal.registry.sources" in caplog.text
+    assert "loans.details has no row in portal.records.sources" in caplog.text
     assert [(group.name, group.calls) for group in measure_health() if group.calls] == [("Other", 1)]
     assert "loans.details" in viewer.get("/status/?outcome=").content.decode()
 

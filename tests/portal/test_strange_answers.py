@@ -10,8 +10,8 @@ from django.test import Client as Browser
 
 import servicing
 from portal.audit.models import Entry, WriteIntent
-from portal.registry import store
-from portal.registry.models import (
+from portal.records import store
+from portal.records.models import (
     NAMED_KINDS,
     Answered,
     Application,
@@ -19,9 +19,9 @@ from portal.registry.models import (
     Repayment,
     Source,
 )
-from portal.registry.records import records_of
-from portal.registry.repayments import answer_of
-from portal.registry.sources import KIND_OF_MODEL
+from portal.records.repayments import answer_of
+from portal.records.rows import records_of
+from portal.records.sources import KIND_OF_MODEL
 from servicing import KeyPerson, Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from tests import given

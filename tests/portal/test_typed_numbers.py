@@ -35,10 +35,10 @@ from portal.audit.models import WriteIntent
 from portal.borrowers.models import Draft, Step
 from portal.collections.models import Promise
 from portal.jobs.models import Job
-from portal.lists.models import SavedView
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Kind
-from portal.registry.records import records_of
+from portal.records.models import Kind
+from portal.records.rows import records_of
+from portal.tables.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.conftest import browser_of

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from portal.accounts.roles import requires
 from portal.audit.writes import Write
-from portal.gateway import StaffRequest, client_for_write
+from portal.gateway.client import StaffRequest, client_for_write
 from portal.urls import handler400, handler403, handler404, handler500
 from portal.urls import urlpatterns as portal_urls
 

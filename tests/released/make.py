@@ -62,11 +62,11 @@ def fill(sandbox: object) -> None:
     from portal.audit.models import Actor
     from portal.borrowers.models import Draft
     from portal.collections.models import AccountOwner, Promise
+    from portal.core.business_date import business_date
+    from portal.gateway.reading import account_copies, read_live
     from portal.jobs.queue import start_job
-    from portal.live.reading import account_copies, read_live
     from portal.lookup.tasks import refresh_portfolio
     from portal.notes.models import Note
-    from portal.runtime.business_date import business_date
     from tests import given
     from tests.conftest import browser_of
     from tests.portal.borrowers.editor import Editor

@@ -74,7 +74,7 @@ def imported(name: str) -> Any:
 
 
 def build_client() -> Client:
-    """A client from the portal's settings, as `portal.gateway.build_client` makes it."""
+    """A client from the portal's settings, as `portal.gateway.client.build_client` makes it."""
     given: dict[str, Any] = {name: value for name in TEXTS if (value := setting(name))}
     given |= {name: int(value) for name in NUMBERS if (value := setting(name))}
     if names := setting("auth_headers"):

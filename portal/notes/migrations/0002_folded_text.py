@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from portal.runtime.folding import fold
+from portal.core.folding import fold
 
 BATCH_SIZE = 500
 

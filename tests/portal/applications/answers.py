@@ -3,8 +3,8 @@
 from typing import Any
 
 import servicing
-from portal.registry import store
-from portal.registry.models import Application, Borrower, Source
+from portal.records import store
+from portal.records.models import Application, Borrower, Source
 from servicing import codec
 from servicing.sandbox.wire import dumps
 

@@ -10,7 +10,7 @@ from hypothesis import given as for_any
 from hypothesis import strategies as st
 
 from portal.accounts.roles import Role
-from portal.registry.models import Application, Borrower
+from portal.records.models import Application, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx

@@ -10,7 +10,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import PageView
 from portal.notes.models import Note
-from portal.registry.models import Application, Borrower, Kind
+from portal.records.models import Application, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Borrower
-from portal.runtime.business_date import business_date
+from portal.core.business_date import business_date
+from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.applications.answers import UUID, offer, saved_application

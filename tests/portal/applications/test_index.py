@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Answer, Application, Kind
+from portal.records.models import Answer, Application, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.applications.answers import offer, saved_application

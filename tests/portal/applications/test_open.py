@@ -6,7 +6,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry
-from portal.registry.models import Application, Borrower
+from portal.records.models import Application, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of

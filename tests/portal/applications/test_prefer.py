@@ -10,7 +10,7 @@ from django.test import Client as Browser
 from portal.accounts.roles import Role
 from portal.applications.models import Preference
 from portal.audit.models import Entry
-from portal.registry.models import Application, Kind
+from portal.records.models import Application, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx

@@ -13,11 +13,11 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 
 import servicing
-from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall, WriteIntent
-from portal.registry import store
-from portal.registry.models import Application, Borrower
+from portal.gateway import client as gateway
+from portal.records import store
+from portal.records.models import Application, Borrower
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import browser_of, htmx

@@ -17,7 +17,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.approvals.models import Approval
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import Account, Borrower
+from portal.records.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of

@@ -9,8 +9,8 @@ from django.test import Client as Browser
 
 from portal.audit.models import Actor, Entry, Outage, RemoteCall, WriteIntent
 from portal.audit.service_health import MAX_UNANSWERED_TRIES, PAUSE, CircuitBreaker, current_outage
-from portal.gateway import client_for
-from portal.registry.models import Account
+from portal.gateway.client import client_for
+from portal.records.models import Account
 from servicing import Unavailable
 from servicing.sandbox import Sandbox
 from tests import given

@@ -21,7 +21,7 @@ from portal.accounts.roles import Role
 from portal.audit import guard
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry, RemoteCall
-from portal.registry.models import Kind
+from portal.records.models import Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx

@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.messaging.sync import Sync
-from portal.registry.models import Account, Application, Borrower, KeyPerson, Kind
+from portal.records.models import Account, Application, Borrower, KeyPerson, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of

@@ -18,8 +18,8 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.audit.unsaved import answers_file, kept_answers
-from portal.registry.models import Application, KeyPerson
-from portal.registry.store import find
+from portal.records.models import Application, KeyPerson
+from portal.records.store import find
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.portal.borrowers.editor import BORN, SSN, TWICE, WITH_SSN, Editor

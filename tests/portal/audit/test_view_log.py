@@ -10,7 +10,7 @@ from django.urls import URLResolver, get_resolver
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, PageView
 from portal.audit.reading import sentence
-from portal.registry.models import Borrower
+from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx

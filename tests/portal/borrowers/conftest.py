@@ -4,7 +4,7 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client as Browser
 
-from portal.registry.models import Account, Borrower
+from portal.records.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Account
+from portal.records.models import Account
 from servicing.sandbox import Sandbox
 
 UPDATE = "borrowers.update"

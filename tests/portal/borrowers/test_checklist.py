@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client as Browser
 
-from portal.registry.models import Account, Borrower, KeyPerson, Kind
+from portal.records.models import Account, Borrower, KeyPerson, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor

@@ -10,11 +10,11 @@ from django.conf import LazySettings
 from django.http import HttpResponse
 from django.test import Client as Browser
 
-from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.models import Draft
-from portal.registry.models import Borrower
+from portal.gateway import client as gateway
+from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given

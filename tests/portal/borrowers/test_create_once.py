@@ -11,7 +11,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.models import Draft
-from portal.registry.models import KeyPerson, Kind
+from portal.records.models import KeyPerson, Kind
 from servicing.sandbox import Sandbox
 from tests.portal.borrowers.editor import phases
 from tests.portal.borrowers.wizard import (

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView, WriteIntent
 from portal.borrowers.page import MAX_LIVE_ACCOUNTS
-from portal.registry.models import Account, Answer, Borrower, Kind
+from portal.records.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx

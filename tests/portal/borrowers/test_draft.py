@@ -12,7 +12,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.borrowers.models import Draft, Step
-from portal.registry.models import KeyPerson
+from portal.records.models import KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx

@@ -12,8 +12,8 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
-from portal.registry import store
-from portal.registry.models import Account, Borrower, Kind, Source
+from portal.records import store
+from portal.records.models import Account, Borrower, Kind, Source
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx

@@ -11,9 +11,9 @@ from django.db import connections
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
+from portal.gateway import client as gateway
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of

@@ -11,11 +11,11 @@ from django.db import IntegrityError, connections, transaction
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal import gateway
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import Write, close_stale_writes, open_intent
-from portal.registry.models import Borrower, KeyPerson
-from portal.registry.store import saved_text
+from portal.gateway import client as gateway
+from portal.records.models import Borrower, KeyPerson
+from portal.records.store import saved_text
 from servicing import Call
 from servicing.sandbox import Sandbox
 from tests import given

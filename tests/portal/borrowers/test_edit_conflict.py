@@ -5,8 +5,8 @@ from typing import Any
 
 from django.test import Client as Browser
 
-from portal.registry import store
-from portal.registry.models import Account, Borrower, Kind, Source
+from portal.records import store
+from portal.records.models import Account, Borrower, Kind, Source
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor, fields, html, html_of_error, sent, text

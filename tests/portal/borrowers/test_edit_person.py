@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, WriteIntent
-from portal.registry.models import Borrower, KeyPerson
+from portal.records.models import Borrower, KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.registry.models import Borrower
+from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry import store
-from portal.registry.models import Account, Borrower, Kind, Source
+from portal.records import store
+from portal.records.models import Account, Borrower, Kind, Source
 from portal.ui.paging import MAX_COUNTED
 from servicing import Application, Decision, Statement
 from servicing.sandbox import Sandbox

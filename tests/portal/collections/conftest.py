@@ -10,12 +10,12 @@ from django.conf import LazySettings
 from django.core.cache import cache
 from django.test import Client as Browser
 
-from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Actor
-from portal.live import reading
-from portal.registry.models import Account, Borrower
-from portal.runtime.business_date import CACHE_KEY
+from portal.core.business_date import CACHE_KEY
+from portal.gateway import client as gateway
+from portal.gateway import reading
+from portal.records.models import Account, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import CLIENT_ID, SECRET, browser_of

@@ -26,12 +26,12 @@ from portal.collections.contacts import contact_form
 from portal.collections.list_page import cursor_of, next_account
 from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import newest_promises
-from portal.lists.cells import short_day
-from portal.live import reading
+from portal.core.business_date import business_date
+from portal.gateway import reading
 from portal.notes.models import FollowUp
-from portal.registry.models import Account, Borrower, Kind, PastDueChange, Repayment
+from portal.records.models import Account, Borrower, Kind, PastDueChange, Repayment
 from portal.repayments.returns import MAX_DATED
-from portal.runtime.business_date import business_date
+from portal.tables.cells import short_day
 from portal.ui import wording
 from servicing.business_days import business_day_after
 from servicing.sandbox import Sandbox

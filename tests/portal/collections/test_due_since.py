@@ -14,11 +14,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from portal.audit.models import Entry
+from portal.core.business_date import business_date
 from portal.jobs.models import Job
 from portal.messaging.models import PendingRead
 from portal.messaging.tasks import start_reading_news
-from portal.registry.models import Account, Borrower, Kind, PastDueChange
-from portal.runtime.business_date import business_date
+from portal.records.models import Account, Borrower, Kind, PastDueChange
 from portal.ui import wording
 from servicing.sandbox import Sandbox
 from tests import given

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView
 from portal.credit_lines.wording import past_due_words, read_aloud
-from portal.registry.models import Account, Borrower, Snapshot
+from portal.records.models import Account, Borrower, Snapshot
 from servicing import Statement
 from servicing.figures import line_figures
 from servicing.sandbox import Sandbox

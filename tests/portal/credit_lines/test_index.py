@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from django.test import Client as Browser
 
-from portal.registry.models import Kind
+from portal.records.models import Kind
 from servicing.sandbox import Sandbox
 from tests.portal.portfolios import PortfolioList
 

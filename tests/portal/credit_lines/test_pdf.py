@@ -15,7 +15,7 @@ from django.test import Client as Browser
 from portal.audit.models import Entry, PageView, RemoteCall
 from portal.credit_lines import documents
 from portal.credit_lines.models import Fingerprint
-from portal.registry.models import Account
+from portal.records.models import Account
 from portal.ui import wording
 from servicing.sandbox import Sandbox
 from tests import databases, given

@@ -20,7 +20,7 @@ from portal.documents.models import Batch, Item, Printed, remove_expired
 from portal.documents.pdf import MAX_JOINED_PAGES
 from portal.jobs.models import Job
 from portal.notes.models import Note
-from portal.registry.models import Account, Answer, Borrower, Kind
+from portal.records.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from servicing.sandbox.amortization import add_months
 from tests import databases, given

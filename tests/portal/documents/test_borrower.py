@@ -22,10 +22,10 @@ from portal.documents.borrower_summary import account_copies_of, document
 from portal.documents.document import Stamp
 from portal.documents.options import Mode, Options
 from portal.documents.pdf import render
-from portal.live.reading import read_live
+from portal.gateway.reading import read_live
 from portal.notes.models import Note
-from portal.registry import store
-from portal.registry.models import Account, Answer, Borrower, KeyPerson, Kind, Source
+from portal.records import store
+from portal.records.models import Account, Answer, Borrower, KeyPerson, Kind, Source
 from portal.ui import wording
 from servicing import Application, codec
 from servicing.sandbox import Sandbox

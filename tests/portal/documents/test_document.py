@@ -23,9 +23,9 @@ from portal.documents.loan_schedule import document
 from portal.documents.models import Printed
 from portal.documents.options import Options
 from portal.documents.pdf import render
-from portal.live.reading import LiveCopy, account_copies, read_live
-from portal.registry import store
-from portal.registry.models import Account, Borrower, Kind, Source
+from portal.gateway.reading import LiveCopy, account_copies, read_live
+from portal.records import store
+from portal.records.models import Account, Borrower, Kind, Source
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps

@@ -21,10 +21,10 @@ from django.utils import timezone
 from pypdf import PdfReader
 
 from portal.audit.models import Entry
+from portal.core.business_date import business_date
 from portal.documents.models import LongDocument, Printed, remove_expired
 from portal.jobs.models import Job
-from portal.registry.models import Borrower, Repayment
-from portal.runtime.business_date import business_date
+from portal.records.models import Borrower, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.drills.batches import run_worker

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from django.test import Client as Browser
 
+from portal.core.business_date import business_date
 from portal.notes.models import Note
-from portal.registry.models import Account, Kind
-from portal.runtime.business_date import business_date
+from portal.records.models import Account, Kind
 from portal.ui import wording
 from servicing.sandbox import Sandbox
 from servicing.sandbox.amortization import add_months

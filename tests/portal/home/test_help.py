@@ -12,8 +12,8 @@ from PIL import Image
 
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
-from portal.registry.models import Account
-from portal.runtime.areas import help_pages, navigation
+from portal.core.areas import help_pages, navigation
+from portal.records.models import Account
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from servicing.version import __version__

@@ -16,13 +16,13 @@ from portal.accounts.models import User
 from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
+from portal.gateway.reading import LiveCopy, account_copies, read_live
 from portal.jobs.models import Worker
-from portal.live.reading import LiveCopy, account_copies, read_live
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
-from portal.registry.figures import rank
-from portal.registry.models import Account, Answer, Borrower, Kind
+from portal.records.figures import rank
+from portal.records.models import Account, Answer, Borrower, Kind
 from portal.ui.attention import MAX_SHOWN
 from servicing import Client
 from servicing.sandbox import Sandbox

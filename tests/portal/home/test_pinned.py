@@ -2,8 +2,8 @@
 
 from django.test import Client as Browser
 
-from portal.lists.models import SavedView
-from portal.registry.models import Kind
+from portal.records.models import Kind
+from portal.tables.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.home.test_index import read_account

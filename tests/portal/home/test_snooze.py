@@ -11,7 +11,7 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.audit.models import Entry, WriteIntent
 from portal.home.models import Snooze
-from portal.registry.models import Borrower
+from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 

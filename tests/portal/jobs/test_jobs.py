@@ -7,7 +7,7 @@ from portal.audit.models import Entry
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
-from portal.registry.models import Borrower
+from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 

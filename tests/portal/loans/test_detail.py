@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.audit.models import PageView
 from portal.loans.chart import chart
 from portal.loans.figures import distance
-from portal.registry.models import Account, Borrower, Kind
+from portal.records.models import Account, Borrower, Kind
 from servicing import Loan
 from servicing.sandbox import Sandbox
 from servicing.schedules import schedule_of

@@ -7,8 +7,8 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Actor
-from portal.live import reading
-from portal.registry.models import Kind
+from portal.gateway import reading
+from portal.records.models import Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal import pages

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.accounts.models import User
-from portal.registry.models import Account
+from portal.records.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import panel, visible_text

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Account, Borrower, Kind
+from portal.records.models import Account, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 

@@ -5,7 +5,7 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry.models import Account, Borrower, Repayment
+from portal.records.models import Account, Borrower, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 

@@ -4,9 +4,9 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry import store
-from portal.registry.models import Account, Kind
-from portal.registry.search import find_by_text
+from portal.records import store
+from portal.records.models import Account, Kind
+from portal.records.search import find_by_text
 from servicing import Borrower
 from servicing.sandbox import Sandbox
 from tests import given

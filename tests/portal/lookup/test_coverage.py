@@ -6,9 +6,9 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Answer, Kind
-from portal.registry.records import records_of
-from portal.registry.sources import REPAYMENTS_OF
+from portal.records.models import Answer, Kind
+from portal.records.rows import records_of
+from portal.records.sources import REPAYMENTS_OF
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import plain

@@ -20,8 +20,8 @@ import servicing
 from portal.audit.models import Entry
 from portal.jobs.models import Job
 from portal.lookup.models import Upload
-from portal.registry import store
-from portal.registry.models import Account, Answer, Borrower, Source
+from portal.records import store
+from portal.records.models import Account, Answer, Borrower, Source
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import RemoteCall
-from portal.registry.models import Account, Kind, Source
-from portal.registry.records import records_of
+from portal.records.models import Account, Kind, Source
+from portal.records.rows import records_of
 from servicing.sandbox import Sandbox
 from tests import given
 

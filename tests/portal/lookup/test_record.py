@@ -4,8 +4,8 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry import store
-from portal.registry.models import Account, Kind, Source
+from portal.records import store
+from portal.records.models import Account, Kind, Source
 from servicing import Loan, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps

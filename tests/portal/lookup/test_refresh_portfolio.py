@@ -12,8 +12,8 @@ from django.db import connection, connections
 from django.utils import timezone
 
 from portal.audit.models import Actor, Entry, RemoteCall
-from portal.live import reading
-from portal.registry.models import Account, Answer, Borrower, Kind
+from portal.gateway import reading
+from portal.records.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 

@@ -13,10 +13,10 @@ from django.utils import timezone
 from portal.collections.models import Contact
 from portal.messaging.models import Message
 from portal.messaging.store import save_messages
-from portal.registry import store
-from portal.registry.models import Account, Borrower, KeyPerson, Kind, Repayment, Source
-from portal.registry.query import parse_query
-from portal.registry.texts import search_text
+from portal.records import store
+from portal.records.models import Account, Borrower, KeyPerson, Kind, Repayment, Source
+from portal.records.query import parse_query
+from portal.records.texts import search_text
 from servicing import Client, Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from tests import given

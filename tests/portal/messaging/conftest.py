@@ -10,7 +10,7 @@ from django.conf import LazySettings
 from django.core.cache import cache
 from django.db import connection
 
-from portal import gateway
+from portal.gateway import client as gateway
 from portal.messaging.models import Message
 from servicing.sandbox import Sandbox
 

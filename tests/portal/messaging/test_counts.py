@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from portal.accounts.roles import Role
 from portal.messaging.models import BankAccount
-from portal.registry.models import Repayment
+from portal.records.models import Repayment
 from servicing.sandbox import Sandbox
 from servicing.sandbox.world import SERVICE_ZONE
 from tests import given

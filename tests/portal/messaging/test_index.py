@@ -17,7 +17,7 @@ from portal.accounts.roles import Role
 from portal.audit.models import Entry, Outage, RemoteCall
 from portal.messaging.models import BankAccount, Day, Message
 from portal.messaging.store import service_today
-from portal.registry.models import Borrower, Kind, Repayment
+from portal.records.models import Borrower, Kind, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx

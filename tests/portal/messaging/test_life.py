@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from django.test import Client as Browser
 
 from portal.audit.models import Actor
-from portal.gateway import client_for
+from portal.gateway.client import client_for
 from portal.messaging.sync import read_front
 from servicing.sandbox import Sandbox
 from tests import given

@@ -9,16 +9,16 @@ from django.conf import LazySettings
 from django.utils import timezone
 
 from portal.audit.models import Actor, Outage
-from portal.gateway import client_for
+from portal.gateway import reading
+from portal.gateway.client import client_for
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
-from portal.live import reading
 from portal.lookup.tasks import refresh_portfolio
 from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.messaging.news import request_reads
 from portal.messaging.sync import read_front
 from portal.messaging.tasks import read_news, start_reading_news
-from portal.registry.models import Account, Answer, Repayment
+from portal.records.models import Account, Answer, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.jobs.scripted import run_taken

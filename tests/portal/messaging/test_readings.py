@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from portal.accounts.roles import Role
 from portal.audit.models import Actor
-from portal.gateway import client_for
+from portal.gateway.client import client_for
 from portal.messaging.coverage import check_days, coverage
 from portal.messaging.models import Day, Message, Run
 from portal.messaging.sync import read_front

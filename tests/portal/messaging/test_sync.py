@@ -19,10 +19,10 @@ from django.db import connection
 from django.db.models.signals import post_save
 from django.utils import timezone
 
-from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry
-from portal.gateway import client_for
+from portal.gateway import client as gateway
+from portal.gateway.client import client_for
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job, start_scheduled_jobs
 from portal.messaging.coverage import coverage

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from portal.audit.models import Entry
 from portal.notes.models import FollowUp, Note
-from portal.registry.models import Account
+from portal.records.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 

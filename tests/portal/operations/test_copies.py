@@ -41,8 +41,8 @@ from portal.collections.models import Promise
 from portal.home.models import Snooze
 from portal.jobs.models import Job, Worker
 from portal.operations.labels import NEW_LABELS
-from portal.registry.figures import copy_day
-from portal.registry.models import (
+from portal.records.figures import copy_day
+from portal.records.models import (
     PEOPLE,
     Account,
     Answer,
@@ -53,7 +53,7 @@ from portal.registry.models import (
     Repayment,
     Snapshot,
 )
-from portal.registry.records import records_of
+from portal.records.rows import records_of
 from portal.settings import BASE_DIR
 from servicing import codec
 from servicing.sandbox import Sandbox
@@ -145,7 +145,7 @@ def test_each_release_has_a_database_of_both_kinds() -> None:
 
 
 def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    move = import_module("portal.registry.migrations.0020_move_answers")
+    move = import_module("portal.records.migrations.0020_move_answers")
     monkeypatch.setattr(move, "BATCH_SIZE", 2)
     at = [timezone.now() - timedelta(days=days) for days in range(5)]
     run("migrate", "registry", "0019", verbosity=0)
@@ -189,7 +189,7 @@ def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyP
 
 
 def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    removal = import_module("portal.registry.migrations.0025_remove_records_of_lists")
+    removal = import_module("portal.records.migrations.0025_remove_records_of_lists")
     monkeypatch.setattr(removal, "BATCH_SIZE", 2)
     at, day = timezone.now(), timezone.localdate()
     run("migrate", "registry", "0024", verbosity=0)
@@ -227,7 +227,7 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
 
 
 def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    move = import_module("portal.registry.migrations.0029_move_repayments")
+    move = import_module("portal.records.migrations.0029_move_repayments")
     monkeypatch.setattr(move, "BATCH_SIZE", 2)
     at, day = [timezone.now() - timedelta(days=days) for days in range(5)], timezone.localdate()
     run("migrate", "registry", "0026", verbosity=0)
@@ -297,7 +297,7 @@ def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.Monk
 
 
 def test_an_interrupted_move_of_key_people_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    move = import_module("portal.registry.migrations.0035_move_key_people")
+    move = import_module("portal.records.migrations.0035_move_key_people")
     monkeypatch.setattr(move, "BATCH_SIZE", 2)
     at = timezone.now() - timedelta(days=3)
     same = {
@@ -366,7 +366,7 @@ def test_an_interrupted_move_of_key_people_is_continued(monkeypatch: pytest.Monk
 
 
 def test_an_interrupted_move_of_borrowers_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    move = import_module("portal.registry.migrations.0038_move_borrowers")
+    move = import_module("portal.records.migrations.0038_move_borrowers")
     monkeypatch.setattr(move, "BATCH_SIZE", 2)
     at, day = timezone.now() - timedelta(days=3), timezone.localdate()
     same = dict.fromkeys(("answer_at", "checked_at", "created_at", "updated_at", "archived_at"), at)
@@ -428,7 +428,7 @@ def test_an_interrupted_move_of_borrowers_is_continued(monkeypatch: pytest.Monke
 
 
 def test_an_interrupted_move_of_applications_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
-    move = import_module("portal.registry.migrations.0043_move_applications")
+    move = import_module("portal.records.migrations.0043_move_applications")
     monkeypatch.setattr(move, "BATCH_SIZE", 2)
     at = timezone.now() - timedelta(days=3)
     times = ("answer_at", "checked_at", "created_at", "updated_at", "archived_at", "submitted_at")
@@ -477,7 +477,7 @@ def test_an_interrupted_move_of_applications_is_continued(monkeypatch: pytest.Mo
 
 
 def test_values_of_version_1_get_the_spelling_of_the_interface() -> None:
-    respelling = import_module("portal.registry.migrations.0012_known_spelling")
+    respelling = import_module("portal.records.migrations.0012_known_spelling")
     run("migrate", "registry", "0031", verbosity=0)
     try:
         old = old_models("0031_remove_columns_of_repayments")

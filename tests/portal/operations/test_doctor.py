@@ -16,15 +16,15 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from portal import gateway
 from portal.accounts.encryption import encrypt
 from portal.accounts.models import User
 from portal.audit import guard
 from portal.audit.chain import append
 from portal.audit.models import Actor, Outage
+from portal.gateway import client as gateway
 from portal.jobs.models import Worker
 from portal.operations import doctor
-from portal.registry.models import Account
+from portal.records.models import Account
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given

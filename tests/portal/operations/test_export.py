@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.audit.models import Entry
-from portal.lists.models import SavedView
 from portal.operations.management.commands.export import LISTS
 from portal.settings import BASE_DIR
+from portal.tables.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.spreadsheets import cells_of

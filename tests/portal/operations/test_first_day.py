@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry, RemoteCall
-from portal.registry.models import Account
+from portal.records.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import page, visible_text

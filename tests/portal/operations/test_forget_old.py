@@ -13,12 +13,12 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.audit.models import Entry, RemoteCall
 from portal.borrowers.models import Draft
+from portal.core.business_date import business_date
 from portal.jobs import queue
 from portal.jobs.models import Job, Worker
 from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
-from portal.registry.models import Borrower, Kind, PastDueChange, Snapshot
-from portal.runtime.business_date import business_date
+from portal.records.models import Borrower, Kind, PastDueChange, Snapshot
 from servicing.sandbox import Sandbox
 from tests import given
 

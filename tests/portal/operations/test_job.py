@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client as Browser
 
-from portal.registry.models import Account
+from portal.records.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx

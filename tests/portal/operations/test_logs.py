@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
+from portal.core.redaction import LogFilter
 from portal.operations.logs import JsonFormatter
-from portal.runtime.redaction import LogFilter
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases

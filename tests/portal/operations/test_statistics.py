@@ -12,10 +12,10 @@ from portal.jobs.queue import start_job
 from portal.lookup.imports import import_ids
 from portal.messaging import sync
 from portal.operations.tasks import forget_old
-from portal.registry import table_statistics
-from portal.registry.models import Account, Kind
-from portal.registry.records import active_records
-from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, NEGLIGIBLE_RATIO, analyze
+from portal.records import table_statistics
+from portal.records.models import Account, Kind
+from portal.records.rows import active_records
+from portal.records.table_statistics import ANALYZE_AFTER_ROWS, NEGLIGIBLE_RATIO, analyze
 from servicing.sandbox import Sandbox
 from tests import given
 

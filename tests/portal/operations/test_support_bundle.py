@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.test import Client as Browser
 
 from portal.audit.models import Actor, Entry, RemoteCall
-from portal.gateway import client_for
+from portal.gateway.client import client_for
 from servicing import NewKeyPerson, __version__
 from servicing.sandbox import Sandbox
 from tests import given

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from portal.core.business_date import business_date
+from portal.gateway import reading
 from portal.jobs.queue import start_job
-from portal.live import reading
 from portal.portfolio.tasks import write_days
-from portal.registry.models import Account
-from portal.runtime.business_date import business_date
+from portal.records.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.collections.conftest import ACTOR, advance

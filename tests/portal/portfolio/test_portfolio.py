@@ -14,11 +14,11 @@ from pypdf import PdfReader
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, PageView
+from portal.core.business_date import business_date
 from portal.jobs.models import Job
 from portal.portfolio import demo
 from portal.portfolio.models import BookDay, BucketSum, RollCell
-from portal.registry.models import Account
-from portal.runtime.business_date import business_date
+from portal.records.models import Account
 from tests.conftest import browser_of
 from tests.portal import pages, spreadsheets
 from tests.portal.collections.conftest import advance

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from portal.core.business_date import business_date
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.portfolio import tasks, writing
@@ -22,8 +23,7 @@ from portal.portfolio.models import (
     RollCell,
     Run,
 )
-from portal.registry.models import Account, Answer, Kind, Snapshot
-from portal.runtime.business_date import business_date
+from portal.records.models import Account, Answer, Kind, Snapshot
 from tests.portal.collections.conftest import advance
 from tests.portal.portfolio.conftest import Book, five_accounts, installment, run_job
 

@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.test import Client as Browser
 
 from portal.audit.models import PageView
-from portal.registry.models import Account, Repayment
+from portal.records.models import Account, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import allow_refresh, page, panel, visible_text

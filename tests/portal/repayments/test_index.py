@@ -13,7 +13,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.registry.models import Kind, Repayment
+from portal.records.models import Kind, Repayment
 from portal.ui.paging import MAX_COUNTED
 from servicing.sandbox import Sandbox
 from tests import given

@@ -9,7 +9,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import PageView
-from portal.registry.models import Account, Borrower
+from portal.records.models import Account, Borrower
 from portal.repayments.table import RepaymentRow
 from servicing import Repayment
 from servicing.sandbox import Sandbox

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.lists.models import SavedView
+from portal.tables.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx

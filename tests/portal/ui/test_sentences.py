@@ -8,7 +8,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client as Browser
 
-from portal.registry.models import Account, KeyPerson
+from portal.records.models import Account, KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx

@@ -16,11 +16,11 @@ from portal.collections.contacts import contact_form, save_contact
 from portal.collections.list_page import WORKLIST
 from portal.collections.models import AccountOwner, Contact
 from portal.collections.rows import WorklistRow
-from portal.live.reading import due_for_refresh, read_if_old
-from portal.registry.figures import ACCOUNTS
-from portal.registry.models import IS_LATE, Account, Repayment
+from portal.core.business_date import CACHE_KEY, business_date
+from portal.gateway.reading import due_for_refresh, read_if_old
+from portal.records.figures import ACCOUNTS
+from portal.records.models import IS_LATE, Account, Repayment
 from portal.repayments.table import SCHEDULED
-from portal.runtime.business_date import CACHE_KEY, business_date
 from servicing.business_days import business_day_after
 
 DEMO_DAYS = 10

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from portal.core.database import find_setup_problem, mark_in_use
 from portal.jobs import worker
-from portal.runtime.database import find_setup_problem, mark_in_use
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from portal.audit.models import Actor
-from portal.gateway import client_for
+from portal.gateway.client import client_for
 from portal.messaging.models import Run
 from portal.messaging.sync import Sync, read_front
 from servicing import ServicingError

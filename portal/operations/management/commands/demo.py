@@ -22,8 +22,8 @@ from django.db import transaction
 
 from portal.accounts.roles import Role
 from portal.collections.management.commands.demo_collections import DEMO_DAYS
-from portal.registry.models import Borrower
-from portal.runtime.database import exclusive_use, mark_in_use
+from portal.core.database import exclusive_use, mark_in_use
+from portal.records.models import Borrower
 
 HOST = "127.0.0.1"
 START_WAIT_SECONDS = 60

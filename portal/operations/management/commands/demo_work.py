@@ -14,10 +14,10 @@ from django.test import Client
 import servicing
 from portal.accounts.models import User
 from portal.collections.management.commands.demo_collections import control_sandbox
+from portal.core.business_date import business_date
 from portal.notes.models import Note
-from portal.registry import store
-from portal.registry.models import IS_LATE, Account, Application, Borrower, Kind
-from portal.runtime.business_date import business_date
+from portal.records import store
+from portal.records.models import IS_LATE, Account, Application, Borrower, Kind
 
 
 class Command(BaseCommand):

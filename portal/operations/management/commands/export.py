@@ -14,7 +14,7 @@ from django.test import RequestFactory
 from django.urls import resolve, reverse
 
 from portal.accounts.models import User
-from portal.lists.models import SavedView
+from portal.tables.models import SavedView
 
 LISTS = ["borrowers", "applications", "loans", "credit_lines", "repayments", "collections"]
 FORMATS = ["csv", "jsonl", "xlsx"]

@@ -15,7 +15,7 @@ from portal.audit.models import Actor, PageView, RemoteCall
 from portal.borrowers.models import Draft
 from portal.jobs.queue import forget_old_jobs
 from portal.lookup.models import Upload
-from portal.registry.store import delete_old_snapshots
+from portal.records.store import delete_old_snapshots
 
 SLICE = 5_000
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from portal.runtime.environment import HOST
+from portal.core.environment import HOST
 
 QUESTIONS = {
     "host": "Host name of the portal, such as desk.example.com",

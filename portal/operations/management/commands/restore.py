@@ -15,8 +15,8 @@ from django.db import DatabaseError
 from portal.audit.chain import append
 from portal.audit.integrity import verify_chain
 from portal.audit.models import Actor
+from portal.core.database import exclusive_use, find_connection_problem, find_folder_problem, sqlite_file
 from portal.operations.backups import BackupError, restore, scratch_database
-from portal.runtime.database import exclusive_use, find_connection_problem, find_folder_problem, sqlite_file
 
 IN_USE = (
     "Web or worker processes use the database. Stop them first, or add --while-in-use to replace it anyway."

@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
+from portal.core.database import find_folder_problem, upgrade_lock
 from portal.operations.labels import rename_apps
-from portal.runtime.database import find_folder_problem, upgrade_lock
 
 
 class Command(BaseCommand):
