@@ -217,7 +217,7 @@ def compare_home(found: Comparison, browser: Any, accounts: list[dict[str, Any]]
     page, known = text_of(answer), sum((one for one in amounts if one is not None), owed.ZERO)
     unknown = f" ({amounts.count(None)} not known)" if None in amounts else ""
     found.check_contains("home", "title", page, f"{dollars(known)} past due on {len(late)} accounts{unknown}")
-    worst = sorted(amounts, key=lambda one: (one is None, one or 0), reverse=True)
+    worst = sorted(amounts, key=lambda one: (one is not None, one or 0), reverse=True)
     shown = dict(HOME_ROW.findall(answer.content.decode()))
     found.check("home", "order", list(shown.values()), [dollars(one) for one in worst[: len(shown)]])
     for one in late:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -68,7 +68,9 @@ def contact_form(record: Account | Borrower, data: Any = None) -> ContactForm:
         data,
         people=people_of(borrower) if borrower else [],
         borrower=borrower,
-        accounts=accounts.order_by("-past_due_rank", "pk") if record.kind == Kind.BORROWER else (),
+        accounts=accounts.order_by(F("past_due_rank").desc(nulls_last=True), "pk")
+        if record.kind == Kind.BORROWER
+        else (),
         subject=record,
         news=news,
         newest=newest.pk if newest else 0,

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db.models import Max, Q, TextField
+from django.db.models import Exists, Max, OuterRef, Q, TextField
 from django.db.models.functions import Cast
 
 from portal.accounts.models import User
@@ -20,6 +20,7 @@ from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.returns import is_dropped_from_list
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.tables.pages import Row
+from servicing.repayments import SUCCEEDED as SUCCEEDED_STATUSES
 from servicing.return_codes import PRESENTMENT_DAYS
 
 MARK_DAYS = 7
@@ -111,7 +112,11 @@ def _conflicts(records: Sequence[Account]) -> dict[int | None, WhatFollows]:
     """What follows the last payment of each account that came back and that a scheduled one contradicts."""
     since = business_date() - timedelta(days=PRESENTMENT_DAYS)
     failed = Repayment.objects.filter(account__in=records, has_failed=True, effective_on__gte=since)
-    found = list(failed.order_by("effective_on", "pk"))
+    # Since a later payment came, the account has another way to pay.
+    came = Repayment.objects.filter(
+        account=OuterRef("account"), status__in=SUCCEEDED_STATUSES, effective_on__gt=OuterRef("effective_on")
+    )
+    found = list(failed.exclude(Exists(came)).order_by("effective_on", "pk"))
     follows = what_follows(found)
     return {one.account_id: follows[one.pk] for one in found if follows[one.pk].is_conflict}
 

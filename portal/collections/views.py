@@ -168,9 +168,9 @@ def log(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     record = _subject_or_404(kind, uuid)
     actor = Actor.of(request)
     with transaction.atomic():
-        # One may log on the borrower's page, another on an account's.
-        list(Borrower.objects.select_for_update().filter(uuid=record.borrower_uuid))
+        # One may log on the borrower's page, another on an account's. In the order in which answers are saved.
         list(records_of(kind).select_for_update().filter(pk=record.pk))
+        list(Borrower.objects.select_for_update().filter(uuid=record.borrower_uuid))
         form = contact_form(record, request.POST)
         is_repeated = is_saved(actor)
         if not is_repeated and form.is_valid():
@@ -356,6 +356,7 @@ def returns(request: StaffRequest) -> HttpResponse:
     """Failed and returned payments by code and by day."""
     days, code, found = _returns(request)
     conflicts, only = [one for one in found if one.follows.is_conflict], "conflicts" in request.GET
+    shown = _shown(request, code, found)
     log_list(request, count=len(found))
     context = {
         "days": days,
@@ -363,12 +364,12 @@ def returns(request: StaffRequest) -> HttpResponse:
         "periods": PERIODS,
         "by_code": by_code(found),
         "by_day": by_day(found),
-        "payments": [one for one in found if code in ("", one.code) and (one in conflicts or not only)],
+        "payments": shown,
         "conflicts": ReturnGroup("", "", conflicts) if conflicts else None,
         "only": only,
         "chart": chart_of(found, days),
         "rates": return_rates(),
-        "sum": ReturnGroup("", "", found).amount,
+        "sum": ReturnGroup("", "", shown).amount,
         "cut_at": len(found) if len(found) >= MAX_DATED else 0,
     }
     return render_page(request, "collections/returns.html", context)
@@ -379,11 +380,17 @@ def returns(request: StaffRequest) -> HttpResponse:
 def export_returns(request: StaffRequest) -> StreamingHttpResponse:
     """The payments of the page as a file."""
     days, code, found = _returns(request)
-    rows = [one for one in found if code in ("", one.code)]
+    rows = _shown(request, code, found)
     detail = {"days": days, "code": code, "rows": len(rows)}
     append(Actor.of(request), "collections.export_returns", subject_label=f"{days} days", detail=detail)
     lines = ([value(one) for value in RETURN_COLUMNS.values()] for one in rows)
     return list_file(request, f"returned-payments-{days}-days", [*RETURN_COLUMNS], lines)
+
+
+def _shown(request: StaffRequest, code: str, found: list[ReturnedPayment]) -> list[ReturnedPayment]:
+    """The payments with the chosen code or, if asked for, with another scheduled although it says not again."""
+    only = "conflicts" in request.GET
+    return [one for one in found if code in ("", one.code) and (one.follows.is_conflict or not only)]
 
 
 def _returns(request: StaffRequest) -> tuple[int, str, list[ReturnedPayment]]:

@@ -197,7 +197,9 @@ class DueRow:
 
 def dues_between(first: date, last: date) -> QuerySet[Due]:
     """What was due on these days, the largest unpaid part first."""
-    return Due.objects.filter(day__range=(first, last)).order_by(F("amount") - F("paid"), "pk").reverse()
+    return Due.objects.filter(day__range=(first, last)).order_by(
+        (F("amount") - F("paid")).desc(nulls_last=True), "-pk"
+    )
 
 
 def due_rows(dues: Iterable[Due]) -> list[DueRow]:

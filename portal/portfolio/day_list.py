@@ -36,7 +36,7 @@ BUCKETS: Final[Mapping[str, tuple[str, Q]]] = {
 }
 WAS: Final = {
     OPEN_ONES: "any bucket",
-    NEW: "not on file",
+    NEW: "not open",
     **{one.value: str(one.label).lower() for one in OPEN},
 }
 
@@ -53,6 +53,13 @@ class DayList:
     kind: str
     principal_of: str = "principal"
     """The principal that counts: in a total of a roll, and of what closed or was archived, the one on its first day."""
+    since: date | None = None
+    """The earlier day whose states these are, of what was cured or archived since."""
+
+    @property
+    def as_of(self) -> date:
+        """The day of the states."""
+        return self.since or self.day
 
     def sums(self) -> dict[str, Decimal]:
         found = total_of(self.states, self.principal_of, "past_due", "due_since_amount")
@@ -101,7 +108,8 @@ def find(state: QueryDict, day: date) -> DayList:
     since = _since(state.get("since", ""), day, problems)
     was = state.get("was", "") if since and state.get("was") in WAS else ""
     if since and state.get("cured") == "yes":
-        found = _Found(cured_since(since, day), f"Past due on {wording.short_day(since)}, current since")
+        words = f"Past due on {wording.short_day(since)}, current on {wording.short_day(day)}"
+        found = _Found(cured_since(since, day), words, as_of=since)
     elif since and state.get("bucket") == ARCHIVED:
         found = _archived(since, day, was)
     elif since:
@@ -110,27 +118,28 @@ def find(state: QueryDict, day: date) -> DayList:
         bucket = _bucket(state.get("bucket", ""))
         label, condition = BUCKETS[bucket]
         found = _Found(AccountState.objects.on(day).filter(condition), label, bucket)
-    words = [found.words, *([f"On {wording.short_day(since)}: {WAS[was]}"] if since and was else [])]
+    said = [found.words, *([f"On {wording.short_day(since)}: {WAS[was]}"] if since and was else [])]
     kind, owner = state.get("kind", ""), state.get("owner", "")
     states = found.states
     if kind in ACCOUNTS:
         states = states.filter(kind=kind)
-        words.append(PRODUCTS[kind])
+        said.append(PRODUCTS[kind])
     if (of_owner := _owner_condition(owner)) is not None:
         states = states.filter(of_owner)
-        words.append(_owner_words(owner))
+        said.append(_owner_words(owner))
     for name, (flag_words, flag) in _flags(day).items():
         if state.get(name) == "yes":
             states = states.filter(flag())
-            words.append(flag_words)
+            said.append(flag_words)
     return DayList(
         day,
         states.order_by(F("past_due").desc(nulls_last=True), "pk"),
-        [*filter(None, words)],
+        [*filter(None, said)],
         problems,
         found.bucket,
         kind,
         found.principal_of,
+        found.as_of,
     )
 
 
@@ -141,6 +150,7 @@ class _Found(NamedTuple):
     words: str
     bucket: str = ""
     principal_of: str = "principal"
+    as_of: date | None = None
 
 
 def _bucket(name: str) -> str:
@@ -166,7 +176,7 @@ def _rolled(since: date, day: date, was: str, name: str) -> _Found:
 def _archived(since: date, day: date, was: str) -> _Found:
     states = gone_between(since, day)
     words = f"Archived since {wording.short_day(since)}"
-    return _Found(states.filter(bucket=was) if was in OPEN else states, words, ARCHIVED)
+    return _Found(states.filter(bucket=was) if was in OPEN else states, words, ARCHIVED, as_of=since)
 
 
 def _since(text: str, day: date, problems: list[str]) -> date | None:
@@ -215,7 +225,7 @@ def rows_of(found: DayList, states: Iterable[AccountState]) -> Iterator[DayRow]:
     for one in states:
         record = records.get(one.uuid)
         borrower = borrowers.get(record.pk) if record else None
-        yield DayRow(one, found.day, record, borrower, owners.get(one.owner_id or 0))
+        yield DayRow(one, found.as_of, record, borrower, owners.get(one.owner_id or 0))
 
 
 COLUMNS: Final[Mapping[str, Callable[[DayRow], Any]]] = {
@@ -223,7 +233,7 @@ COLUMNS: Final[Mapping[str, Callable[[DayRow], Any]]] = {
     "Borrower": lambda row: str(row.borrower or ""),
     "Borrower ID": lambda row: row.record.borrower_uuid if row.record else "",
     "Type": lambda row: row.noun,
-    "BookAccount": lambda row: row.state.uuid,
+    "Account": lambda row: row.state.uuid,
     "Aging": lambda row: row.bucket,
     "Days past due": lambda row: row.days,
     "Past due": lambda row: amount(row.state.past_due),

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db.models import Case, CharField, Count, DecimalField, Exists, OuterRef, Subquery, Value, When
+from django.db.models.functions import Coalesce
 
 from portal.portfolio.models import OPEN, AccountState, BookDay, Bucket, RollCell
 from portal.portfolio.sums import add_sums, read_sum
@@ -16,6 +17,7 @@ from servicing.figures import NOTHING, ONE_DAY
 
 NEW, ARCHIVED = RollCell.NEW, RollCell.ARCHIVED
 NOT_OPEN: Final = (Bucket.CLOSED, Bucket.NOT_CERTAIN)
+PRINCIPAL: Final[Any] = DecimalField(max_digits=20, decimal_places=4)
 
 
 def first_day_of(day: date) -> date | None:
@@ -30,13 +32,23 @@ def with_start(states: Any, since: date) -> Any:
     """Add to each state where its account was on a day: a bucket or “new”, and its principal then."""
     start = AccountState.objects.on(since).filter(kind=OuterRef("kind"), uuid=OuterRef("uuid"))
     bucket = Subquery(start.exclude(bucket__in=NOT_OPEN).values("bucket")[:1])
-    return states.annotate(bucket_before=bucket).annotate(
-        was=Case(
-            When(bucket_before=None, then=Value(NEW)), default="bucket_before", output_field=CharField()
-        ),
-        before=Subquery(
-            start.values("principal")[:1], output_field=DecimalField(max_digits=20, decimal_places=4)
-        ),
+    return (
+        states.annotate(bucket_before=bucket)
+        .annotate(
+            was=Case(
+                When(bucket_before=None, then=Value(NEW)), default="bucket_before", output_field=CharField()
+            ),
+            known_before=Subquery(start.values("principal")[:1], output_field=PRINCIPAL),
+        )
+        .annotate(
+            # Of an open account, what isn't known on one of the days is neither paid off nor drawn.
+            before=Case(
+                When(bucket__in=OPEN, principal=None, then=None),
+                When(bucket__in=OPEN, then=Coalesce("known_before", "principal")),
+                default="known_before",
+                output_field=PRINCIPAL,
+            ),
+        )
     )
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import chain
 from typing import Final
 
-from django.db.models import Q
+from django.db.models import F, OrderBy, Q
 from django.utils import timezone
 
 from portal.accounts.models import User
@@ -104,7 +104,7 @@ class Query:
     day: date | None = None
     kinds: tuple[Kind, ...] = tuple(SEARCHED_KINDS)
     conditions: Q = field(default_factory=Q)
-    order: str = "-updated_at"
+    order: str | OrderBy = "-updated_at"
     """The order of results if there are only conditions."""
     problems: tuple[str, ...] = ()
     name: str = ""
@@ -302,7 +302,7 @@ class _Operators:
     types: set[Kind] = field(default_factory=set)
     possible: set[Kind] = field(default_factory=lambda: set(SEARCHED_KINDS))
     conditions: Q = field(default_factory=Q)
-    order: str = Query.order
+    order: str | OrderBy = Query.order
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -528,8 +528,8 @@ OPERATORS: Final[dict[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
     "created": _added,  # its name in earlier links
 }
 # The order of results for operators about a figure, largest first.
-ORDERS: Final[Mapping[str, str]] = {
-    "past_due": "-past_due_rank",
+ORDERS: Final[Mapping[str, str | OrderBy]] = {
+    "past_due": F("past_due_rank").desc(nulls_last=True),
     "added": "-created_at",
     "created": "-created_at",
 }

@@ -34,7 +34,7 @@ def rebuild(kind: str) -> int:
 def rebuild_repayments() -> int:
     """Rebuild the columns of repayments; return how many changed."""
     changed = 0
-    for batch in _batches(Repayment.objects.all()):
+    for batch in _batches(Repayment.objects.exclude(body="")):
         rows = [one for one in batch if _set_columns(one, columns_of(answer_of(one)))]
         if rows:
             names = columns_of(answer_of(rows[0])).keys()
@@ -66,7 +66,7 @@ def _rebuild_batch(kind: str, batch: list[Any]) -> int:
         if answer := store.last_answer(record, MODELS[kind]):
             label = record.label
             _set_columns(record, columns_from(answer, record.answer_day))
-            record.label = record.label or label
+            record.label = label or record.label  # Staff or a file may have written it after the answer.
             if kind in NAMED_KINDS:
                 store.set_search_columns(record)
         if isinstance(record, Account) and kind in ACCOUNTS:

@@ -110,7 +110,7 @@ def past_due_lines(snoozed: Snoozed, _user: User) -> Items:
 
 
 def _past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
-    """Past due accounts of a kind, worst first: unknown amounts, then the largest ones."""
+    """Past due accounts of a kind, the largest amounts first and unknown ones last."""
     noun = NOUNS[kind]
     late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
     url = f"{reverse(f'{AREAS[kind]}:index')}?{LATE[kind]}=yes&sort=past_due"

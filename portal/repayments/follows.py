@@ -73,7 +73,9 @@ class WhatFollows:
             return str(self.consequence)
         until = wording.day(self.last_day)
         if self.presentments >= MAX_PRESENTMENTS:
-            return f"No more: presented {self.presentments} times"
+            return (
+                f"No more: {self.presentments} payments of this amount came back in {PRESENTMENT_DAYS} days"
+            )
         if not self.has_more:
             return f"No more: its 180 days ended {until}"
         left = "One more" if self.presentments == MAX_PRESENTMENTS - 1 else "Up to two more"
@@ -91,10 +93,7 @@ class WhatFollows:
     @property
     def is_conflict(self) -> bool:
         """Whether a payment is scheduled although the code says not again."""
-        if self.following is None:
-            return False
-        is_same = self.following.amount == self.amount
-        return self.consequence in FORBIDS_MORE or (self.is_presented_again and is_same and not self.has_more)
+        return self.following is not None and self.consequence in FORBIDS_MORE
 
     @property
     def following_words(self) -> str:
@@ -112,7 +111,7 @@ class WhatFollows:
         parts.append(self.words)
         if self.following:
             amount = wording.money(self.following.amount) or "An unknown amount"
-            again = "again " if self.following.amount == self.amount else ""
+            again = "again " if self.amount is not None and self.following.amount == self.amount else ""
             parts.append(f"{amount} is scheduled {again}on {wording.day(self.following.effective_date)}")
         return " ".join(f"{part}." for part in parts)
 
@@ -131,7 +130,7 @@ def _follow(
 ) -> WhatFollows:
     day = one.effective_on
     start = day - timedelta(days=PRESENTMENT_DAYS) if day else None
-    same = [each.day for each in presented if each.amount == one.amount]
+    same = [each.day for each in presented if each.amount == one.amount and one.amount is not None]
     days = [each for each in same if start and start <= each <= day] if day else []
     recent = business_date() - timedelta(days=REPEAT_DAYS)
     return WhatFollows(

@@ -220,7 +220,7 @@ def past_due_accounts(service: Sandbox) -> list[dict[str, Any]]:
 
 def worst_first(account: dict[str, Any]) -> tuple[bool, Decimal]:
     amount = account["figures"]["Past due"]
-    return amount is not None, -(amount or Decimal(0))
+    return amount is None, -(amount or Decimal(0))
 
 
 def expected_words(account: dict[str, Any], today: date) -> list[str]:
@@ -266,7 +266,7 @@ def check_worklist(page: Page, service: Sandbox) -> list[dict[str, Any]]:
         unknown, known = of_bucket.count(None), sum((one for one in of_bucket if one is not None), Decimal(0))
         sums = dollars(known) if known or not unknown else "Not known"
         if of_bucket:
-            more = f", plus {unknown} not known" if unknown and known else ""
+            more = f", plus {unknown} without a figure" if unknown and known else ""
             said = "" if name == sums else f" {sums}{more}"
             assert f"{name} {len(of_bucket)}{said}" in tabs
     return late

@@ -100,7 +100,7 @@ def test_edits_approvals_and_lookups_work_by_keyboard_alone(
     fill_field(page, "email", "office@birch.example")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 change", exact=False).first).to_be_visible()
-    choose(page, page.get_by_role("button", name="Send 1 change"))
+    choose(page, page.get_by_role("button", name="Send change"))
     expect(page.get_by_role("heading", name="Response")).to_be_visible()
     expect(page.locator("main")).to_contain_text("Confirmed")
     assert portal_service.world.user(owner.uuid)["email"] == "office@birch.example"

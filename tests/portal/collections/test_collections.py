@@ -923,7 +923,7 @@ class TestReturns:
             for row in rows
         }
         assert found == {
-            "310.00": ("No more: presented 3 times", "3", "No"),
+            "310.00": ("No more: 3 payments of this amount came back in 180 days", "3", "No"),
             "40.00": (f"One more by {wording.day(in_days(0))}", "2", "No"),
             "70.00": ("Not again without a new account or authority", "1", "Yes"),
             "80.00": ("Not again until authorized anew", "1", "No"),

@@ -207,7 +207,7 @@ class TestFiles:
         answer = viewer.get(f"/portfolio/accounts/export/?day={book.day(3)}&bucket=late")
         rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
         uuids = {book.loans[name].uuid for name in ("paid later", "returned")}
-        assert {row["BookAccount"] for row in rows} == uuids
+        assert {row["Account"] for row in rows} == uuids
         assert {row["Days past due"] for row in rows} == {"1"}
         entry: Any = Entry.objects.get(action="portfolio.export_accounts")
         assert entry.detail["rows"] == 2
