@@ -88,7 +88,7 @@ APPLICATION_COLUMNS: Final = [
 ]
 ANSWER_COLUMNS: Final = (
     *("kind", "uuid", "operation", "source", "failure"),
-    *("body", "first_at", "last_at", "last_on"),
+    *("body", "first_at", "first_on", "last_at", "last_on"),
 )
 REPAYMENT_COLUMNS: Final = (
     *("uuid", "borrower_uuid", "product", "status", "payment_type", "amount", "effective_on", "has_failed"),
@@ -145,7 +145,7 @@ class Households:
         for row in (borrower, *people, *accounts):
             is_account = row["kind"] in ("loan", "line")
             figures = {"has_no_schedule_yet": False} if is_account else {}
-            times = [at, at, common["answer_day"]]
+            times = [at, common["answer_day"], at, common["answer_day"]]
             told = [row["kind"], row["uuid"], "", Source.SERVICE.value, "", row.pop("answer"), *times]
             yield common | row | figures, told
 

@@ -93,7 +93,7 @@ def test_a_person_without_a_user_type_is_an_individual(viewer: Browser, portal_s
     )
     assert "Individual" in shown
     assert "?tab=people" not in shown
-    assert "No SSN or date of birth sent from here" in " ".join(shown.split())
+    assert "No SSN or date of birth on file" in " ".join(shown.split())
 
 
 def test_the_timeline_shows_changes_and_repayments(
