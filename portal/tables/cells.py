@@ -18,7 +18,7 @@ from servicing.figures import DueSince, NotKnown
 LONGEST_WORD = 24
 """Longer words of the service are cut; the record's page shows them whole."""
 
-BEFORE_PARTIAL_PAYMENTS = "partial payments not deducted"
+BEFORE_PARTIAL_PAYMENTS = "partials not deducted"
 MORE = '<span class="sd-wide"> · {}</span>'
 OPENED = '<span class="sd-wide sd-widest"> · opened {}</span>'
 """The parts of a meta line that narrow screens hide."""

@@ -51,7 +51,7 @@ def test_a_supervisor_resolves_an_unknown_outcome(page: Page, portal_service: Sa
     check_page()
     page.get_by_role("link", name="Outcome").click()
     check_page()
-    page.get_by_label("It was not created").check()
+    page.get_by_label("Not created").check()
     page.get_by_label("Reason").fill("Not in the lender’s list, told at 14:20")
     page.get_by_role("button", name="Resolve").click()
     expect(page.get_by_text("Resolved as not carried out by Supervisor")).to_be_visible()

@@ -245,7 +245,7 @@ def test_possible_partial_payments_are_shown_everywhere(cached_portal: Sandbox, 
     owner = save_borrower("b-1", "Partly Paid LLC")
     save_account(Loan, "b-1", "loan-1", one_overdue_loan())
     save_repayments("b-1", "loan-1", date(2020, 6, 30))
-    assert "$75.10 partial payments not deducted" in visible_text(viewer.get("/loans/").content.decode())
+    assert "$75.10 partials not deducted" in visible_text(viewer.get("/loans/").content.decode())
     assert read_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]["Before partial payments"] == "Yes"
     for address in (owner.get_absolute_url(), f"{owner.get_absolute_url()}?tab=loans"):
         assert "$75.10 partial payments not deducted" in visible_text(viewer.get(address).content.decode())
