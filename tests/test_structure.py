@@ -508,6 +508,11 @@ def unclear_words(texts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, found[0]) for name, text in joined for found in UNCLEAR_WORDS.finditer(text)]
 
 
+def test_every_app_with_pages_declares_what_it_adds_to_shared_pages() -> None:
+    with_pages = {path.parent.name for path in (BASE_DIR / "portal").glob("*/urls.py")} - {"ui"}
+    assert with_pages - {path.parent.name for path in (BASE_DIR / "portal").glob("*/area.py")} == set()
+
+
 def test_no_screen_uses_an_unclear_word() -> None:
     texts = list(shown_texts())
     assert len(texts) > 9000

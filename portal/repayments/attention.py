@@ -76,6 +76,13 @@ def _with_accounts(news: list[tuple[Returned, date]]) -> list[tuple[Repayment, d
     return [(found[one.pk], day, follows[one.pk]) for one, day in news]
 
 
+def _amounts(rows: QuerySet[Account] | Sequence[Account], name: str) -> Iterable[Decimal | None]:
+    """An amount of each account; of those in the database, only these are read."""
+    if isinstance(rows, QuerySet):
+        return rows.order_by().values_list(name, flat=True)
+    return [getattr(one, name) for one in rows]
+
+
 def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
     amounts = list(amounts)
     return Amount(sum((one for one in amounts if one is not None), Decimal(0)), amounts.count(None))
@@ -171,7 +178,7 @@ def due_since_copy(snoozed: Snoozed, _user: User) -> Items:
         group="due_since",
         name="accounts due since the copy",
         url=f"{reverse('collections:index')}?due_since=yes",
-        add_up=lambda rows: _add_up(one.due_since_amount for one in rows),
+        add_up=lambda rows: _add_up(_amounts(rows, "due_since_amount")),
     )
 
 
@@ -242,7 +249,7 @@ def unscheduled_payments(snoozed: Snoozed, _user: User) -> Items:
         group="unscheduled",
         name="loans with no payment scheduled",
         url=f"{reverse('loans:index')}?scheduled=no",
-        add_up=lambda rows: _add_up(one.due_amount for one in rows),
+        add_up=lambda rows: _add_up(_amounts(rows, "due_amount")),
     )
 
 
@@ -323,7 +330,14 @@ def _due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
     name = f"{NOUNS[kind]}s with a payment due"
     rows = accounts.order_by("key_date", "id")
-    return Items(rows, _due_item, group="due", name=name, url=url)
+    return Items(
+        rows,
+        _due_item,
+        group="due",
+        name=name,
+        url=url,
+        add_up=lambda found: _add_up(_amounts(found, "due_amount")),
+    )
 
 
 def _is_closed() -> Q:
