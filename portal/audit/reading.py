@@ -145,7 +145,7 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
     """What happened, without the actor's name: "changed phone and email of Northwind LLC"."""
     is_done = entry.phase == Entry.Phase.EVENT or entry.result == "confirmed"
     if fields and entry.action in _OF_FIELDS:
-        verb = f"changed {_join_fields(fields)} of"
+        verb = f"{'changed' if is_done else 'started changing'} {_join_fields(fields)} of"
     else:
         usual = _VERBS_BY_ENDING.get(entry.action.rpartition(".")[2], entry.action)
         done, started = _verbs()

@@ -166,7 +166,6 @@ def _write_page(
         "intent": intent,
         "form": form,
         "subject": find(intent.subject_kind, intent.subject_uuid),
-        "is_maker": intent.actor_id == user.pk,
         "calls": RemoteCall.objects.filter(intent_id=intent.pk),
         "question": _question_for_service(intent),
         "why_not": why_not,

@@ -48,7 +48,7 @@ AREA = Area(
     },
     attempts={
         "borrowers.create_commercial": "started creating borrower",
-        "borrowers.update": "changed the profile of",
-        "borrowers.update_key_person": "changed key person",
+        "borrowers.update": "started changing the profile of",
+        "borrowers.update_key_person": "started changing key person",
     },
 )

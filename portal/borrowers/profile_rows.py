@@ -204,6 +204,6 @@ def body_value(unit: str, value: Any) -> Any:
 
 
 def summary_of(results: Sequence[FieldResult]) -> str:
-    """A summary such as "2 changes confirmed, 1 changed by the service"."""
+    """A summary such as "Sent: 2 confirmed, 1 changed by the service"."""
     counts = {check: sum(each.check == check for each in results) for check in ConfirmationCheck}
     return "Sent: " + ", ".join(f"{count} {check.value.lower()}" for check, count in counts.items() if count)

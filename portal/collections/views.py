@@ -263,7 +263,7 @@ def undo(request: StaffRequest, contact_id: int) -> HttpResponse:
         "crumbs": [("Collections", WORKLIST.url), ("Contacts", back)],
         "crumb": "Undo",
         "title": "Undo this contact?",
-        "text": f"{contact}. Its promise goes with it. A follow-up stays. The audit trail keeps both.",
+        "text": f"{contact}. A promise logged with it goes, too; a follow-up stays. The audit trail keeps the entries.",
         "action": request.path,
         "act": "Undo contact",
         "safe": "Cancel",

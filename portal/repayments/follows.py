@@ -25,6 +25,7 @@ from servicing.return_codes import (
     describe_return_code,
 )
 
+REPEAT_DAYS = 90
 # A bank account's ID, or the key of a loan or line whose payment names none.
 Payer = str | int | None
 
@@ -114,9 +115,6 @@ class WhatFollows:
             again = "again " if self.amount is not None and self.following.amount == self.amount else ""
             parts.append(f"{amount} is scheduled {again}on {wording.day(self.following.effective_date)}")
         return " ".join(f"{part}." for part in parts)
-
-
-REPEAT_DAYS = 90
 
 
 def what_follows(returned: Sequence[Repayment]) -> dict[int, WhatFollows]:

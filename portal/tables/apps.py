@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 
 
-class ListsConfig(AppConfig):
+class TablesConfig(AppConfig):
     """Lists of records, and their saved views."""
 
     name = "portal.tables"
