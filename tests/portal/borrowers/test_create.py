@@ -1,5 +1,6 @@
 """Onboarding a borrower: what is sent, what is rejected, and how the page shows both."""
 
+import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -183,7 +184,7 @@ def test_review_remembers_whose_ssn_was_cleared(
     page = html(wizard.get("review"))
     assert page.count("This was cleared. Enter it again.") == 1
     assert 'id="id_ssn_0_helptext"' in page
-    assert "9999" not in page
+    assert not re.search(r"\b9999\b", page)
 
 
 def test_an_unsent_request_asks_again_for_its_ssns(
@@ -255,7 +256,7 @@ def test_a_rejection_keeps_all_input_but_ein_and_ssn(wizard: Wizard, sandbox: Sa
     assert "priya@oneil.example" in review
     assert "born Apr 19, 1987" in review
     assert "1029384" not in review
-    assert "9999" not in review
+    assert not re.search(r"\b9999\b", review)
 
 
 def test_a_rejected_draft_can_be_corrected_and_sent(wizard: Wizard, sandbox: Sandbox) -> None:

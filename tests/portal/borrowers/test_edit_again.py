@@ -1,5 +1,6 @@
 """A rejected, lost, repeated or expired edit is never sent twice and keeps its input."""
 
+import re
 import threading
 from datetime import timedelta
 from typing import Any
@@ -38,7 +39,7 @@ def test_a_rejection_keeps_all_input_but_the_ssn(person_editor: Editor, portal_s
     assert "The service rejected this" in page
     expected = {"email": "taken@maya.example", "reason": "On the phone"} | WITH_SSN
     assert fields(page).items() >= expected.items()
-    assert "2190" not in page
+    assert not re.search(r"\b2190", page)
     assert phases() == ["attempt", "outcome rejected"]
 
 
