@@ -4,7 +4,7 @@ BIN = .venv/bin
 # Python keeps what it compiled, also where an image says otherwise: a command starts in less than half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup setup-test setup-test-fast run demo-past test coverage test-fast test-live test-postgres check bench bench-quick drills holes trial image-check
+.PHONY: setup setup-test setup-test-fast run demo-past test coverage test-fast test-live test-postgres lint check bench drills holes trial image-check
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -55,24 +55,24 @@ test-live: setup-test-fast
 test-postgres: setup-test
 	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 4 --dist loadgroup tests/portal
 
-check: setup-test
+# What takes seconds of "make check".
+lint: setup-test-fast
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	DEBUG=1 $(BIN)/mypy
 	$(BIN)/lint-imports
 	git ls-files -z 'templates/*.html' | xargs -0 $(BIN)/djade --check --target-version 5.2
+
+check: setup-test lint
+	DEBUG=1 $(BIN)/mypy
 	DEBUG=1 $(BIN)/python manage.py makemigrations --check --dry-run
 	$(PYTHON) docker/vendor.py --check
 	SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))') SERVICING_URL=https://service.example SERVICING_CLIENT_ID=check SERVICING_SECRET=0123456789abcdef0123456789abcdef ALLOWED_HOSTS=desk.example $(BIN)/python manage.py check --deploy --fail-level WARNING
 	@$(BIN)/python -m tests.counts
 
-# Takes an hour or more; BENCH_KEPT=folder keeps the generated data for the next run.
+# Pages of a large portfolio on both databases; half an hour.
 bench: setup-test
-	missed=0; $(BIN)/python -m tests.bench || missed=1; \
-	$(PYTHON) docker/postgres.py -c shared_buffers=2GB -- $(BIN)/python -m tests.bench audit cpu messages registry size || missed=1; exit $$missed
-
-bench-quick: setup-test
-	$(BIN)/python -m tests.bench --quick
+	missed=0; $(BIN)/python -m tests.bench --save || missed=1; \
+	$(PYTHON) docker/postgres.py -c shared_buffers=2GB -- $(BIN)/python -m tests.bench --accounts 1000000 --save || missed=1; exit $$missed
 
 # Killed while sending, the answer lost, a double click, a worker killed, a restore.
 drills: setup-test

@@ -1,4 +1,4 @@
-"""Writes the settings reference of the operator's guide from ``portal/settings.py``. Standard library only.
+"""Writes `docker/settings.md`, the page of all settings, from ``portal/settings.py``. Standard library only.
 
 A setting's row comes from the call that reads it and from the ``#:`` comment above that statement. A default that is
 not a literal is spelled out at the end of the comment: ``Default: …``.
@@ -10,8 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS, GUIDE = ROOT / "portal/settings.py", ROOT / "docker/README.md"
-MARKS = "<!-- made by docker/settings_reference.py -->\n", "<!-- end -->\n"
+SETTINGS, PAGE = ROOT / "portal/settings.py", ROOT / "docker/settings.md"
+HEAD = """# Settings
+
+Made by `docker/settings_reference.py` from `portal/settings.py`; edit that. `required` means without `DEBUG`.
+
+"""
+TAIL = """
+Read outside the settings module: `ENV_FILE` (another file instead of `.env`), `WEB_CONCURRENCY` (web processes),
+`PORT` and `SANDBOX_PORT` (the demo only), and the `OTEL_` variables of traces, which [the guide](README.md) explains.
+"""
 TITLE = re.compile(r"# --- (.+) ---")
 DEFAULT_POSITION = {"one_of": 2, "several_of": 2, "at_least": 2, "address": 2}
 READERS = {
@@ -20,9 +28,11 @@ READERS = {
 
 
 def write() -> None:
-    """Replace the reference in the guide."""
-    head, rest = GUIDE.read_text().split(MARKS[0])
-    GUIDE.write_text(f"{head}{MARKS[0]}\n{reference()}\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
+    PAGE.write_text(page())
+
+
+def page() -> str:
+    return f"{HEAD}{reference()}{TAIL}"
 
 
 def reference() -> str:

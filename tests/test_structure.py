@@ -384,8 +384,8 @@ def test_every_test_named_in_security_md_exists() -> None:
     assert missing + [path for path, text in texts.items() if not text] == []
 
 
-def test_every_file_and_helper_named_in_contributing_md_exists() -> None:
-    text = (BASE_DIR / "CONTRIBUTING.md").read_text()
+def test_every_file_and_helper_named_for_contributors_exists() -> None:
+    text = "".join((BASE_DIR / name).read_text() for name in ("CONTRIBUTING.md", "portal/DECISIONS.md"))
     files = re.findall(r"`((?:portal|servicing|templates|static|tests|docker)/[\w./*-]+)`", text)
     helpers = set(re.findall(r"\b(given|pages)\.(\w+)\(", text))
     assert len(files) > 60

@@ -109,6 +109,14 @@ def sqlite_file() -> Path | None:
     return Path(connection.settings_dict["NAME"]) if connection.vendor == "sqlite" else None
 
 
+def analyze() -> None:
+    """Update SQLite's statistics for planning queries; PostgreSQL updates them by itself."""
+    if sqlite_file():
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA analysis_limit=1000")
+            cursor.execute("ANALYZE")
+
+
 def lock_on_postgresql(key: int) -> None:
     """Wait for an advisory lock that ends with the transaction. On SQLite every transaction is the only writer."""
     if not sqlite_file():

@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from environ import Env
 from environ.fileaware_mapping import FileAwareMapping
 
-MISSING = "is missing. Set it in the environment or in .env; docker/README.md lists every setting."
+MISSING = "is missing. Set it in the environment or in .env; docker/settings.md lists every setting."
 EMPTY = "must not be empty. Remove the setting to use its default."
 HOST = (
     r"(?:[^/\s?#@:;,\[\]]+|\[[\da-fA-F:.]+\])"

@@ -18,7 +18,6 @@ from portal.records.query import is_uuid, uuid_in
 from portal.records.rows import records_of
 from portal.records.search import begins_with
 from portal.records.store import Observation
-from portal.records.table_statistics import analyze, needs_analyze
 from portal.ui.guard import number_problem
 from servicing import Borrower, KeyPerson, ServicingError, codec
 from servicing.masking import HIDDEN, masked_text, tax_numbers
@@ -133,7 +132,6 @@ def record_with_short_id(kind: str, text: str) -> Any:
 
 def _import_records(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None) -> ImportReport:
     report = ImportReport()
-    kinds: Counter[Kind] = Counter()
     batch: list[tuple[int, list[Observation]]] = []
     size = 0  # Count records, of which a profile has several, because other writers wait for a whole batch.
     for number, found in parsed:
@@ -142,13 +140,10 @@ def _import_records(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: dateti
             continue
         batch.append((number, found))
         size += len(found)
-        kinds.update(item.kind for item in found)
         if size >= store.BATCH_SIZE:
             _save_batch(batch, report, by=by, at=at)
             batch, size = [], 0
     _save_batch(batch, report, by=by, at=at)
-    if any(needs_analyze(number, records_of(kind)) for kind, number in kinds.items()):
-        analyze()
     report.refused.sort()
     return report
 

@@ -27,7 +27,6 @@ from portal.core.database import is_unavailable, release_connection
 from portal.gateway.client import client_for
 from portal.messaging.models import Day, Message, MessageQuerySet, Run
 from portal.messaging.store import ONE_DAY, describe_unusable, save_messages, service_today, storage_uuid
-from portal.records.table_statistics import ANALYZE_AFTER_ROWS, analyze
 from servicing import Client, Forbidden, IncompleteList, Page, ProtocolError, Rejected, Unavailable
 from servicing import Message as RemoteMessage
 from servicing.resource import Cursor, OffsetUnit, PageStep, iterate_pages
@@ -126,8 +125,6 @@ class Sync:
             work()
             if self.problems:
                 raise self.problems[0]
-            if run.added >= ANALYZE_AFTER_ROWS:
-                analyze()
         except BaseException as error:
             run.failure = str(error)[:500] or "Stopped. The next run continues there."
             raise

@@ -33,5 +33,6 @@ AREA = Area(
         "operations.cancel": "canceled the job:",
         "operations.support_bundle": "downloaded",
         "operations.first_day": "ran",
+        "operations.borrower_data": "gave out the data of",
     },
 )

@@ -5,9 +5,9 @@ import io
 from django.core.management import call_command
 
 from portal.audit import integrity
+from portal.core.database import analyze
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.records.table_statistics import analyze
 
 DAILY = 24 * 60
 """In minutes."""

@@ -1,37 +1,4 @@
-"""Creates a database for a benchmark: SQLite in a file, or PostgreSQL on the server of DATABASE_URL.
-
-With BENCH_KEPT, the path of a folder, databases are not dropped, and the next run reuses their data. SQLite's files are
-in that folder.
-"""
-
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
-
-@contextmanager
-def benchmark_database(path: Path) -> Iterator[str]:
-    """Create the portal's tables, empty unless BENCH_KEPT is set, for the block; yield the name of the engine."""
-    os.environ |= {"DEBUG": "on", "ENV_FILE": os.devnull, "DJANGO_SETTINGS_MODULE": "portal.settings"}
-    import django
-    from django.test.utils import override_settings
-
-    django.setup()
-    from django.db import connection
-
-    before, testing = connection.settings_dict["NAME"], connection.settings_dict["TEST"]
-    kept = os.environ.get("BENCH_KEPT")
-    file = Path(kept) / path.name if kept else path
-    name = f"bench_{path.stem if kept else os.getpid()}"
-    testing["NAME"] = str(file) if connection.vendor == "sqlite" else name
-    creation, keep = connection.creation, bool(kept)
-    with override_settings(DEBUG=False, ALLOWED_HOSTS=["testserver"]):  # With DEBUG every query is stored.
-        creation.create_test_db(verbosity=0, autoclobber=True, serialize=False, keepdb=keep)
-        try:
-            yield connection.display_name
-        finally:
-            creation.destroy_test_db(before, verbosity=0, keepdb=keep)
+"""Makes a database quick to fill, and leaves it as a server has it after a while."""
 
 
 def skip_disk_waits() -> None:
@@ -56,12 +23,19 @@ def gather_statistics() -> None:
     """Analyze the tables, as a server does after a while."""
     from django.db import connection
 
-    from portal.records.table_statistics import analyze
+    from portal.core.database import analyze
 
     analyze()
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
+    close_connections()
+
+
+def close_connections() -> None:
+    """Close those of PostgreSQL's pool too."""
+    from django.db import connection
+
     connection.close()
     if connection.vendor == "postgresql":
         connection.close_pool()  # type: ignore[attr-defined]  # only on PostgreSQL

@@ -6,23 +6,16 @@ Other processes make the rows, because decoding and indexing a message takes lon
 import json
 import os
 import random
-import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import django
 from django.db import connection
 
-from tests.bench.database import benchmark_database
-from tests.bench.generate import generate
-
-MESSAGES = int(os.environ.get("BENCH_MESSAGES", "1000000"))
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 YEAR = 365 * 86_400
 STATES = (["SUCCEEDED", "SCHEDULED", "FAILED", "FAILED_AFTER_SUCCESS"], [80, 15, 4, 1])
@@ -31,20 +24,6 @@ PRODUCTS = ["LOAN", "LOC", "BUILD_CREDIT"]
 BANKS = 20_000
 BUSY = 0.02
 """The share of payments that come from one bank account."""
-
-
-@contextmanager
-def generated_messages() -> Iterator[str]:
-    """Create a database with all messages, or reuse the saved one; yield the name of its engine."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        benchmark_database(Path(folder) / "messages.sqlite3") as engine,
-    ):
-        from portal.messaging.models import Message
-
-        if not Message.objects.exists():
-            generate(messages=MESSAGES)
-        yield engine
 
 
 def row_batches(parts: Sequence[range], total: int) -> Iterator[list[list[Any]]]:

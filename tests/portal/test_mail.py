@@ -40,10 +40,10 @@ from portal.operations import doctor
 from portal.records.models import Kind
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.bench.deployment import certificate
 from tests.conftest import existing_user
 from tests.portal.jobs.test_worker import wait_until
 from tests.portal.operations.test_demo import free_port
+from tests.trial.deployment import certificate
 
 ZONE = ZoneInfo("America/New_York")
 MONDAY_NOON = datetime(2026, 11, 23, 12, tzinfo=ZONE)

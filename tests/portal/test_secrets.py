@@ -181,7 +181,7 @@ class TestOnboarding:
         assert shown == []
         old = settings.SECRET_KEY
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another-" * 8, [old]
-        call_command("seal_again", stdout=io.StringIO())
+        call_command("reencrypt", stdout=io.StringIO())
         settings.SECRET_KEY_FALLBACKS = []
         draft = Draft.objects.get()
         assert gzip.decompress(draft.asset_report) == content
@@ -205,7 +205,7 @@ class TestOnboarding:
         before = Draft.objects.get().data
         old, settings.SECRET_KEY = settings.SECRET_KEY, "another-" * 8
         with pytest.raises(CannotDecrypt):
-            call_command("seal_again", stdout=io.StringIO())
+            call_command("reencrypt", stdout=io.StringIO())
         servicer.force_login(User.objects.get())
         assert "Unnamed borrower" in servicer.get("/").content.decode()
         page = wizard.get("reports")

@@ -1169,7 +1169,7 @@ class TestKeys:
         old = settings.SECRET_KEY
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another-" * 8, [old]
         assert browser.get("/loans/").status_code == 200
-        call_command("seal_again", stdout=StringIO())
+        call_command("reencrypt", stdout=StringIO())
         settings.SECRET_KEY_FALLBACKS = []
         other = Browser()
         sign_in(other)

@@ -30,7 +30,7 @@ import requests
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
-from tests.bench.deployment import (
+from tests.trial.deployment import (
     DEPLOYED,
     GUNICORN,
     HOST,

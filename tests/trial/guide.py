@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench.deployment import ROOT
+from tests.trial.deployment import ROOT
 
 SUITE = "bookworm"
 GUIDE = ROOT / "docker/README.md"

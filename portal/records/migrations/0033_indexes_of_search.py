@@ -7,7 +7,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import migrations, models
 from django.db.models import Q
 
-from portal.records.table_statistics import analyze
+from portal.core.database import analyze
 
 helpers = import_module("portal.records.migrations.0008_indexes_of_kinds")
 NAMED = ("borrower", "key_person", "application", "loan", "line")

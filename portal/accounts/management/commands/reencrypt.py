@@ -15,7 +15,7 @@ SEALED = ("secret", "seed")
 
 
 class Command(BaseCommand):
-    """``manage.py seal_again``"""
+    """``manage.py reencrypt``"""
 
     help = (
         "Re-encrypt second factors and drafts with the current SECRET_KEY. "
