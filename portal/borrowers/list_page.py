@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from portal.borrowers.checklist import INDIVIDUAL_TYPES, incomplete_borrowers
 from portal.records.figures import days_of
-from portal.records.models import LISTED, Borrower, KeyPerson, Kind
+from portal.records.models import IS_LATE, LISTED, Borrower, KeyPerson, Kind
 from portal.records.query import NotUnderstood
 from portal.records.rollup import OPEN, BorrowerTotals, totals_of
 from portal.records.rows import distinct_values
@@ -235,7 +235,7 @@ BORROWERS: Final = ListPage(
             prompt="All states",
             options=rules.US_STATES.items,
         ),
-        flag_filter("past_due", "Past due", Q(is_past_due__in=[True])),
+        flag_filter("past_due", "Past due", IS_LATE),
         flag_filter("application", "Application", Q(decision=OPEN), value="open", prompt="Open application"),
         *date_filters("created_at", labels=("Added from", "Added to"), is_moment=True),
         choice_filter(

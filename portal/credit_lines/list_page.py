@@ -3,7 +3,7 @@
 from django.db.models import Q
 from django.utils.html import format_html
 
-from portal.records.models import Kind
+from portal.records.models import IS_LATE, Kind
 from portal.tables import cells
 from portal.tables.columns import CHECKED, account_columns, money_column, past_due_columns
 from portal.tables.filters import aging_filter, flag_filter
@@ -69,16 +69,16 @@ LINES = ListPage(
     ],
     sorts={
         "past_due": "-past_due_rank",
-        "due": "key_date",
+        "due": "next_due_on",
         "limit": "-amount",
         "created": "-created_at",
         "checked": "checked_at",
     },
     filters=[
-        flag_filter("past_due", "Past due", Q(flagged__in=[True])),
+        flag_filter("past_due", "Past due", IS_LATE),
         aging_filter(Kind.LINE),
         flag_filter("due_since", "Due since the copy", Q(due_since_on__isnull=False)),
-        flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
+        flag_filter("check", "Needs a data check", Q(needs_check=True)),
     ],
     presets={
         "Past due": "past_due=yes&sort=past_due",

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from django.db.models import Q
 
-from portal.records.models import Kind
+from portal.records.models import IS_LATE, Kind
 from portal.repayments.attention import loans_without_scheduled_payment
 from portal.tables import cells
 from portal.tables.columns import CHECKED, account_columns, money_column, past_due_columns, value_column
@@ -47,7 +47,7 @@ LOANS = ListPage(
             beside="past_due",
         ),
         money_column("principal", "Principal", "record.principal", is_default=False),
-        value_column("product", "Product", "record.category", cells.word, "sd-widest", is_default=False),
+        value_column("product", "Product", "record.product", cells.word, "sd-widest", is_default=False),
         Column(
             name="rate",
             head="Rate",
@@ -62,7 +62,7 @@ LOANS = ListPage(
     ],
     sorts={
         "past_due": "-past_due_rank",
-        "due": "key_date",
+        "due": "next_due_on",
         "amount": "-amount",
         "status": "status",
         "rate": "-rate",
@@ -70,11 +70,11 @@ LOANS = ListPage(
         "checked": "checked_at",
     },
     filters=[
-        value_filter(Kind.LOAN, "product", "Product", "category", prompt="All products"),
+        value_filter(Kind.LOAN, "product", "Product", "product", prompt="All products"),
         value_filter(
             Kind.LOAN, "status", "Status", "status", prompt="All statuses", words=wording.status_word
         ),
-        flag_filter("delinquent", "Past due", Q(flagged__in=[True])),
+        flag_filter("delinquent", "Past due", IS_LATE),
         aging_filter(Kind.LOAN),
         flag_filter("due_since", "Due since the copy", Q(due_since_on__isnull=False)),
         choice_filter(
@@ -88,7 +88,7 @@ LOANS = ListPage(
             },
             prompt="Any scheduled payment",
         ),
-        flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
+        flag_filter("check", "Needs a data check", Q(needs_check=True)),
     ],
     presets={
         "Past due": "delinquent=yes",

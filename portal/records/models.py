@@ -35,85 +35,11 @@ def kind_choices() -> list[tuple[str, str]]:
 LISTED = models.Q(archived_at__isnull=True)
 
 
-def _index(kind: Kind, fields: list[str], name: str = "", only: models.Q | None = None) -> models.Index:
-    """An index for the lists of a kind; with ``only``, of some records."""
-    name = name or f"by_{next(field for field in fields if field != 'kind').strip('-')}"
-    condition = models.Q(kind=kind) & (only or models.Q()) & LISTED
-    return models.Index(fields=fields, condition=condition, name=f"{kind.value.removesuffix('s')}s_{name}")
-
-
 # The past due loans and lines, with a known or unknown amount.
 IS_LATE = models.Q(past_due_rank__isnull=False)
 
 
-def _list_indexes() -> list[models.Index]:
-    """An index for each order and filter of a list or a search, without archived records.
-
-    Each index has one kind, because every index takes time for each new record, and space. On SQLite new indexes end
-    in the column of their condition, so that counting doesn't read rows. Of two suitable indexes SQLite takes
-    the later one, so filters that usually leave fewer rows come later. PostgreSQL has a second index for each nullable
-    column, for the descending order with nulls last (migrations ``0001_initial`` and ``0008_…``).
-    """
-    usual = ["-updated_at", "-id"]
-    created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]
-    worst = [["past_due", "id"], ["past_due_rank", "id"]]
-    of_accounts = [*worst, ["figures_good_through", "id"], ["due_amount", "id"]]
-    days = [amount, ["key_date", "id"], ["checked_at", "id"]]
-    by_kind: dict[Kind, list[list[str]]] = {
-        Kind.LOAN: [usual, created, *days, ["state", *usual], status],
-        Kind.LINE: [usual, created, *days],
-    }
-    earlier: dict[Kind, list[list[str]]] = {
-        Kind.LOAN: [["rate", "id"], ["category", "id"], *of_accounts],
-        Kind.LINE: of_accounts,
-    }
-    on_time = models.Q(flagged=False)
-    # Written as in the filters, because SQLite compares the SQL text.
-    flagged, to_check = models.Q(flagged__in=[True]), models.Q(needs_check__in=[True])
-    late = ["past_due_rank", "id", "kind", "past_due", "oldest_unpaid_due", "days_past_due", "archived_at"]
-    return [
-        # Orders past due accounts of both kinds, and adds them up by aging without reading rows.
-        models.Index(fields=late, condition=IS_LATE & LISTED, name="accounts_past_due"),
-        models.Index(
-            fields=["due_since_on", "id"],
-            condition=models.Q(due_since_on__isnull=False) & LISTED,
-            name="accounts_due_since_copy",
-        ),
-        # SQLite reads the texts of a kind from this index alone. PostgreSQL has one of trigrams instead, see
-        # migration ``0033_indexes_of_search``.
-        *(
-            _index(kind, ["kind", "-id", "search_text", "archived_at"], "by_text", ~models.Q(search_text=""))
-            for kind in RECORDED_KINDS
-        ),
-        # These have few accounts: those that are past due.
-        *(
-            _index(kind, [days_column, "id"], only=models.Q(**{f"{days_column}__isnull": False}))
-            for kind, days_column in ((Kind.LOAN, "oldest_unpaid_due"), (Kind.LINE, "days_past_due"))
-        ),
-        *(
-            index
-            for kind in (Kind.LOAN, Kind.LINE)
-            for index in (
-                _index(
-                    kind, ["kind", "key_date", "id", "status", "flagged", "archived_at"], "on_time", on_time
-                ),
-                _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "late", flagged),
-                _index(kind, ["kind", *usual, "needs_check", "archived_at"], "to_check", to_check),
-            )
-        ),
-        _index(Kind.LINE, ["kind", "days_past_due", "past_due", "id", "archived_at"], "by_aging"),
-        _index(Kind.LOAN, ["kind", "status", "id", "archived_at"], "in_status"),
-        *(
-            _index(kind, ["kind", *names, "archived_at"])
-            for kind, lists in by_kind.items()
-            for names in lists
-        ),
-        *(
-            _index(kind, ["kind", *usual, "flagged", "archived_at"], "flagged", flagged)
-            for kind in (Kind.LOAN, Kind.LINE)
-        ),
-        *(_index(kind, ["kind", *names]) for kind, lists in earlier.items() for names in lists),
-    ]
+HAS_TEXT = ~models.Q(search_text="")
 
 
 class Answer(models.Model):
@@ -178,14 +104,13 @@ class Account(models.Model):
     )
     label = models.CharField(max_length=300, blank=True)
 
-    # Not a OneToOneField: SQLite would rebuild the table to add it, and choose among its indexes otherwise afterwards.
-    said = models.ForeignKey(
+    # Not a OneToOneField: SQLite would copy the whole table to add it.
+    answer = models.ForeignKey(
         Answer,
         null=True,
         on_delete=models.PROTECT,
         db_index=False,
-        related_name="records",
-        related_query_name="record",
+        related_name="+",
         help_text="What was said about it; null if nobody ever asked or answered. Its text is long.",
     )
     # The answer's times, which lists filter and sort by.
@@ -193,18 +118,17 @@ class Account(models.Model):
     answer_day = models.DateField(null=True, help_text="The business date of the answer.")
     checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
 
-    category = models.CharField(
-        max_length=40,
-        blank=True,
-        help_text="Product.",
-    )
+    product = models.CharField(max_length=40, blank=True)
     status = models.CharField(max_length=40, blank=True)
+    is_closed = models.BooleanField(
+        default=False, db_default=False, help_text="Whether that status is one of ``CLOSED_STATUSES``."
+    )
     state = models.CharField(max_length=10, blank=True)
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="Null: not known.")
-    key_date = models.DateField(null=True, help_text="Next due date of a loan or line.")
+    next_due_on = models.DateField(null=True)
     rate = models.DecimalField(max_digits=20, decimal_places=4, null=True)
-    flagged = models.BooleanField(default=False, help_text="An account that is past due.")
+    is_past_due = models.BooleanField(default=False)
 
     # An account's figures on a business date, as defined by servicing.figures.
     needs_check = models.BooleanField(
@@ -256,12 +180,41 @@ class Account(models.Model):
                 opclasses=["varchar_ops", "varchar_pattern_ops"],
             ),
             models.UniqueConstraint(
-                fields=["said"], condition=models.Q(said__isnull=False), name="one_record_per_answer"
+                fields=["answer"], condition=models.Q(answer__isnull=False), name="one_record_per_answer"
             ),
         ]
+        # Filters and the default orders have one; other orders are sorted. Migration ``0046_…`` adds PostgreSQL's own.
         indexes = [
             models.Index(fields=["borrower_uuid", "kind"]),
-            *_list_indexes(),
+            models.Index(fields=["kind", "past_due_rank", "id"], name="account_by_past_due_rank"),
+            models.Index(fields=["kind", "-created_at", "-id"], name="account_by_created_at"),
+            models.Index(fields=["kind", "-updated_at", "-id"], name="account_by_updated_at"),
+            *(
+                models.Index(fields=["kind", name], name=f"account_by_{name}")
+                for name in ("next_due_on", "status", "product", "checked_at")
+            ),
+            # What a typed amount may be.
+            *(
+                models.Index(fields=["kind", name], name=f"account_by_{name}")
+                for name in ("amount", "past_due", "due_amount")
+            ),
+            models.Index(fields=["figures_good_through"], name="account_by_good_through"),
+            # These have few accounts.
+            *(
+                models.Index(
+                    fields=[name], condition=models.Q(**{f"{name}__isnull": False}), name=f"account_by_{name}"
+                )
+                for name in ("oldest_unpaid_due", "days_past_due", "due_since_on")
+            ),
+            models.Index(fields=["past_due_rank", "id"], condition=IS_LATE, name="account_past_due"),
+            models.Index(
+                fields=["kind", "id"], condition=models.Q(needs_check=True), name="account_to_check"
+            ),
+            models.Index(
+                fields=["kind", "-id", "search_text", "archived_at"],
+                condition=HAS_TEXT,
+                name="account_by_text",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -279,44 +232,13 @@ class Account(models.Model):
 
     @property
     def why_null(self) -> str:
-        """Why a value is missing; lists select ``said`` with the record, as this reads it."""
-        return (self.said or Answer()).why_null()
+        """Why a value is missing; lists select ``answer`` with the record, as this reads it."""
+        return (self.answer or Answer()).why_null()
 
     @property
     def can_be_read(self) -> bool:
         """Whether the service shows it again."""
         return True
-
-
-def _borrower_indexes() -> list[models.Index]:
-    """An index for each order and filter of the list, without archived ones.
-
-    The index of a filter has the other filters' columns too, so that combined filters don't read rows either.
-    """
-    usual, narrowing = ["-updated_at", "-id"], ["legal_form", "state", "decision"]
-
-    def index(name: str, *fields: str, only: models.Q | None = None) -> models.Index:
-        condition = (only or models.Q()) & LISTED
-        return models.Index(fields=[*fields, "archived_at"], condition=condition, name=f"borrower_by_{name}")
-
-    return [
-        # PostgreSQL has one of trigrams instead, see migration ``0039_indexes_of_borrowers``.
-        index("text", "-id", "search_text", only=~models.Q(search_text="")),
-        models.Index(fields=["folded_name"], name="borrower_by_folded_name"),
-        # For the last changed of old records, which are far from the last changed of all: skips newer ones in the
-        # index.
-        index("updated_at", *usual, "created_at"),
-        index("created_at", "-created_at", "-id"),
-        *(
-            index(one, one, *usual, *(other for other in [*narrowing, "is_past_due"] if other != one))
-            for one in narrowing
-        ),
-        *(index(one, one, "id") for one in ("city", "past_due", "past_due_rank")),
-        *(index(one, one, *usual) for one in ("checked_at", "created_by")),
-        # Written as in the filter, because SQLite compares the SQL text.
-        index("is_past_due", *usual, "is_past_due", *narrowing, only=models.Q(is_past_due__in=[True])),
-        models.Index(Lower("name"), "id", condition=LISTED, name="borrower_by_name"),
-    ]
 
 
 class OnFile(models.Model):
@@ -345,14 +267,6 @@ class OnFile(models.Model):
 
     class Meta:
         abstract = True
-
-    @property
-    def said(self) -> Answer | None:
-        return self.answer
-
-    @said.setter
-    def said(self, answer: Answer | None) -> None:
-        self.answer = answer
 
     def get_kind_display(self) -> str:
         return self.kind.label
@@ -429,7 +343,21 @@ class Borrower(Named):
                 fields=["uuid"], name="one_borrower_per_uuid", opclasses=["varchar_pattern_ops"]
             ),
         ]
-        indexes = _borrower_indexes()
+        indexes = [
+            models.Index(fields=["past_due_rank", "id"], name="borrower_by_past_due_rank"),
+            models.Index(Lower("name"), "id", name="borrower_by_name"),
+            models.Index(fields=["folded_name"], name="borrower_by_folded_name"),
+            models.Index(fields=["-updated_at", "-id"], name="borrower_by_updated_at"),
+            models.Index(fields=["-created_at", "-id"], name="borrower_by_created_at"),
+            *(
+                models.Index(fields=[name], name=f"borrower_by_{name}")
+                for name in ("past_due", "state", "legal_form", "decision", "checked_at", "created_by")
+            ),
+            # SQLite searches the texts in this index alone; PostgreSQL has one of trigrams of the same name.
+            models.Index(
+                fields=["-id", "search_text", "archived_at"], condition=HAS_TEXT, name="borrower_by_text"
+            ),
+        ]
 
     def get_absolute_url(self) -> str:
         return reverse("borrowers:detail", args=[self.uuid])
@@ -458,22 +386,10 @@ class KeyPerson(Named):
         indexes = [
             models.Index(fields=["borrower_uuid"], name="people_by_borrower"),
             models.Index(fields=["folded_name"], name="people_by_folded_name"),
+            models.Index(fields=["-updated_at", "-id"], name="people_by_updated_at"),
+            # As of borrowers.
             models.Index(
-                fields=["-updated_at", "-id", "archived_at"], condition=LISTED, name="people_by_updated_at"
-            ),
-            models.Index(
-                fields=["-created_at", "-id", "archived_at"], condition=LISTED, name="people_by_created_at"
-            ),
-            models.Index(
-                fields=["state", "-updated_at", "-id", "archived_at"],
-                condition=LISTED,
-                name="people_by_state",
-            ),
-            # PostgreSQL has one of trigrams instead, see migration ``0036_indexes_of_key_people``.
-            models.Index(
-                fields=["-id", "search_text", "archived_at"],
-                condition=~models.Q(search_text="") & LISTED,
-                name="people_by_text",
+                fields=["-id", "search_text", "archived_at"], condition=HAS_TEXT, name="people_by_text"
             ),
         ]
 
@@ -509,26 +425,14 @@ class Application(OnFile):
                 fields=["uuid"], name="one_application_per_uuid", opclasses=["varchar_pattern_ops"]
             ),
         ]
-        # PostgreSQL has a second index for each nullable order, with nulls last, and one of trigrams instead of that of
-        # texts, see migration ``0044_indexes_of_applications``.
         indexes = [
             models.Index(fields=["borrower_uuid"], name="application_by_borrower"),
-            *(
-                models.Index(fields=[*fields, "archived_at"], condition=LISTED, name=f"application_by_{name}")
-                for name, fields in {
-                    "updated_at": ["-updated_at", "-id"],
-                    "created_at": ["-created_at", "-id"],
-                    "submitted_at": ["submitted_at", "id"],
-                    "amount": ["amount", "id"],
-                    "product": ["product", "id"],
-                    "decision": ["decision", "id"],
-                    "decision_time": ["decision", "submitted_at", "id"],
-                }.items()
-            ),
+            models.Index(fields=["submitted_at", "id"], name="application_by_submitted_at"),
+            models.Index(fields=["-created_at", "-id"], name="application_by_created_at"),
+            models.Index(fields=["product"], name="application_by_product"),
+            models.Index(fields=["decision", "submitted_at", "id"], name="application_by_decision"),
             models.Index(
-                fields=["-id", "search_text", "archived_at"],
-                condition=~models.Q(search_text="") & LISTED,
-                name="application_by_text",
+                fields=["-id", "search_text", "archived_at"], condition=HAS_TEXT, name="application_by_text"
             ),
         ]
 
@@ -609,9 +513,7 @@ class Repayment(models.Model):
             models.Index(fields=["has_failed", "effective_on", "id"], name="repayments_by_failure_and_day"),
             models.Index(fields=["product", "effective_on", "id"], name="repayments_by_product_and_day"),
             models.Index(fields=["payment_type", "effective_on", "id"], name="repayments_by_type_and_day"),
-            models.Index(fields=["status", "id"], name="repayments_by_status"),
             models.Index(fields=["amount", "id"], name="repayments_by_amount"),
-            models.Index(fields=["updated_at"], name="repayments_by_updated_at"),
             models.Index(fields=["first_seen_at"], name="repayments_by_first_seen_at"),
             models.Index(fields=["returned_at"], name="repayments_by_returned_at"),
             models.Index(fields=["borrower_uuid"], name="repayments_by_borrower"),

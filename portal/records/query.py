@@ -363,7 +363,7 @@ def _status(value: str) -> tuple[Iterable[Kind], Q]:
     kinds = [Kind.BORROWER, Kind.APPLICATION, Kind.LOAN, Kind.REPAYMENT]
     status = _normalized(value).upper()
     if status in ("DELINQUENT", "PAST_DUE"):  # A repayment's flag means that it failed.
-        return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged__in=[True])
+        return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(past_due_rank__isnull=False)
     # The service may have unforeseen statuses, so every status on file can be searched for, in any spelling.
     decided = (Kind.BORROWER, Kind.APPLICATION)
     columns = {kind: "decision" if kind in decided else "status" for kind in kinds}
@@ -417,10 +417,10 @@ def _past_due(value: str) -> tuple[Iterable[Kind], Q]:
     lookup, text = _comparison(value)
     if (amount := _money(text.removeprefix("$"))) is None:
         raise NotUnderstood("Not an amount. Use past_due:>0 or past_due:<=1,500.00.")
-    # As in lists: what is past due is flagged, whether its amount is known, and a closed account isn't.
-    known = Q(**{f"past_due{lookup}": amount}) & (Q(flagged__in=[True]) | Q(past_due__lte=0))
+    # As in lists: what is past due has a rank, whether its amount is known, and a closed account isn't.
+    known = Q(**{f"past_due{lookup}": amount}) & (Q(past_due_rank__isnull=False) | Q(past_due__lte=0))
     is_any = lookup == "__gt" and not amount
-    return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged__in=[True]) if is_any else known
+    return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(past_due_rank__isnull=False) if is_any else known
 
 
 def _added(value: str) -> tuple[Iterable[Kind], Q]:

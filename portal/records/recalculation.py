@@ -5,19 +5,18 @@ rule empties ``figures_good_through``, so that the same job recalculates every a
 """
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from portal.core.business_date import business_date
-from portal.core.database import fetch_rows
 from portal.records import store
 from portal.records.columns import columns_from
 from portal.records.figures import (
-    ACCOUNTS,
     FIGURE_COLUMNS,
     Lateness,
     copy_day,
     save_changes,
 )
-from portal.records.models import Account, Answer, Kind
+from portal.records.models import LISTED, Account, Answer, Kind
 from portal.records.rollup import roll_up
 from portal.records.rows import answers_by_key, update_records
 from servicing.figures import FOREVER
@@ -25,31 +24,18 @@ from servicing.figures import FOREVER
 BATCH_SIZE = 500
 MAX_PER_REQUEST = 1_000
 
-# Each uses its own index; an OR of two would read every account.
-_OUTDATED = ("figures_good_through < %s", "figures_good_through IS NULL")
 
-
-def outdated_keys(limit: int) -> list[int]:
-    """The keys of accounts whose figures are outdated."""
-    statement = " UNION ALL ".join(outdated_accounts())
-    parameters = [str(business_date())] * len(ACCOUNTS) + [limit]
-    return [key for (key,) in fetch_rows(f"{statement} LIMIT %s", parameters)]
-
-
-def outdated_accounts() -> list[str]:
-    """The parts of that statement; the first of each kind takes the business date."""
-    return [
-        f"SELECT id FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL AND {condition}"  # noqa: S608
-        for kind in ACCOUNTS
-        for condition in _OUTDATED
-    ]
+def outdated_accounts() -> QuerySet[Account]:
+    """The accounts whose figures are outdated."""
+    good_through = Q(figures_good_through__lt=business_date()) | Q(figures_good_through__isnull=True)
+    return Account.objects.filter(LISTED, good_through)
 
 
 def recalculate_batch() -> int:
     """Recalculate some of these accounts and their borrowers' totals; return how many."""
     with transaction.atomic():
-        keys = outdated_keys(BATCH_SIZE)
-        found = Account.objects.filter(pk__in=keys).order_by("pk").select_related("said")
+        keys = list(outdated_accounts().values_list("pk", flat=True)[:BATCH_SIZE])
+        found = Account.objects.filter(pk__in=keys).order_by("pk").select_related("answer")
         records = list(found.select_for_update(of=("self",)))
         lists = answers_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
         repayments = {one.uuid: one for one in lists}
@@ -77,6 +63,6 @@ def recalculate(record: Account, repayments: Answer | None) -> None:
 def ensure_current_figures() -> None:
     """Recalculate for a moment before a request reads; the job does the rest."""
     for _ in range(MAX_PER_REQUEST // BATCH_SIZE):
-        if not outdated_keys(1):
+        if not outdated_accounts().exists():
             return
         recalculate_batch()

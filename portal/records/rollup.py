@@ -6,7 +6,7 @@ from datetime import date
 from functools import cached_property
 
 from portal.core.business_date import business_date
-from portal.records.figures import ACCOUNTS, SavedAccount, parts_of, rank, stored_amount
+from portal.records.figures import SavedAccount, parts_of, rank, stored_amount
 from portal.records.models import LISTED, Account, Application, Borrower, Kind
 from portal.records.rows import update_records
 from servicing.figures import PastDue, add_past_due
@@ -41,7 +41,9 @@ class BorrowerTotals:
     @property
     def oldest_late_copy(self) -> date | None:
         """The same of those that are past due."""
-        return min((one.answer_day for one in self.accounts if one.flagged and one.answer_day), default=None)
+        return min(
+            (one.answer_day for one in self.accounts if one.is_past_due and one.answer_day), default=None
+        )
 
     @cached_property
     def past_due(self) -> PastDue:
@@ -53,7 +55,7 @@ def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
     """The totals of each of these borrowers, in one query for accounts and one for applications."""
     today = business_date()
     found = {uuid: BorrowerTotals(today) for uuid in borrower_uuids}
-    accounts = Account.objects.filter(LISTED, borrower_uuid__in=found, kind__in=ACCOUNTS)
+    accounts = Account.objects.filter(LISTED, borrower_uuid__in=found)
     rows = accounts.order_by("created_at", "id").values_list("borrower_uuid", *SavedAccount._fields)
     for borrower_uuid, *columns in rows:
         found[borrower_uuid].accounts.append(SavedAccount(*columns))
@@ -92,7 +94,7 @@ def roll_up(borrower_uuids: Iterable[str]) -> None:
 def _update_if_changed(borrower: Borrower, totals: BorrowerTotals) -> bool:
     before = [getattr(borrower, name) for name in _COLUMNS]
     total = totals.past_due
-    late = [account for account in totals.accounts if account.flagged]
+    late = [account for account in totals.accounts if account.is_past_due]
     days = [account.oldest_unpaid_due for account in late if account.oldest_unpaid_due]
     borrower.past_due, borrower.is_past_due = stored_amount(total.amount), total.is_late
     borrower.past_due_rank = rank(borrower.past_due, is_late=total.is_late)

@@ -1,17 +1,13 @@
-"""Finds, inserts and updates many records at once. Hides how each database does that fast, bypassing the model."""
+"""Finds, inserts and updates many records of any kind at once."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache, reduce
-from itertools import chain, islice
-from operator import itemgetter, or_
+from functools import reduce
+from operator import or_
 from typing import Any, Protocol, TypeVar
 
-from django.db import connection
-from django.db.models import Model, Q, QuerySet
-from django.db.models.base import ModelState
-from django.utils import timezone
+from django.db.models import Q, QuerySet
 
-from portal.core.database import fetch_rows, index_values
+from portal.core.database import index_values
 from portal.records.models import (
     LISTED,
     RECORDED_KINDS,
@@ -35,8 +31,6 @@ class HasBorrower(Protocol):
 
 
 B = TypeVar("B", bound=HasBorrower)
-_FIELDS = {field.attname: field for field in Account._meta.concrete_fields if not field.primary_key}
-_DEFAULTS = {field.attname: field.get_default() for field in Account._meta.concrete_fields}
 INSERT_BATCH_ROWS = 100
 LINK_COLUMNS = ("id", "kind", "uuid", "borrower_uuid", "label")
 """The columns that a record's name and address need."""
@@ -47,28 +41,6 @@ MODELS: dict[str, type[Application | Borrower | KeyPerson | Repayment]] = {
     Kind.REPAYMENT: Repayment,
 }
 """The models of the kinds that are not rows of ``Account``."""
-UPDATE_BATCH_ROWS = 50
-"""Rows in one statement, because its size grows with each."""
-
-
-def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Insert rows of prepared values, in the caller's transaction.
-
-    SQLite copies every page that a statement with triggers changes, in case it fails; a row changes one of each of its
-    twenty indexes. So a statement inserts many rows, and bypasses Django, which would scan all of it for placeholders.
-    """
-    into = f"registry_record ({', '.join(columns)})"
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            with cursor.copy(f"COPY {into} FROM STDIN") as copy:
-                for row in rows:
-                    copy.write_row(row)
-        else:
-            marks, remaining = f"({', '.join('?' * len(columns))})", iter(rows)
-            while part := list(islice(remaining, INSERT_BATCH_ROWS)):
-                statement = f"INSERT INTO {into} VALUES {', '.join([marks] * len(part))}"  # noqa: S608 - names of columns
-                with connection.wrap_database_errors:
-                    connection.connection.execute(statement, [*chain.from_iterable(part)])
 
 
 def records_of(kind: str) -> QuerySet[Any]:
@@ -79,12 +51,7 @@ def records_of(kind: str) -> QuerySet[Any]:
 
 def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
     """The same records, each read with its answer; a repayment has none of its own."""
-    return found if found.model is Repayment else found.select_related(answer_field(found.model))
-
-
-def answer_field(model: type[Model]) -> str:
-    """The name of the field that leads to a row's answer."""
-    return "said" if model is Account else "answer"
+    return found if found.model is Repayment else found.select_related("answer")
 
 
 def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:
@@ -95,23 +62,13 @@ def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:
         return Borrower(uuid=uuid, created_by=created_by)
     if kind == Kind.KEY_PERSON:
         return KeyPerson(uuid=uuid, created_by=created_by)
-    return unsaved_record(kind=kind, uuid=uuid, created_by=created_by)
-
-
-def unsaved_record(**values: Any) -> Account:
-    """Create an unsaved record faster than the model, which computes every default again."""
-    record = Account.__new__(Account)
-    record.__dict__.update(_DEFAULTS, _state=ModelState(), **values)
-    return record
+    return Account(kind=kind, uuid=uuid, created_by=created_by)
 
 
 def create_records(records: Sequence[Answered]) -> None:
     """Insert new records of any model, and set their keys."""
     for model, rows in by_model(records).items():
-        if model is Account:
-            _insert_records(rows)
-        else:
-            model._default_manager.bulk_create(rows, batch_size=INSERT_BATCH_ROWS)
+        model._default_manager.bulk_create(rows, batch_size=INSERT_BATCH_ROWS)
 
 
 def by_model(records: Iterable[Answered]) -> dict[type[Answered], list[Any]]:
@@ -122,50 +79,10 @@ def by_model(records: Iterable[Answered]) -> dict[type[Answered], list[Any]]:
     return found
 
 
-def _insert_records(records: Sequence[Account]) -> None:
-    """Insert new records faster than ``bulk_create``, and set their keys."""
-    now = timezone.now()
+def update_records(records: Iterable[Answered], names: Collection[str]) -> None:
+    """Write these fields of saved records, one by one: building one statement for many takes longer."""
     for record in records:
-        record.created_at = record.updated_at = now
-    for record, key in zip(records, _next_keys(len(records)), strict=True):
-        record.pk = key
-    insert_rows(["id", *_FIELDS], ([record.pk, *values] for record, values in _values(records, _FIELDS)))
-    for record in records:
-        record._state.adding = False
-
-
-_NEXT = {
-    "postgresql": "SELECT nextval(pg_get_serial_sequence('registry_record', 'id')) FROM generate_series(1, %s)",
-    # The transaction has the only write lock, so nobody else takes these keys.
-    "sqlite": "WITH RECURSIVE next (key) AS (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence"
-    " WHERE name = 'registry_record' UNION ALL SELECT key + 1 FROM next LIMIT %s) SELECT key FROM next",
-}
-
-
-def _next_keys(number: int) -> list[int]:
-    """Reserve keys, because neither COPY nor executemany returns those that the database chose."""
-    return [key for (key,) in fetch_rows(_NEXT[connection.vendor], [number])]
-
-
-def update_records(records: Sequence[Answered], names: Collection[str]) -> None:
-    """Write these fields of saved records of one model.
-
-    Rows of ``Account`` are written one by one, because building one statement for many takes longer.
-    """
-    for model, rows in by_model(records).items():
-        if model is Account:
-            _update_rows(rows, names)
-        else:
-            model._default_manager.bulk_update(rows, names, batch_size=UPDATE_BATCH_ROWS)
-
-
-def _update_rows(records: Sequence[Account], names: Collection[str]) -> None:
-    names = [name for name in _FIELDS if name in names]
-    columns = ", ".join(f"{name} = %s" for name in names)
-    rows = [[*values, record.pk] for record, values in _values(records, names)]
-    if rows:
-        with connection.cursor() as cursor:
-            cursor.executemany(f"UPDATE registry_record SET {columns} WHERE id = %s", rows)  # noqa: S608 - names of columns
+        record.save(update_fields=names)
 
 
 def records_by_key(pairs: Iterable[tuple[str, str]]) -> list[QuerySet[Any]]:
@@ -195,23 +112,6 @@ def _has_key(pairs: Iterable[tuple[str, str]]) -> Q:
     return reduce(or_, of_kinds, Q(pk__in=[]))
 
 
-def _values(records: Iterable[Account], names: Collection[str]) -> Iterator[tuple[Account, list[Any]]]:
-    """Each record with the values of these fields as the database takes them."""
-    read = itemgetter(*names)
-    for record in records:
-        values = zip(names, read(record.__dict__), strict=True)
-        yield (
-            record,
-            [one if one is None or type(one) is str else _prepared(name, one) for name, one in values],
-        )
-
-
-@lru_cache(64)
-def _prepared(name: str, value: Any) -> Any:
-    """The value for the database, cached because many rows share a time or a flag. Never called for texts."""
-    return _FIELDS[name].get_db_prep_save(value, connection)
-
-
 def read_records(
     found: QuerySet[Any], fields: Collection[str] | None, *, related: str, batch_size: int
 ) -> Iterator[Any]:
@@ -225,14 +125,6 @@ def read_records(
     names = [one.attname for one in found.model._meta.concrete_fields if one.attname in fields]
     for values in found.values_list(*names).iterator(batch_size):
         yield found.model.from_db(found.db, names, values)
-
-
-def _record_with(names: Sequence[str], values: Sequence[Any]) -> Account:
-    """A stored record with only these fields."""
-    record = Account.__new__(Account)
-    record.__dict__.update(zip(names, values, strict=True), _state=ModelState())
-    record._state.adding = False
-    return record
 
 
 def active_records(kind: str) -> QuerySet[Any]:
@@ -252,22 +144,12 @@ def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
 
 
 def records_by_uuid(kinds: Iterable[str], uuids: Iterable[str]) -> dict[str, Account]:
-    """Records by ID, as far as a link needs them. Any other field costs a query for each record.
-
-    Most pages do this, and with Django's own query it takes ten times as long.
-    """
+    """Records by ID, as far as a link needs them. Any other field costs a query for each record."""
     wanted = {uuid for uuid in uuids if uuid}
-    if not wanted:
-        return {}
-    kind_names = ", ".join(f"'{Kind(kind)}'" for kind in kinds)
-    placeholders = ", ".join(["%s"] * len(wanted))
-    rows = fetch_rows(
-        f"SELECT {', '.join(LINK_COLUMNS)} FROM registry_record"  # noqa: S608 - closed lists
-        f" WHERE kind IN ({kind_names}) AND uuid IN ({placeholders})",
-        [*wanted],
+    found = (
+        Account.objects.filter(kind__in=list(kinds), uuid__in=wanted).only(*LINK_COLUMNS) if wanted else ()
     )
-    records = [_record_with(LINK_COLUMNS, values) for values in rows]
-    return {record.uuid: record for record in records}
+    return {record.uuid: record for record in found}
 
 
 def records_with_owners(uuids: Iterable[str]) -> dict[str, tuple[Saved, Account | None, Borrower | None]]:

@@ -3,7 +3,7 @@
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import chore, job
 from portal.jobs.queue import start_job
-from portal.records.recalculation import outdated_keys, recalculate_batch
+from portal.records.recalculation import outdated_accounts, recalculate_batch
 
 
 @job("records.recalculate_figures", label="Recalculate figures", single=True, yields_to_others=True)
@@ -16,5 +16,5 @@ def recalculate_figures(progress: Progress) -> None:
 @chore
 def recalculate_after_midnight() -> None:
     """Start the job once there is something to recalculate."""
-    if outdated_keys(1):
+    if outdated_accounts().exists():
         start_job(recalculate_figures)

@@ -38,8 +38,6 @@ from portal.ui.templatetags.ui import explain_missing
 T = TypeVar("T")
 SIZES = (25, 50, 100)
 BATCH_SIZE = 500
-MAX_SORTED = 1_000
-"""So many that match filters are read before they are sorted."""
 MAX_SELECTED = 20
 """The most records that one click may refresh."""
 MIN_FOLDED = 3
@@ -110,7 +108,7 @@ class ListPage:
 
     kinds: Sequence[Kind]
     model: type[Account | Application | Borrower | Repayment] = Account
-    related: str = "said"
+    related: str = "answer"
     """What is read with each of them."""
     area: str
     title: str
@@ -211,11 +209,6 @@ class ListPage:
         is_owned = Kind.BORROWER not in self.kinds
         owners, too_many = matching_owners(query) if is_owned else ([], "")
         found = records.filter(self._matching(query, owners), conditions).order_by(*order)
-        if chosen and not is_default and sort != by_span:
-            # A few are sorted after they are found; a database would search for them along the whole order.
-            keys = list(found.order_by().values_list("pk", flat=True)[: MAX_SORTED + 1])
-            if len(keys) <= MAX_SORTED:
-                found = records.filter(pk__in=keys).order_by(*order)
         rows: Any = found.select_related(self.related)
         if self.upcoming and is_default:
             rows = UpcomingLast(rows, self.upcoming())

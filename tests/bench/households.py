@@ -48,6 +48,7 @@ PLACES: Final = [
     ("Chicago", "IL", "60601"),
     ("Eugene", "OR", "97401"),
 ]
+CLOSED: Final = ("CLOSED", "CHARGED_OFF")
 LOAN_STATUSES: Final = ["ACTIVE"] * 8 + ["CLOSED", "CHARGED_OFF"]
 REPAYMENT_STATUSES: Final = ["SUCCEEDED"] * 8 + ["SCHEDULED", "FAILED"]
 INSTALLMENT: Final = "1052.20"
@@ -56,9 +57,10 @@ DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["kind", "uuid", "borrower_uuid", "label", "search_text"], ""),
     **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "created_by": "",
-    **dict.fromkeys(["category", "status", "state"], ""),
+    **dict.fromkeys(["product", "status", "state"], ""),
     **dict.fromkeys(["amount", "rate", *FIGURE_COLUMNS]),
-    "flagged": False,
+    "is_past_due": False,
+    "is_closed": False,
     "needs_check": False,
 }
 """The columns that get a value; the others have database defaults."""
@@ -123,7 +125,7 @@ class Households:
         position: Row = {
             "past_due_rank": loan_row["past_due_rank"],
             "oldest_unpaid_on": loan_row["oldest_unpaid_due"],
-            "is_past_due": loan_row["flagged"],
+            "is_past_due": loan_row["is_past_due"],
             "days_past_due": None,
             "decision": "",
         }
@@ -195,35 +197,34 @@ class Households:
         return columns, [email, phone, city, zip_code, state, rules.US_STATES[state]], address
 
     def _loan(self, uuid: str, owner: str, is_late: bool) -> Row:
-        status, amount, day = self._choose(LOAN_STATUSES), self._amount(), self._day()
-        status, due = (
-            ("ACTIVE", self._days[self._between(0, 250)]) if is_late else (status, max(day, str(self._today)))
-        )
+        status, amount = self._choose(LOAN_STATUSES), self._amount()
+        status, due = ("ACTIVE", self._days[self._between(0, 250)]) if is_late else (status, self._next_day())
         rate = self._between(16, 96) / 4
         return {
             "kind": "loan",
             "uuid": uuid,
-            "category": "LOAN",
+            "product": "LOAN",
             "status": status,
             "amount": amount,
             "rate": f"{rate}",
             "past_due": INSTALLMENT if is_late else "0.00",
             "past_due_rank": INSTALLMENT if is_late else None,
             "oldest_unpaid_due": due if is_late else None,
-            "key_date": None if is_late else due,
+            "next_due_on": None if is_late else due,
             "due_amount": None if is_late else INSTALLMENT,
             "remaining": INSTALLMENT,
             "principal": amount,
             "figures_good_through": str(FOREVER) if is_late else due,
             "is_partly_paid": False,
-            "flagged": is_late,
+            "is_past_due": is_late,
+            "is_closed": status in CLOSED,
             "answer": f'{{"amount":{amount},"delinquent":{"true" if is_late else "false"},"installments":['
             f'{{"due_date":"{due}","number":1,"status":"SCHEDULED","total":{INSTALLMENT}}}],"interest_rate":{rate},'
             f'"product":"LOAN","status":"{status}","user_uuid":"{owner}","uuid":"{uuid}"}}',
         }
 
     def _line(self, is_late: bool) -> Row:
-        limit, due = self._amount(), max(self._day(), str(self._today))
+        limit, due = self._amount(), self._next_day()
         past_due = f"{self._between(50, 900) if is_late else 0}.00"
         return {
             "kind": "line",
@@ -232,11 +233,11 @@ class Households:
             "past_due": past_due,
             "past_due_rank": past_due if is_late else None,
             "days_past_due": 12 if is_late else 0,
-            "key_date": due,
+            "next_due_on": due,
             "due_amount": INSTALLMENT,
             "figures_good_through": due,
             "is_partly_paid": False,
-            "flagged": is_late,
+            "is_past_due": is_late,
             "answer": f'{{"credit_limit":{limit},"days_past_due":{12 if is_late else 0},"past_due_balance":{past_due},'
             f'"payment_amount_due":{INSTALLMENT},"payment_due_date":"{due}","statements":[]}}',
         }
@@ -277,6 +278,9 @@ class Households:
 
     def _day(self) -> str:
         return str(self._choose(self._days))
+
+    def _next_day(self) -> str:
+        return str(self._days[300 + self._between(0, 31)])
 
     def _uuid(self) -> str:
         digits = f"{self._random_bits(128):032x}"

@@ -23,6 +23,7 @@ from portal.loans.list_page import LOANS
 from portal.records.models import Account, Borrower
 from portal.tables.pages import ListPage
 from portal.ui.exports import amount, csv_file, list_file, without_formulas, xlsx_file
+from servicing.figures import FOREVER
 from servicing.sandbox import Sandbox
 from tests.portal.documents.test_document import document_addresses
 from tests.portal.spreadsheets import cells_of, frozen_rows
@@ -141,7 +142,10 @@ def test_the_number_of_queries_does_not_grow_with_rows(viewer: Browser, list_pag
             if list_page is BORROWERS:
                 Borrower.objects.create(uuid=uuid, is_past_due=True)
             else:
-                Account.objects.create(kind=list_page.kinds[0], uuid=uuid, borrower_uuid="b-1", flagged=True)
+                Account.objects.create(
+                    kind=list_page.kinds[0], uuid=uuid, borrower_uuid="b-1", is_past_due=True,
+                    figures_good_through=FOREVER,
+                )  # fmt: skip
         with CaptureQueriesContext(connection) as queries:
             rows = viewer.get(f"{list_page.export_url}?all=1").getvalue().count(b"\r\n")
         assert rows > records

@@ -97,7 +97,7 @@ def assert_recorded(intent: WriteIntent, uuid: str, service: Sandbox) -> None:
     assert list(entries.order_by("id").values_list("phase", flat=True)) == ["attempt", "outcome"]
     assert writes_sent(service) == 1
     saved = find(intent.subject_kind, uuid)
-    assert json.loads(saved.said.body)["uuid"] == uuid
+    assert json.loads(saved.answer.body)["uuid"] == uuid
     assert not answers_file().exists()
     call_command("verify_audit", verbosity=0)
 
@@ -153,7 +153,7 @@ def test_the_offers_of_an_application_are_kept(servicer: Browser, portal_service
     databases.allow_inserts("audit_entry")
     call_command("save_answer", stdout=StringIO())
     (sent,) = portal_service.world.store.all("loan_application")
-    saved = json.loads(Application.objects.get().said.body)
+    saved = json.loads(Application.objects.get().answer.body)
     assert [offer["uuid"] for offer in saved["offers"]] == [offer["uuid"] for offer in sent.body["offers"]]
 
 

@@ -83,7 +83,7 @@ def test_a_key_person_and_borrower_can_be_edited_at_once(
     with during_write(lambda: owner_editor.post(preview, "send"), portal_service) as answers:
         assert person_editor.send(email="person@bakery.example").status_code == 303
     assert answers[0].status_code == 303
-    assert "owner@bakery.example" in Borrower.objects.get(uuid=owner.uuid).said.body
+    assert "owner@bakery.example" in Borrower.objects.get(uuid=owner.uuid).answer.body
     assert "person@bakery.example" in saved_text(KeyPerson.objects.get(uuid=person.uuid))
     # Without a newer copy, the person is updated from the borrower's answer.
     changed = [one | {"email": "later@bakery.example"} for one in old]

@@ -165,9 +165,9 @@ def test_the_same_answer_a_day_after_the_due_date_is_past_due(sandbox: Sandbox, 
     raw = sandbox.world.account(loan.uuid).body
     advance(sandbox, 3)
     sandbox.world.amend(loan.uuid, **{name: raw[name] for name in ("installments", "delinquent", "status")})
-    text = Account.objects.get(pk=loan.pk).said.body
+    text = Account.objects.get(pk=loan.pk).answer.body
     refresh(loan)
-    assert Account.objects.get(pk=loan.pk).said.body == text
+    assert Account.objects.get(pk=loan.pk).answer.body == text
     row = files(servicer, "/collections/")[loan.uuid]
     assert (row["Past due"], row["Days past due"], row["Due since the copy"]) == ("100.00", "1", "")
     (change,) = PastDueChange.objects.all()

@@ -154,7 +154,7 @@ class TestReadAloud:
 
 def backdate_first_copy(line: Account) -> None:
     """Move the date of a line's first saved copy back by a day."""
-    snapshots = Snapshot.objects.filter(answer__record=line)
+    snapshots = Snapshot.objects.filter(answer__kind="line", answer__uuid=line.uuid)
     first = snapshots.earliest("last_at")
     snapshots.filter(pk=first.pk).update(last_at=first.last_at - timedelta(days=1))
 

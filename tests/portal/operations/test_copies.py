@@ -177,14 +177,18 @@ def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyP
         assert Answer.objects.count() == 2
     finally:
         run("migrate", "registry", verbosity=0)
-    found = {one.uuid: one for one in Account.objects.select_related("said")}
-    assert (len(found), Answer.objects.count(), found["unknown"].said) == (7, 6, None)
+    found = {one.uuid: one for one in Account.objects.select_related("answer")}
+    assert (len(found), Answer.objects.count(), found["unknown"].answer) == (7, 6, None)
     for one in found.values():
-        if one.said:
-            assert [getattr(one.said, name) for name in asked] == [*asked.values()]
-            moved = (one.said.body, one.said.last_at, one.said.first_at, one.said.source)
+        if one.answer:
+            assert [getattr(one.answer, name) for name in asked] == [*asked.values()]
+            moved = (one.answer.body, one.answer.last_at, one.answer.first_at, one.answer.source)
             assert moved == (("", None, None, "") if one.uuid == "asked" else (*told.values(),))
-            assert (one.said.kind, one.said.uuid, one.answer_at) == (one.kind, one.uuid, one.said.last_at)
+            assert (one.answer.kind, one.answer.uuid, one.answer_at) == (
+                one.kind,
+                one.uuid,
+                one.answer.last_at,
+            )
     assert [one.answer.uuid for one in Snapshot.objects.all()] == ["loan-3"]
 
 
@@ -219,7 +223,7 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
     finally:
         run("migrate", "registry", verbosity=0)
     assert {one.kind for one in Account.objects.all()} == {"loan", "line"}
-    assert Account.objects.filter(said__body="[]").count() == 6
+    assert Account.objects.filter(answer__body="[]").count() == 6
     found = Answer.objects.values_list("kind", "last_at", "last_on")
     assert {kind for kind, *_ in found} == {"loan", "line", "loan_repayments", "line_repayments"}
     assert {tuple(times) for _, *times in found} == {(at, day)}
@@ -463,7 +467,7 @@ def test_an_interrupted_move_of_applications_is_continued(monkeypatch: pytest.Mo
     finally:
         run("migrate", "registry", verbosity=0)
     (loan,) = Account.objects.all()
-    assert (loan.kind, loan.uuid, loan.category, loan.status) == ("loan", "a-0", "LOAN", "APPROVED")
+    assert (loan.kind, loan.uuid, loan.product, loan.status) == ("loan", "a-0", "LOAN", "APPROVED")
     applications = {one.uuid: one for one in Application.objects.select_related("answer")}
     assert {uuid: one.pk for uuid, one in applications.items()} == keys
     unknown = applications.pop("known-by-id")
@@ -491,7 +495,7 @@ def test_values_of_version_1_get_the_spelling_of_the_interface() -> None:
         run("migrate", "registry", verbosity=0)
     borrower = Borrower.objects.get()
     assert (borrower.type, borrower.legal_form) == ("BUSINESS", "LIMITED_LIABILITY_COMPANY")
-    columns = Account.objects.order_by("uuid").values_list("category", "status")
+    columns = Account.objects.order_by("uuid").values_list("product", "status")
     assert list(columns) == [("LOC", "ACTIVE")] * 2 + [("Odd", "In review")]
 
 
@@ -694,7 +698,7 @@ def test_an_interrupted_upgrade_can_be_repeated() -> None:
     )
     run("upgrade", verbosity=0)
     with connection.cursor() as cursor:
-        assert "loans_by_amount" in connection.introspection.get_constraints(cursor, Account._meta.db_table)
+        assert "account_by_amount" in connection.introspection.get_constraints(cursor, Account._meta.db_table)
 
 
 def test_a_backup_is_private_and_overwrites_no_file(copy: Path) -> None:
