@@ -30,28 +30,6 @@ from servicing.figures import (
 from servicing.schedules import schedule_of
 
 ACCOUNTS: Final = (Kind.LOAN, Kind.LINE)
-FIGURE_COLUMNS: Final = (
-    "past_due",
-    "past_due_rank",
-    "is_past_due",
-    "is_closed",
-    "next_due_on",
-    "due_amount",
-    "remaining",
-    "principal",
-    "available",
-    "oldest_unpaid_due",
-    "due_since_number",
-    "due_since_amount",
-    "due_since_on",
-    "has_no_schedule_yet",
-    "days_past_due",
-    "needs_check",
-    "is_partly_paid",
-    "figures_good_through",
-    "opened_on",
-    "has_autopay",
-)
 MAX_DIGITS: Final = 15
 """The digits of a number that are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""
 CENT: Final = Decimal("0.01")

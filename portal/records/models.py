@@ -96,6 +96,19 @@ class Answer(models.Model):
 class Account(models.Model):
     """A loan or a line, with the columns that lists filter and sort by, most of them from its last answer."""
 
+    FIGURES: ClassVar[Sequence[str]] = (
+        *("past_due", "past_due_rank", "is_past_due", "is_closed", "next_due_on", "due_amount", "remaining"),
+        *("principal", "available", "oldest_unpaid_due", "due_since_number", "due_since_amount"),
+        *("due_since_on", "has_no_schedule_yet", "days_past_due", "needs_check", "is_partly_paid"),
+        *("figures_good_through", "opened_on", "has_autopay"),
+    )
+    """What is worked out again on a new business date."""
+    FROM_ANSWER: ClassVar[Sequence[str]] = (
+        *("borrower_uuid", "label", "search_text", "answer_id", "answer_at", "answer_day", "checked_at"),
+        *("product", "status", "state", "amount", "rate", *FIGURES),
+    )
+    """What is written again from an answer; the others are ours."""
+
     kind = models.CharField(max_length=16, choices=kind_choices)
     uuid = models.CharField(max_length=64)
     borrower_uuid = models.CharField(max_length=64, blank=True)

@@ -59,7 +59,7 @@ def _rebuild_batch(kind: str, batch: list[Any]) -> int:
     lists = {}
     if kind == Kind.LOAN:
         lists = {one.uuid: one for one in answers_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in batch)}
-    names = sorted(store.columns_from_answer(type(batch[0])))
+    names = sorted(batch[0].FROM_ANSWER)
     rows = []
     for record in batch:
         before = [getattr(record, name) for name in names]

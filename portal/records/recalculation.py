@@ -11,7 +11,6 @@ from portal.core.business_date import business_date
 from portal.records import store
 from portal.records.columns import columns_from
 from portal.records.figures import (
-    FIGURE_COLUMNS,
     Lateness,
     copy_day,
     save_changes,
@@ -45,7 +44,7 @@ def recalculate_batch() -> int:
         for record in records:
             recalculate(record, repayments.get(record.uuid))
         save_changes(lateness)
-        update_records(records, FIGURE_COLUMNS)
+        update_records(records, Account.FIGURES)
         roll_up({record.borrower_uuid for record in records})
     return len(records)
 
@@ -54,7 +53,7 @@ def recalculate(record: Account, repayments: Answer | None) -> None:
     """Set an account's figures from its saved answer and its saved list of repayments."""
     answer = store.account_answer(record)
     columns = columns_from(answer, copy_day(record)) if answer else {"figures_good_through": FOREVER}
-    for name in FIGURE_COLUMNS:
+    for name in Account.FIGURES:
         if name in columns:
             setattr(record, name, columns[name])
     store.set_repayment_columns(record, repayments, answer)

@@ -26,7 +26,6 @@ from portal.records.canonical import canonical_json as canonical_json
 from portal.records.columns import Decoded, columns_from, non_uuid_identifier
 from portal.records.figures import (
     ACCOUNTS,
-    FIGURE_COLUMNS,
     Lateness,
     copy_day,
     is_account,
@@ -41,7 +40,6 @@ from portal.records.models import (
     Borrower,
     Kind,
     Named,
-    OnFile,
     PastDueChange,
     Repayment,
     Snapshot,
@@ -268,7 +266,7 @@ def _save_batch(
             record.answer = record.answer  # Sets its key.
         create_records(new)
         for model, rows in by_model([*changed, *loans]).items():
-            update_records(rows, [*columns_from_answer(model), "updated_at"])
+            update_records(rows, [*model.FROM_ANSWER, "updated_at"])
         save_changes(lateness)
         save_words(new + changed)
         _touch(same, origin)
@@ -434,14 +432,6 @@ def _touch_answers(answers: Sequence[Answer], origin: _Origin) -> None:
             setattr(answer, name, value)
 
 
-# The columns of a ``Account`` that an answer may change.
-_COLUMNS_FROM_ANSWER = [
-    *("borrower_uuid", "label", "search_text"),
-    *("answer_id", "answer_at", "answer_day", "checked_at"),
-    *("product", "status", "state", "amount", "past_due", "next_due_on"),
-    *("rate", "is_past_due"),
-    *FIGURE_COLUMNS,
-]
 # The columns of an answer that a new one replaces; the last two, which end a failure, if the service gave it.
 _COLUMNS_OF_ANSWER = [
     *("operation", "body", "source", "first_at", "first_on", "last_at", "last_on"),
@@ -449,12 +439,8 @@ _COLUMNS_OF_ANSWER = [
 ]
 
 
-def columns_from_answer(model: type[Answered]) -> Sequence[str]:
-    return model.FROM_ANSWER if issubclass(model, OnFile) else _COLUMNS_FROM_ANSWER
-
-
 def _column_values(record: Answered) -> list[Any]:
-    return [getattr(record, name) for name in columns_from_answer(type(record))]
+    return [getattr(record, name) for name in record.FROM_ANSWER]
 
 
 def _answer_values(answer: Answer | None) -> list[Any]:

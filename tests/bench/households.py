@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from portal.core.business_date import business_date_at
 from portal.core.folding import folded_key
-from portal.records.figures import FIGURE_COLUMNS
-from portal.records.models import Source
+from portal.records.models import Account, Source
 from portal.records.rollup import DECIDED, OPEN
 from servicing import rules
 from servicing.figures import FOREVER
@@ -58,7 +57,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "created_by": "",
     **dict.fromkeys(["product", "status", "state"], ""),
-    **dict.fromkeys(["amount", "rate", *FIGURE_COLUMNS]),
+    **dict.fromkeys(["amount", "rate", *Account.FIGURES]),
     "is_past_due": False,
     "is_closed": False,
     "needs_check": False,
