@@ -21,7 +21,6 @@ from django.http import QueryDict
 
 from portal.messaging.filters import (
     DISPLAY_PARAMS,
-    RARE_FILTERS,
     SERVICE_FILTERS,
     SIZES,
     TRANSIENT_PARAMS,
@@ -205,10 +204,6 @@ class Explorer:
             Chip(labels[name], _in_words(name, value), self.query_string(**{name: None}), name in sent)
             for name, value in shown.items()
         ]
-
-    @property
-    def has_rare_filters(self) -> bool:
-        return any(self.state.get(name) for name in RARE_FILTERS)
 
     @property
     def local_filter_names(self) -> list[str]:

@@ -29,19 +29,6 @@ DISPLAY_PARAMS: Final = ("limit", "source", "order")
 """These affect only the display."""
 TRANSIENT_PARAMS: Final = ("page", "message", "tab", "since", "format", "all")
 """These are transient, and not part of the list's address."""
-RARE_FILTERS: Final = (
-    "payment",
-    "least",
-    "most",
-    "borrower",
-    "id",
-    "link",
-    "gone",
-    "changed",
-    "order",
-    "source",
-)
-"""The form hides these until one of them is used."""
 SIZES: Final = (25, 50, 100)
 MAX_SUGGESTIONS: Final = 5
 MAX_VALUES: Final = 20

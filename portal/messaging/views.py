@@ -65,7 +65,7 @@ def index(request: StaffRequest) -> HttpResponse:
         context |= remote_count(request, explorer)
     elif target != "message":
         context |= list_context(request, explorer)
-    if target not in PARTIALS:
+    if target not in PARTIALS or target == "messages":
         context |= heading_context(request, explorer)
     if target in (None, "message", "messages"):
         uuid = request.GET.get("message", "")

@@ -13,20 +13,23 @@
 
   // --- Live tail: it only tells how many are new; the list stays as it is until somebody asks ---
 
-  const tail = $("[data-tail-switch]");
+  const isLive = () => sessionStorage.getItem("tail") === "on";
+  const showLive = () => {
+    for (const tail of all("[data-tail-switch]")) tail.checked = isLive();
+  };
+  const look = () => {
+    const news = $("#message-news");
+    if (news && isLive() && !document.hidden) window.htmx.trigger(news, "tail");
+  };
 
-  if (tail) {
-    tail.checked = sessionStorage.getItem("tail") === "on";
-    const look = () => {
-      const news = $("#message-news");
-      if (news && tail.checked && !document.hidden) window.htmx.trigger(news, "tail");
-    };
-    tail.addEventListener("change", () => {
-      sessionStorage.setItem("tail", tail.checked ? "on" : "off");
-      look();
-    });
-    setInterval(look, TAIL);
-  }
+  document.addEventListener("change", ({ target }) => {
+    if (!target.matches("[data-tail-switch]")) return;
+    sessionStorage.setItem("tail", target.checked ? "on" : "off");
+    look();
+  });
+  document.addEventListener("htmx:oobAfterSwap", showLive);
+  showLive();
+  setInterval(look, TAIL);
 
   // --- The row of the message beside the list ---
 

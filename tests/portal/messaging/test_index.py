@@ -168,7 +168,8 @@ class TestLive:
 
     def test_a_new_event_becomes_a_filter_option(self, viewer: Browser, portal_service: Sandbox) -> None:
         add_message(portal_service, "loan.frozen")
-        assert 'value="loan.frozen"' in text(viewer)
+        text(viewer)
+        assert 'value="loan.frozen"' in viewer.get("/messages/").content.decode()
 
 
 class TestBadInput:
@@ -285,12 +286,9 @@ class TestCopy:
     def test_the_summary_says_where_each_filter_ran(self, viewer: Browser, portal_service: Sandbox) -> None:
         Message.objects.filter(uuid=portal_service.world.messages()[3]["uuid"]).delete()
         page = viewer.get("/messages/?start_date=2026-01-01&status=FAILED").content.decode()
-        summary = " ".join(page.partition('class="sd-honest"')[2].partition("</section>")[0].split())
-        assert "The service filtered by date: <b>40</b> found; <b>39</b> saved here" in summary
-        assert "1 are missing" in summary
-        assert "We filtered the local copy by message status: <b>10</b> match" in summary
-        assert 'class="sd-chip"' in page
-        assert 'class="sd-chip sd-chip-here"' in page
+        shown = visible_text(page)
+        assert "The service has 40 by date; 39 saved, 1 missing ." in shown
+        assert "Messages 10" in shown
 
     def test_a_page_runs_at_most_eighteen_queries(
         self,
@@ -471,8 +469,7 @@ class TestIgnoredFilters:
         assert list_ids(browser, query) == wanted[:25]
         for words in (
             "The service ignores the date filter",
-            "<b>61</b> saved messages match",
-            "sd-chip-here",
+            "<b>61</b> match",
         ):
             assert words in text(browser, query)
         assert list_ids(browser, read_page_link(browser, query, "next")) == wanted[25:50]
@@ -510,8 +507,7 @@ def test_messages_gone_at_the_service_are_marked(service: Sandbox) -> None:
     call_command("work", batch=True)
     assert browser.get(job).status_code == 200
     page = text(browser, f"?source=copy&{days}")
-    assert page.count("Gone at the service") == 2  # The row and the column of the table.
-    assert "All 5 saved; 1 gone at the service" in visible_text(page)
+    assert "All 5 of these days saved ; 1 gone at the service" in visible_text(page)
     assert "Not listed since" in browser.get(f"/messages/{lost}/").content.decode()
     assert (list_ids(browser, "?gone=gone"), list_ids(browser, f"?gone=gone&id={lost}")) == ([lost], [lost])
     assert list_ids(browser, "?gone=gone&event=payment.failed") == []
