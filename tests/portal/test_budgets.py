@@ -47,8 +47,8 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "audit:resolve": (18, 21, 17),
     "audit:write": (16, 19, 17),
     "borrowers:create": (8, 11, 34),
-    # Applications have a table of their own.
-    "borrowers:detail": (26, 29, 29),
+    # Applications have a table of their own. Each account has a row.
+    "borrowers:detail": (26, 29, 30),
     "borrowers:detail, applications": (18, 21, 24),
     "borrowers:detail, history": (21, 24, 28),
     "borrowers:detail, lines": (18, 21, 24),
