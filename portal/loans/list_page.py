@@ -37,7 +37,7 @@ LOANS = ListPage(
         *account_columns("Loan"),
         value_column("opened", "Opened", "record.opened_on", ui.day, "sd-widest", is_default=False),
         money_column("amount", "Amount", "record.amount", ui.money, css="sd-widest"),
-        money_column("remaining", "Remaining payments", "record.remaining", css="sd-wide"),
+        money_column("remaining", "Remaining payments", "record.remaining", css="sd-widest"),
         *past_due_columns(),
         Column(
             name="partly_paid",
