@@ -8,7 +8,7 @@ from portal.records.models import Kind
 from portal.repayments.attention import loans_without_scheduled_payment
 from portal.tables import cells
 from portal.tables.columns import CHECKED, account_columns, money_column, past_due_columns, value_column
-from portal.tables.filters import aging_filter, choice_filter, flag_filter, value_filter
+from portal.tables.filters import aging_filter, choice_filter, flag_filter, not_known_filter, value_filter
 from portal.tables.pages import Action, Column, ListPage, Row
 from portal.ui import wording
 from portal.ui.templatetags import ui
@@ -33,6 +33,7 @@ LOANS = ListPage(
     covered_kinds=[Kind.LOAN],
     actions=[Action("Add by ID", "lookup:add", "lookup.add", "?kind=loan")],
     can_refresh=True,
+    gap_filter="not_known",
     columns=[
         *account_columns("Loan"),
         value_column("opened", "Opened", "record.opened_on", ui.day, "sd-widest", is_default=False),
@@ -76,6 +77,7 @@ LOANS = ListPage(
         ),
         flag_filter("delinquent", "Past due", Q(flagged__in=[True])),
         aging_filter(Kind.LOAN),
+        not_known_filter(),
         flag_filter("due_since", "Due since the copy", Q(due_since_on__isnull=False)),
         choice_filter(
             "scheduled",

@@ -70,7 +70,8 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "collections:undo": (8, 11, 13),
     "collections:withdraw": (8, 11, 13),
     "credit_lines:detail": (15, 19, 21),
-    "credit_lines:index": (12, 17, 49),
+    # Counts the accounts without a figure.
+    "credit_lines:index": (13, 18, 49),
     "credit_lines:refresh": (10, 13, 14),
     "documents:batch": (11, 14, 14),
     "documents:borrower": (18, 21, 30),
@@ -88,7 +89,7 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "home:snooze": (30, 39, 14),  # Looks for the item among all.
     "home:waiting": (28, 35, 1),
     "loans:detail": (12, 14, 35),
-    "loans:index": (14, 18, 52),
+    "loans:index": (15, 19, 52),  # The same.
     "loans:refresh": (10, 12, 14),
     "lookup:archive": (8, 10, 14),
     "lookup:correct": (7, 9, 14),
