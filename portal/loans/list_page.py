@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from django.db.models import Q
+from django.template.defaultfilters import truncatechars
 
 from portal.records.models import Kind
 from portal.repayments.attention import loans_without_scheduled_payment
@@ -18,6 +19,11 @@ def interest_rate(row: Row) -> Decimal | None:
     """The rate as the service sent it, without zeros that the database appended."""
     rate = row.record.rate
     return None if rate is None else Decimal(f"{rate:f}".rstrip("0"))
+
+
+def status(row: Row) -> str:
+    """Its status, or that it is past due; the days have a column."""
+    return ui.loan_status(truncatechars(row.record.status, cells.LONGEST_WORD), row.record.flagged)
 
 
 LOANS = ListPage(
@@ -58,7 +64,14 @@ LOANS = ListPage(
             css="sd-num sd-wide",
             is_default=False,
         ),
-        value_column("status", "Status", "record.status", cells.status, "sd-wide"),
+        Column(
+            name="status",
+            head="Status",
+            value=lambda row: row.record.status,
+            reads=["status"],
+            cell=status,
+            css="sd-wide",
+        ),
         CHECKED,
     ],
     sorts={

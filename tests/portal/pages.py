@@ -79,6 +79,7 @@ def cells(shown: str, caption: str) -> list[dict[str, str]]:
     """Return the rows of the table with this caption, as text by column head."""
     table = next(one for one in re.findall(r"<table.*?</table>", shown, re.DOTALL) if f">{caption}<" in one)
     heads = [visible_text(one) for one in re.findall(r'<th scope="col".*?</th>', table, re.DOTALL)]
+    table = re.sub(r'<td class="sd-(choice|row-tools)">.*?</td>', "", table, flags=re.DOTALL)
     rows = re.findall(r"<tr data-row.*?</tr>", table, re.DOTALL)
     return [
         dict(

@@ -356,6 +356,20 @@ def status_badge(value: str | None) -> SafeString:
     return format_html('<span title="{}"{}>{}</span>', value, size, badge(look.state, look.word, look.icon))
 
 
+@register.simple_tag
+def loan_status(status: str | None, is_late: bool, days: int | None = None) -> SafeString:
+    """The worst that is known of a loan, as one badge; below it a status that says more than "Active"."""
+    if not is_late:
+        return status_badge(status)
+    shown = badge("bad", f"{wording.count(days, 'day')} past due" if days else "Past due")
+    look = wording.status(status or "ACTIVE")
+    return (
+        shown
+        if look.state == "ok"
+        else format_html('{}<small title="{}">{}</small>', shown, status, look.word)
+    )
+
+
 @register.filter
 def with_full_stop(text: object) -> str:
     """The end of a sentence with exactly one period."""
