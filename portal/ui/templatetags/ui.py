@@ -179,11 +179,12 @@ def ago(value: datetime | date | None) -> str:
 
 @register.filter
 def remote_time(value: Any) -> str:
-    """A time from the service, converted if its time zone is certain, else as sent."""
+    """A time from the service, converted if its time zone is certain, else as written."""
     if value is None:
         return NOT_PROVIDED
     if value.at is None:
-        return format_html('<span title="the service states no certain time zone">{}</span>', value.text)
+        words = wording.written_time(value.text)
+        return format_html('<span title="No certain time zone; sent as {}">{}</span>', value.text, words)
     return _time(value.at, wording.clock(value.at), sent=value.text)
 
 
