@@ -50,7 +50,7 @@ class TestHeader:
             "Requested $40,000.00",
             "Term 36",
             "Purpose Equipment",
-            "Credit-score consent Given",
+            "Credit check Consented",
             "Credit report 88214",
             "Created Nov 20, 2026, 1:31 PM",
             "by Ana Reyes",
