@@ -52,7 +52,7 @@ from servicing.values import decimal_or_none
 PANEL = "application"
 MAX_UUID = 64
 MAX_ISSUES = 10
-CONSENT = {True: "Consented", False: "Not consented"}
+CONSENT = {True: "Consented", False: "Not consented", None: None}
 
 
 @dataclass(frozen=True)
