@@ -294,7 +294,7 @@ def test_a_failed_read_keeps_the_saved_copy(
     load_panels(viewer, address)
     assert "Amount $12,000.00" in cells(page(viewer, borrower), ACCOUNTS)[0]["Account"]
     loan.refresh_from_db()
-    assert loan.said.failing_since is not None
+    assert loan.answer.failing_since is not None
 
 
 def test_an_unknown_borrower_is_not_found(viewer: Browser) -> None:
