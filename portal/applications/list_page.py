@@ -83,7 +83,7 @@ APPLICATIONS = ListPage(
     load_rows=load_rows,
     columns=[
         *account_columns("Application"),
-        value_column("product", "Product", "record.product", cells.word, "sd-wide"),
+        value_column("product", "Product", "record.product", cells.word, "sd-widest"),
         money_column("amount", "Requested", "record.amount", ui.money),
         COPY_OF,
         Column(name="decision", head="Decision", value=lambda row: row.record.decision, cell=decision),

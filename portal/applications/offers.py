@@ -300,6 +300,8 @@ class Comparison:
     """Whether rows that are the same for all shown offers are left out."""
     same: int
     """The number of rows left out because of it."""
+    same_words: str
+    """The amount and the start that all shown offers share, if their rows are left out."""
     empty: int
     """The number of rows without a value for any shown offer."""
 
@@ -334,6 +336,11 @@ def compare(application: Application, view: OfferView) -> Comparison:
     rows = [_row(line, everyone, columns, view.sort) for line in all_lines()]
     shown = [row for row in rows if (view.has_empty if row.is_empty else row.differs or not is_differing)]
     empty = sum(row.is_empty for row in rows)
+    left_out = {
+        row.line.key: row.cells[0].figure.text for row in rows if row not in shown and not row.is_empty
+    }
+    start = left_out.get("start")
+    shared = filter(None, (left_out.get("amount"), f"starts {start}" if start else ""))
     return Comparison(
         view=view,
         everyone=everyone,
@@ -341,7 +348,8 @@ def compare(application: Application, view: OfferView) -> Comparison:
         reported=[row for row in shown if row.line in REPORTED],
         calculated=[row for row in shown if row.line not in REPORTED],
         is_differing=is_differing,
-        same=len(rows) - empty - sum(not row.is_empty for row in shown),
+        same=len(left_out),
+        same_words=", ".join(shared),
         empty=empty,
     )
 

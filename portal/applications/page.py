@@ -52,7 +52,7 @@ from servicing.values import decimal_or_none
 PANEL = "application"
 MAX_UUID = 64
 MAX_ISSUES = 10
-CONSENT = {True: "Given", False: "Not given", None: None}
+CONSENT = {True: "Consented", False: "Not consented", None: None}
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def facts(application: servicing.Application) -> list[tuple[str, str | None]]:
         ("Requested", wording.money(requested) or as_text(reported_value(application, "amount"))),
         ("Term", as_text(reported_value(application, "term"))),
         (
-            "Credit-score consent",
+            "Credit check",
             CONSENT.get(consent) or as_text(reported_value(application, "credit_score_consent")),
         ),
         ("Credit report", as_text(reported_value(application, "credit_report_id"))),

@@ -25,8 +25,8 @@ from portal.borrowers.checklist import (
     latest_secrets,
     onboarding_checklist,
 )
-from portal.borrowers.position import Position
-from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
+from portal.borrowers.position import Position, worst_first
+from portal.borrowers.timeline import KINDS, PAGE_ROWS, timeline
 from portal.core.business_date import business_date
 from portal.gateway.client import StaffRequest
 from portal.gateway.panels import read_copies
@@ -34,7 +34,6 @@ from portal.gateway.reading import MAX_LIVE_ACCOUNTS, LiveCopy, repayment_copies
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.records import store
-from portal.records.figures import rank
 from portal.records.models import LISTED, Account, Application, Borrower, KeyPerson, Kind
 from portal.repayments.table import repayment_table, rows_of_lists
 from portal.ui.htmx import render_page
@@ -42,6 +41,7 @@ from servicing import Loan, Statement, consistency
 
 MAX_FINDINGS = 5
 MAX_EVENTS = 1000
+MAX_ACCOUNT_ROWS = 40
 TABS = {
     "overview": "Overview",
     "people": "People",
@@ -78,7 +78,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         accounts = accounts_of(borrower_uuid)
     copies = saved_copies(accounts)
     position = Position(copies["loans"], copies["lines"], copies["lists"], loads_itself=loads_all)
-    context: dict[str, Any] = {"record": record, "position": position}
+    context: dict[str, Any] = {"record": record, "position": position, "max_rows": MAX_ACCOUNT_ROWS}
     if request.htmx.target != CARDS:
         found = findings([*copies["loans"], *copies["lines"]], copies["lists"])
         context |= identity(record) | {"findings": list(islice(found, MAX_FINDINGS))}
@@ -207,12 +207,7 @@ def tab_context(
         case "applications":
             context["applications"] = applications
         case "loans" | "lines":
-            found = sorted(
-                copies[tab],
-                key=lambda one: rank(one.figures.past_due, is_late=one.figures.is_late) or 0,
-                reverse=True,
-            )
-            context["shown"] = account_panels(found, copies["lists"])
+            context["shown"] = account_panels(worst_first(copies[tab]), copies["lists"])
         case "repayments":
             context["table"] = repayment_table(request, repayments, covers="of this borrower")
         case "messages":
@@ -243,7 +238,7 @@ def overview(
             record,
             [*copies["lines"], *copies["lists"]],
             kind=kind if kind in KINDS else "",
-            shown=min(int(shown), MAX_EVENTS) if is_number else PAGE_EVENTS,
+            shown=min(int(shown), MAX_EVENTS) if is_number else PAGE_ROWS,
         ),
         "events": kind,
         "changed": last_changes(record),

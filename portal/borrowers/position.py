@@ -1,4 +1,4 @@
-"""The position of a borrower over all accounts, from saved copies: the past due amount, and four cards.
+"""The position of a borrower over all accounts, from saved copies: five cards, and a row for each account.
 
 Only figures of the same kind are added up, and a sum with a missing part is left out.
 """
@@ -14,87 +14,56 @@ from portal.gateway.panels import Freshness
 from portal.gateway.reading import LiveCopy
 from portal.records.figures import old_copy_day, past_due_of, rank
 from portal.records.models import Account
-from portal.ui import wording
 from servicing import Loan, Repayment, Statement
-from servicing.figures import Figures, PastDue, percent_of_limit
+from servicing.figures import DueSince, Figures, PastDue
 from servicing.schedules import total
 
 SCHEDULED = "SCHEDULED"
-MAX_LATE_NAMED = 3
 
 
-class AccountsCard:
-    """All loans, or all lines of credit, together. Closed ones don't count."""
+class PayoffCard:
+    """The payoff of all lines of credit together. The service gives none of loans."""
 
     def __init__(self, copies: Sequence[LiveCopy]) -> None:
-        self.copies, self.count = copies, len(copies)
-        counted = [one for one in copies if not one.figures.is_closed]
-        self.counted, self.closed = len(counted), self.count - len(counted)
-        self.answers = [one.answer for one in counted if isinstance(one.answer, (Loan, Statement))]
-
-    def _sum(self, name: str) -> Decimal | None:
-        is_whole = len(self.answers) == self.counted
-        return total(getattr(answer, name) for answer in self.answers) if is_whole else None
-
-    def why_no_sum(self) -> str:
-        """Why a sum is missing: what it waits for, or the call that didn't provide a part of it, and when."""
-        unread = self.counted - len(self.answers)
-        if not self.counted:
-            return "closed" if self.count == 1 else "all are closed"
-        if unread and self.answers:
-            return f"unknown until {unread} more {'is' if unread == 1 else 'are'} loaded"
-        if unread:
-            return "unknown until loaded"
-        if self.count == 1:
-            return str(self.copies[0].record.why_null)
-        part = "amount" if isinstance(self, LoansCard) else "balance"
-        return f"not totaled: the service doesn’t provide the {part} of one"
-
-
-class LoansCard(AccountsCard):
-    @property
-    def amount(self) -> Decimal | None:
-        return self._sum("amount")
+        self.copies = copies
+        self._answers = [one.answer for one in copies if isinstance(one.answer, Statement)]
 
     @property
-    def delinquent(self) -> str:
-        return self._count([getattr(loan, "delinquent", None) is True for loan in self.answers], "delinquent")
-
-    @property
-    def active(self) -> str:
-        return self._count(
-            [(getattr(loan, "status", None) or "").upper() == "ACTIVE" for loan in self.answers], "active"
-        )
-
-    def _count(self, found: Sequence[bool], word: str) -> str:
-        """The count and the word, or only the word if there is one account; empty for none."""
-        number = sum(found)
-        return "" if not number else word.capitalize() if self.count == 1 else f"{number} {word}"
-
-
-class LinesCard(AccountsCard):
-    @property
-    def limit(self) -> Decimal | None:
-        return self._sum("credit_limit")
+    def payoff(self) -> Decimal | None:
+        return self._sum("payoff_balance")
 
     @property
     def available(self) -> Decimal | None:
         return self._sum("available_credit")
 
-    @property
-    def principal(self) -> Decimal | None:
-        return self._sum("principal_balance")
+    def _sum(self, name: str) -> Decimal | None:
+        return total(getattr(one, name) for one in self._answers) if not self._unread else None
 
     @property
-    def percent_of_limit(self) -> int | None:
-        return wording.whole_percent(percent_of_limit(self.principal, self.limit))
+    def _unread(self) -> int:
+        return len(self.copies) - len(self._answers)
+
+    def why_no_sum(self) -> str:
+        """Why a sum is missing: what it waits for, or the call that didn't provide a part of it, and when."""
+        if self._unread and self._answers:
+            return f"unknown until {self._unread} more {'is' if self._unread == 1 else 'are'} loaded"
+        if self._unread:
+            return "unknown until loaded"
+        if len(self.copies) == 1:
+            return str(self.copies[0].record.why_null)
+        return "not totaled: the service doesn’t provide the balance of one"
 
 
 class NextPayment(NamedTuple):
     due_date: date
     record: Account
     amount: Decimal | None
-    autopay: bool | None
+
+
+class LateAccount(NamedTuple):
+    record: Account
+    figures: Figures
+    days: int | None
 
 
 class LastRepayment(NamedTuple):
@@ -105,8 +74,30 @@ class LastRepayment(NamedTuple):
     """The list that it is in."""
 
 
+class AccountRow(NamedTuple):
+    """One loan or line in the table of accounts."""
+
+    copy: LiveCopy
+    days: int | None
+    """Its days past due."""
+
+    @property
+    def autopay(self) -> bool | None:
+        """Whether a loan has autopay; the service doesn't say it of a line."""
+        return self.copy.answer.autopay_enabled if isinstance(self.copy.answer, Loan) else None
+
+
+def worst_first(copies: Sequence[LiveCopy]) -> list[LiveCopy]:
+    """The accounts, the largest past due amount first."""
+    return sorted(
+        copies,
+        key=lambda one: rank(one.figures.past_due, is_late=one.figures.is_late) or 0,
+        reverse=True,
+    )
+
+
 class Position:
-    """The four cards, each computed when shown."""
+    """The cards, each computed when shown."""
 
     def __init__(
         self,
@@ -116,9 +107,14 @@ class Position:
         *,
         loads_itself: bool = False,
     ) -> None:
-        self.loans, self.lines = LoansCard(loans), LinesCard(lines)
+        self.payoff = PayoffCard(lines)
         self.accounts, self._lists, self._today = [*loans, *lines], lists, business_date()
         self.fresh = Freshness([*loans, *lines, *lists], has_link=False, loads_itself=loads_itself)
+
+    @cached_property
+    def rows(self) -> list[AccountRow]:
+        """A row for each account."""
+        return [AccountRow(one, one.figures.days_past_due(self._today)) for one in worst_first(self.accounts)]
 
     @cached_property
     def next_payment(self) -> NextPayment | None:
@@ -127,11 +123,8 @@ class Position:
         return min(payments, key=lambda payment: payment.due_date, default=None)
 
     def _next_payment_of(self, copy: LiveCopy) -> NextPayment | None:
-        figures = copy.figures
-        if figures.is_closed or not figures.due_next:
-            return None
-        autopay = copy.answer.autopay_enabled if isinstance(copy.answer, Loan) else None
-        return NextPayment(figures.due_next.day, copy.record, figures.due_next.amount, autopay)
+        due = copy.figures.due_next
+        return None if copy.figures.is_closed or not due else NextPayment(due.day, copy.record, due.amount)
 
     @cached_property
     def past_due(self) -> PastDue:
@@ -141,24 +134,43 @@ class Position:
     @cached_property
     def old_late_copy(self) -> date | None:
         """The business date of the oldest answer about a past due account, unless that is today."""
-        found = (old_copy_day(one.record) for one in self.accounts if one.figures.is_late)
-        return min(filter(None, found), default=None)
+        return min(filter(None, (old_copy_day(one.record) for one in self.late_accounts)), default=None)
 
     @cached_property
-    def late_accounts(self) -> list[tuple[Account, Figures, int | None]]:
-        """The past due accounts, worst first, with their figures and days."""
-        found = [(one.record, one.figures) for one in self.accounts]
-        late = [
-            (record, figures, figures.days_past_due(self._today))
-            for record, figures in found
-            if figures.is_late
+    def late_accounts(self) -> list[LateAccount]:
+        """The past due accounts, oldest first."""
+        found = [
+            LateAccount(one.copy.record, one.copy.figures, one.days)
+            for one in self.rows
+            if one.copy.figures.is_late
         ]
-        return sorted(late, key=lambda one: rank(one[1].past_due, is_late=True) or 0, reverse=True)
+        return sorted(found, key=lambda one: one.days or 0, reverse=True)
+
+    @cached_property
+    def due_since(self) -> list[tuple[Account, DueSince]]:
+        """The accounts with something that fell due since their copies, oldest first."""
+        found = [
+            (one.record, since)
+            for one in self.accounts
+            if (since := one.figures.due_since) and not one.figures.is_closed
+        ]
+        return sorted(found, key=lambda one: one[1].day)
+
+    @cached_property
+    def due_since_amount(self) -> Decimal | None:
+        """The sum of what fell due since the copies, as far as it is known."""
+        known = [since.amount for _, since in self.due_since if since.amount is not None]
+        return sum(known, Decimal(0)) if known else None
+
+    @property
+    def due_since_unknown(self) -> int:
+        """The number of accounts of which it isn't known how much fell due since their copies."""
+        return sum(since.amount is None for _, since in self.due_since)
 
     @cached_property
     def named_accounts(self) -> list[LiveCopy]:
         """The accounts whose figures the cards name."""
-        named = {record.uuid for record, _, _ in self.late_accounts[:MAX_LATE_NAMED]}
+        named = {one.record.uuid for one in self.late_accounts[:1]}
         if self.next_payment:
             named.add(self.next_payment.record.uuid)
         if self.last_repayment.copy:

@@ -6,7 +6,7 @@ from django.utils.html import format_html
 from portal.records.models import IS_LATE, Kind
 from portal.tables import cells
 from portal.tables.columns import CHECKED, account_columns, money_column, past_due_columns
-from portal.tables.filters import aging_filter, flag_filter
+from portal.tables.filters import aging_filter, flag_filter, not_known_filter
 from portal.tables.pages import Action, Column, ListPage, Row
 from portal.ui import wording
 from portal.ui.exports import amount
@@ -45,6 +45,7 @@ LINES = ListPage(
     covered_kinds=[Kind.LINE],
     actions=[Action("Add by ID", "lookup:add", "lookup.add", "?kind=line")],
     can_refresh=True,
+    gap_filter="not_known",
     columns=[
         *account_columns("Line"),
         money_column("limit", "Limit", "record.amount", ui.money, css="sd-widest"),
@@ -77,6 +78,7 @@ LINES = ListPage(
     filters=[
         flag_filter("past_due", "Past due", IS_LATE),
         aging_filter(Kind.LINE),
+        not_known_filter(),
         flag_filter("due_since", "Due since the copy", Q(due_since_on__isnull=False)),
         flag_filter("check", "Needs a data check", Q(needs_check=True)),
     ],

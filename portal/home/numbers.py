@@ -14,10 +14,11 @@ from portal.gateway.reading import Coverage, coverage
 from portal.records.models import Repayment
 from portal.repayments.sums import dollars, with_totals
 from portal.repayments.table import SUCCEEDED
+from portal.ui import wording
 
 DAYS = 7
-# The chart: the width of a day, the height of the largest day, and the gap between its two parts.
-STEP, HEIGHT, GAP = 40, 60, 2
+# The chart: the height of the largest day, and the gap between its two parts.
+HEIGHT, GAP = 60, 2
 
 
 @dataclass
@@ -57,6 +58,23 @@ class Day:
     by_product: dict[str, Payments] = field(default_factory=lambda: defaultdict(Payments))
 
     @property
+    def drawn(self) -> Decimal:
+        """What the chart shows of it."""
+        return self.succeeded.drawn + self.failed.drawn
+
+    @property
+    def words(self) -> str:
+        """The day and its sums: "Nov 24: $310.00, $95.00 failed"."""
+        paid, failed = wording.money(self.succeeded.sum), wording.money(self.failed.sum)
+        day = f"{wording.short_day(self.day)}: {paid or 'not totaled'}"
+        return f"{day}, {failed or 'not totaled'} failed" if self.failed.count else day
+
+    @property
+    def url(self) -> str:
+        """The list of its payments."""
+        return f"{reverse('repayments:index')}?from={self.first}&to={self.day}"
+
+    @property
     def succeeded_url(self) -> str:
         """The list of successful payments."""
         return f"{reverse('repayments:index')}?status={SUCCEEDED}&from={self.first}&to={self.day}"
@@ -76,7 +94,7 @@ class Day:
 class Bar(NamedTuple):
     """One day of the chart: successful payments at the bottom, failed ones above."""
 
-    x: int
+    day: Day
     y: int
     height: int
     failed_y: int
@@ -92,10 +110,14 @@ class Numbers:
     coverage: Coverage
 
     @property
+    def highest(self) -> Decimal:
+        """What the highest bar stands for."""
+        return max(day.drawn for day in self.days)
+
+    @property
     def bars(self) -> list[Bar]:
         """The bars of the chart; empty if there is nothing to draw."""
-        largest = max(day.succeeded.drawn + day.failed.drawn for day in self.days)
-        return [_bar(index, day, largest) for index, day in enumerate(self.days)] if largest else []
+        return [_bar(day, self.highest) for day in self.days] if self.highest else []
 
 
 def numbers(today: date) -> Numbers:
@@ -115,10 +137,10 @@ def numbers(today: date) -> Numbers:
     return Numbers(list(days.values()), week, coverage())
 
 
-def _bar(index: int, day: Day, largest: Decimal) -> Bar:
+def _bar(day: Day, largest: Decimal) -> Bar:
     height = int(day.succeeded.drawn / largest * HEIGHT)
     failed = int(day.failed.drawn / largest * HEIGHT)
     ground = HEIGHT - height
     gap = GAP if height and failed else 0
     failed = max(failed - gap, 1) if day.failed.drawn else 0
-    return Bar(index * STEP, ground, height, max(0, ground - gap - failed), failed)
+    return Bar(day, ground, height, max(0, ground - gap - failed), failed)

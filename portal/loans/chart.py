@@ -29,7 +29,8 @@ MANY_BARS = 60
 NARROW_BAR, WIDE_BAR = Decimal("0.8"), Decimal("0.95")
 """The share of its slot that the bar of one installment fills, and of several."""
 GAP_PIXELS = 2
-BALANCE_HEADROOM = HEIGHT * Decimal("0.06")
+STEPS = (1, 2, Decimal("2.5"), 5, 10)
+BALANCE_STEPS = (1, Decimal("1.2"), Decimal("1.5"), 2, Decimal("2.5"), 3, 4, 5, 6, 8, 10)
 UNITS = {10**12: "T", 10**9: "B", 10**6: "M"}
 
 
@@ -88,6 +89,8 @@ class Chart:
     """Principal and interest, or only the total."""
     balance: str
     """The points of the balance line, on its own scale; empty if a balance is missing."""
+    balance_grid: Sequence[Tick]
+    """Zero, half and all of that scale."""
     today: Decimal
     today_words: str
     description: str
@@ -116,12 +119,14 @@ def chart(schedule: Schedule, today: date, copied_on: date | None) -> Chart | No
     is_yearly = len(rows) > MANY_BARS
     runs = _runs(rows, states) if is_yearly else [[row] for row in rows]
     bars = _bars(runs, states, kinds, scale)
+    balance, balance_grid = _balance(rows, runs)
     return Chart(
         bars=bars,
         grid=grid,
         months=_years(rows) if is_yearly else _months(rows),
         kinds=kinds,
-        balance=_balance(rows, runs),
+        balance=balance,
+        balance_grid=balance_grid,
         today=x_position(sum(row.due_date < today for row in rows if row.due_date), len(rows)),
         today_words=f"Today, {today:%b} {today.day}",
         description=_description(rows, list(states.values()), kinds),
@@ -146,11 +151,16 @@ def _amount(row: Installment, kinds: Sequence[str]) -> Decimal:
 
 def _grid(highest: Decimal) -> tuple[Decimal, list[Tick]]:
     """The amount at the top of the chart, and two to four grid lines at round amounts."""
-    unit = Decimal(1).scaleb((highest / 4).adjusted())
-    step = next(unit * factor for factor in (1, 2, Decimal("2.5"), 5, 10) if unit * factor * 4 >= highest)
+    step = _step(highest, 4, STEPS)
     count = int((highest / step).to_integral_value(ROUND_CEILING))
     scale = step * count
     return scale, [Tick(_up(step * n, scale), _short(step * n, step)) for n in range(count + 1)]
+
+
+def _step(highest: Decimal, number: int, factors: Sequence[Decimal | int]) -> Decimal:
+    """The smallest round amount that reaches the highest in so many steps."""
+    unit = Decimal(1).scaleb((highest / number).adjusted())
+    return next(unit * factor for factor in factors if unit * factor * number >= highest)
 
 
 def _short(amount: Decimal, step: Decimal) -> str:
@@ -229,14 +239,18 @@ def _months(rows: Sequence[Installment]) -> list[Tick]:
     ]
 
 
-def _balance(rows: Sequence[Installment], runs: Sequence[Sequence[Installment]]) -> str:
-    """A point at the first installment and at the last of each bar. Every row must have a balance."""
+def _balance(
+    rows: Sequence[Installment], runs: Sequence[Sequence[Installment]]
+) -> tuple[str, Sequence[Tick]]:
+    """A point at the first installment and at the last of each bar, and the axis. Every row must have a balance."""
     balances = [row.balance for row in rows if row.balance is not None]
     if len(balances) != len(rows) or len(rows) < 2 or max(balances) <= 0 or min(balances) < 0:
-        return ""
+        return "", ()
     places = sorted({0, *(end - 1 for end in accumulate(map(len, runs)))})
-    points = ((x_position(2 * place + 1, 2 * len(rows)), balances[place]) for place in places)
-    return polyline(points, HEIGHT, BALANCE_HEADROOM)
+    step = _step(max(balances), 2, BALANCE_STEPS)
+    points = [(x_position(2 * place + 1, 2 * len(rows)), balances[place]) for place in places]
+    ticks = [Tick(_up(step * n, step * 2), _short(step * n, step)) for n in range(3)]
+    return polyline(points, HEIGHT, largest=step * 2), ticks
 
 
 def _description(rows: Sequence[Installment], states: Sequence[State], kinds: Sequence[str]) -> str:

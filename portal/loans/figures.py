@@ -50,11 +50,32 @@ def figure_cards(
     ]
 
 
+class NoSchedule(NamedTuple):
+    """Why a loan without installments has no figures."""
+
+    title: str
+    words: str
+    is_bad: bool
+
+
+def no_schedule(loan: Loan, figures: Figures, today: date) -> NoSchedule | None:
+    """What stands in place of the figures of a loan without installments."""
+    if loan.installments:
+        return None
+    starts = loan.repayments_start_date
+    title, words = str(NotKnown.NO_SCHEDULE_YET), "The service hasn’t provided a start date."
+    if starts and starts > today:
+        words = f"Repayments start on {wording.day(starts, weekday=True)}."
+    elif figures.why_not_known != NotKnown.NO_SCHEDULE_YET:
+        title, words = "No schedule", f"{NotKnown.NO_SCHEDULE}, so nothing is known of past due and due next."
+    if loan.delinquent:
+        words += " It calls the loan delinquent."
+    return NoSchedule(title, words, figures.is_late)
+
+
 def _past_due(
     figures: Figures, schedule: Schedule, repayments: Sequence[Repayment], today: date, copied_on: date
 ) -> FigureCard:
-    if figures.why_not_known == NotKnown.NO_SCHEDULE_YET:
-        return FigureCard("Past due", "Nothing can be past due", NotKnown.NO_SCHEDULE_YET)
     if figures.past_due is None:
         return FigureCard("Past due", figures.why_not_known or "", NOT_KNOWN, is_bad=figures.is_late)
     if not figures.past_due:
@@ -82,7 +103,7 @@ def _due_next(figures: Figures, schedule: Schedule) -> FigureCard:
     if figures.due_next is None:
         if schedule.is_known:
             return FigureCard("Due next", "Nothing left to pay", "Nothing due")
-        return FigureCard("Due next", _why_no_figure(schedule))
+        return FigureCard("Due next", NOT_RECOGNIZED)
     day, amount = figures.due_next
     words = f"{wording.day(day, weekday=True)}, {wording.ago(day)}"
     return FigureCard("Due next", words, NOT_KNOWN if amount is None else money(amount))
@@ -90,7 +111,7 @@ def _due_next(figures: Figures, schedule: Schedule) -> FigureCard:
 
 def _remaining(figures: Figures, schedule: Schedule) -> FigureCard:
     if figures.remaining is None:
-        return FigureCard("Left to pay, with interest", _why_no_figure(schedule), NOT_KNOWN)
+        return FigureCard("Left to pay, with interest", NOT_RECOGNIZED, NOT_KNOWN)
     left = sum(not row.is_paid for row in schedule.rows)
     words = f"{left} of {installment_count(len(schedule.rows))} left"
     return FigureCard("Left to pay, with interest", words, money(figures.remaining))
@@ -101,10 +122,6 @@ def _principal(figures: Figures) -> FigureCard:
     return FigureCard(
         "Principal", words, NOT_KNOWN if figures.principal is None else money(figures.principal)
     )
-
-
-def _why_no_figure(schedule: Schedule) -> str:
-    return NOT_RECOGNIZED if schedule.rows else NotKnown.NO_SCHEDULE
 
 
 def _maturity(loan: Loan, schedule: Schedule, today: date) -> FigureCard:
@@ -124,6 +141,7 @@ class Term(NamedTuple):
 
 def terms(loan: Loan, origin: Account | None) -> tuple[list[Term], list[Term]]:
     """The terms that the service provides (except those in the page's title and figures), and the missing ones."""
+    maturity = Term(MATURITY, day(loan.maturity_date))
     link = (
         format_html('<a class="sd-link" href="{}">{}</a>', origin.get_absolute_url(), origin)
         if origin
@@ -141,6 +159,7 @@ def terms(loan: Loan, origin: Account | None) -> tuple[list[Term], list[Term]]:
         Term("Opened", day(loan.opening_date)),
         Term("First repayment", day(loan.repayments_start_date)),
         Term("Final repayment", day(loan.repayments_end_date)),
+        *([] if loan.installments else [maturity]),
         Term("State", or_dash(loan.state)),
         Term("Risk grade", or_dash(loan.risk_grade)),
         Term("External ID", or_dash(loan.external_id)),
@@ -149,7 +168,7 @@ def terms(loan: Loan, origin: Account | None) -> tuple[list[Term], list[Term]]:
     in_title = [
         Term("Amount", money(loan.amount)),
         Term("Autopay", or_dash(loan.autopay_enabled)),
-        Term(MATURITY, day(loan.maturity_date)),
+        *([maturity] if loan.installments else []),
     ]
     missing = [one for one in [*in_title, *every] if UNSOURCED in str(one.shown)]
     return [one for one in every if one not in missing], missing

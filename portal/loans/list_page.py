@@ -3,12 +3,13 @@
 from decimal import Decimal
 
 from django.db.models import Q
+from django.template.defaultfilters import truncatechars
 
 from portal.records.models import IS_LATE, Kind
 from portal.repayments.attention import loans_without_scheduled_payment
 from portal.tables import cells
 from portal.tables.columns import CHECKED, account_columns, money_column, past_due_columns, value_column
-from portal.tables.filters import aging_filter, choice_filter, flag_filter, value_filter
+from portal.tables.filters import aging_filter, choice_filter, flag_filter, not_known_filter, value_filter
 from portal.tables.pages import Action, Column, ListPage, Row
 from portal.ui import wording
 from portal.ui.templatetags import ui
@@ -18,6 +19,11 @@ def interest_rate(row: Row) -> Decimal | None:
     """The rate as the service sent it, without zeros that the database appended."""
     rate = row.record.rate
     return None if rate is None else Decimal(f"{rate:f}".rstrip("0"))
+
+
+def status(row: Row) -> str:
+    """Its status, or that it is past due; the days have a column."""
+    return ui.loan_status(truncatechars(row.record.status, cells.LONGEST_WORD), row.record.is_past_due)
 
 
 LOANS = ListPage(
@@ -33,11 +39,12 @@ LOANS = ListPage(
     covered_kinds=[Kind.LOAN],
     actions=[Action("Add by ID", "lookup:add", "lookup.add", "?kind=loan")],
     can_refresh=True,
+    gap_filter="not_known",
     columns=[
         *account_columns("Loan"),
         value_column("opened", "Opened", "record.opened_on", ui.day, "sd-widest", is_default=False),
         money_column("amount", "Amount", "record.amount", ui.money, css="sd-widest"),
-        money_column("remaining", "Remaining payments", "record.remaining", css="sd-wide"),
+        money_column("remaining", "Remaining payments", "record.remaining", css="sd-widest"),
         *past_due_columns(),
         Column(
             name="partly_paid",
@@ -57,7 +64,14 @@ LOANS = ListPage(
             css="sd-num sd-wide",
             is_default=False,
         ),
-        value_column("status", "Status", "record.status", cells.status, "sd-wide"),
+        Column(
+            name="status",
+            head="Status",
+            value=lambda row: row.record.status,
+            reads=["status"],
+            cell=status,
+            css="sd-wide",
+        ),
         CHECKED,
     ],
     sorts={
@@ -76,6 +90,7 @@ LOANS = ListPage(
         ),
         flag_filter("delinquent", "Past due", IS_LATE),
         aging_filter(Kind.LOAN),
+        not_known_filter(),
         flag_filter("due_since", "Due since the copy", Q(due_since_on__isnull=False)),
         choice_filter(
             "scheduled",

@@ -12,7 +12,7 @@ from portal.core.business_date import business_date
 from portal.gateway.client import StaffRequest
 from portal.gateway.reading import LiveCopy
 from portal.loans.chart import chart
-from portal.loans.figures import figure_cards, terms
+from portal.loans.figures import figure_cards, no_schedule, terms
 from portal.loans.list_page import LOANS
 from portal.loans.schedule import csv_rows, schedule_table
 from portal.records import store
@@ -44,6 +44,9 @@ def build_context(request: StaffRequest, copy: LiveCopy, listed: LiveCopy) -> di
     repaid, promised = total(row.total for row in schedule.rows), decimal_or_none(loan.total_repayment_amount)
     return {
         "loan": loan,
+        "is_late": copy.figures.is_late,
+        "days_past_due": copy.figures.days_past_due(today),
+        "no_schedule": no_schedule(loan, copy.figures, today),
         "figures": figure_cards(copy, loan, schedule, repayments, today),
         "chart": chart(schedule, today, copy.copied_on),
         "schedule": schedule_table(

@@ -265,7 +265,7 @@ class RepaymentTable:
     @property
     def width(self) -> int:
         """The number of columns."""
-        return 2 + self.has_status + len(self.part_columns) + self.has_accounts
+        return 2 + self.has_status + len(self.part_columns) + self.has_accounts + self.has_borrowers
 
     @property
     def has_group_heads(self) -> bool:
@@ -295,10 +295,10 @@ class RepaymentTable:
             or len({row.repayment.product for row in rows}) > 1
         )
 
-    @property
-    def first_head(self) -> str:
-        """The first column's header: rows with a borrower begin with its name, others with the day."""
-        return "Borrower" if any(row.borrower for group in self.groups for row in group.rows) else "Effective"
+    @cached_property
+    def has_borrowers(self) -> bool:
+        """Whether rows name their borrower."""
+        return any(row.borrower for group in self.groups for row in group.rows)
 
 
 def repayment_table(

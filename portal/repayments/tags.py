@@ -4,27 +4,28 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from django import template
-from django.utils.html import format_html, format_html_join, strip_tags
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 import servicing
 from portal.gateway.client import StaffRequest
 from portal.messaging.links import LinkedMessage
 from portal.messaging.payment_events import messages_of_repayment
-from portal.records.models import Account, Repayment
+from portal.records.models import Account, Borrower, Repayment
 from portal.repayments.history import payment_history
 from portal.repayments.table import PART_COLUMNS, PARTS, RepaymentRow, RepaymentTable
-from portal.tables.cells import borrower_link
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
 
 register = template.Library()
 ROW = """<tr data-row{is_open}>
 <th scope="row"><a id="open-{uuid}" href="{url}" hx-get="{beside}" hx-target="#{target}"
-hx-push-url="true"{marks}>{name}</a>{borrower}{meta}</th>
+hx-push-url="true"{marks}><b>{when}</b></a>{meta}{name}</th>
+{account}{borrower}
 {amounts}
-{account}</tr>
+</tr>
 """
 ACCOUNT = '<td class="sd-wide sd-kept">{}{}</td>'
+BORROWER = '<td class="sd-borrower"><a href="{}" title="{}">{}</a></td>'
 AMOUNTS = '<td class="sd-num"><span class="sd-strong">{}</span>{}</td>{}{}'
 STATUS = '<td class="sd-status">{}{}{}</td>'
 PART = '<td class="sd-num sd-wide sd-widest">{}</td>'
@@ -41,12 +42,7 @@ def repayment_row(
     is_open = table.opened is not None and table.opened.row.repayment.uuid == one.uuid
     was_closed = request.htmx.trigger == f"close-{one.uuid}"
     marks = [' aria-current="true"'] * is_open + [" data-focus"] * was_closed
-    when = day(one.effective_date) if one.effective_date else "No date"
-    name, *meta = ([format_html('<b title="{0}">{0}</b>', row.borrower)] if row.borrower else []) + [
-        when,
-        human(row.unusual_type) if row.unusual_type else "",
-    ]
-    words = format_html_join(" · ", "{}", ((part,) for part in meta if part))
+    owner = row.borrower
     return format_html(
         ROW,
         is_open=SafeString(' class="sd-selected"' if is_open else ""),
@@ -55,11 +51,10 @@ def repayment_row(
         beside=f"{table.query}payment={quote(one.uuid)}",
         target=target,
         marks=SafeString("".join(marks)),
-        name=name,
-        borrower=borrower_link(row.borrower) if row.borrower else "",
-        meta=format_html('<small title="{}">{}</small>', SafeString(strip_tags(words)), words)
-        if words
-        else "",
+        when=day(one.effective_date) if one.effective_date else "No date",
+        meta=format_html("<small>{}</small>", human(row.unusual_type)) if row.unusual_type else "",
+        name=format_html('<small class="sd-on-phone">{}</small>', owner) if owner else "",
+        borrower=_borrower(owner) if table.has_borrowers else "",
         amounts=explain_missing(_amounts(row, table), lambda: row.why_null),
         account=_account(row, table) if table.has_accounts else "",
     )
@@ -75,6 +70,12 @@ def _account(row: RepaymentRow, table: RepaymentTable) -> SafeString:
         else product,
         format_html('<small>Bank <code title="{}">{}</code></small>', bank, str(bank)[:8]) if bank else "",
     )
+
+
+def _borrower(owner: Borrower | None) -> SafeString:
+    if not owner:
+        return SafeString("<td></td>")
+    return format_html(BORROWER, owner.get_absolute_url(), owner, owner)
 
 
 def _amounts(row: RepaymentRow, table: RepaymentTable) -> SafeString:

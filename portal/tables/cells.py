@@ -19,37 +19,35 @@ LONGEST_WORD = 24
 """Longer words of the service are cut; the record's page shows them whole."""
 
 BEFORE_PARTIAL_PAYMENTS = "partials not deducted"
-MORE = '<span class="sd-wide"> · {}</span>'
-OPENED = '<span class="sd-wide sd-widest"> · opened {}</span>'
-"""The parts of a meta line that narrow screens hide."""
 
 
 def account_link(row: Any, noun: str) -> SafeString:
-    """The account as its borrower's name, with the account's ID below and its name on hover."""
+    """The account, with when it was opened, and its borrower where there is no room for that column."""
     record = row.record
-    name = row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed"
     opened_on = record.opened_on if isinstance(record, Account) else None
     return format_html(
-        '<a href="{}" title="{}"><b>{}</b></a><small title="{}">{} {}{}{}</small>',
+        '<a href="{}" title="{}"><b>{} {}</b></a>{}<small class="sd-on-phone">{}</small>',
         record.get_absolute_url(),
-        name,
-        name,
         record.label or record.uuid,
         noun,
         record.uuid[:8],
-        format_html(OPENED, wording.day(opened_on)) if opened_on else "",
-        format_html(MORE, borrower_link(row.borrower)) if row.borrower else "",
+        format_html('<small class="sd-widest">opened {}</small>', wording.day(opened_on))
+        if opened_on
+        else "",
+        borrower_name(row),
     )
 
 
-def borrower_link(borrower: Borrower) -> SafeString:
-    """A link to the borrower in a row that leads elsewhere. It is an icon, as every row has one."""
-    return format_html(
-        '<a href="{}" title="Open borrower" aria-label="Borrower {}">{}</a>',
-        borrower.get_absolute_url(),
-        borrower,
-        ui.icon("building-store"),
-    )
+def borrower_name(row: Any) -> str:
+    return str(row.borrower or row.record.borrower_uuid[:8] or "Not confirmed")
+
+
+def borrower_link(row: Any) -> SafeString:
+    """The borrower, linked if it is on file."""
+    name = borrower_name(row)
+    if not row.borrower:
+        return format_html('<span class="sd-text-2">{}</span>', name)
+    return format_html('<a href="{}" title="{}">{}</a>', row.borrower.get_absolute_url(), name, name)
 
 
 def word(value: str) -> str:

@@ -36,15 +36,23 @@ def money_column(
 
 
 def account_columns(head: str) -> tuple[Column, ...]:
-    """The columns for the account under its borrower's name, and the IDs of both."""
+    """The columns for the account, its borrower, and in a file the borrower's ID."""
     return (
-        Column(name="record", head=head, value=lambda row: row.record.uuid, reads=["uuid"]),
+        Column(
+            name="record",
+            head=head,
+            value=lambda row: row.record.uuid,
+            reads=["uuid"],
+            cell=lambda row: cells.account_link(row, head),
+            is_fixed=True,
+        ),
         Column(
             name="borrower",
             head="Borrower",
             value=lambda row: str(row.borrower or ""),
             reads=[],
-            cell=lambda row: cells.account_link(row, head),
+            cell=cells.borrower_link,
+            css="sd-borrower",
             is_fixed=True,
         ),
         Column(

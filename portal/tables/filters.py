@@ -150,6 +150,12 @@ def flag_filter(
     )
 
 
+def not_known_filter() -> Filter:
+    """A filter for accounts whose past due amount should be known and isn't."""
+    has_schedule = Q(has_no_schedule_yet__isnull=True) | Q(has_no_schedule_yet=False)
+    return flag_filter("not_known", "Past due not known", Q(past_due__isnull=True) & has_schedule)
+
+
 def aging_filter(*kinds: Kind) -> Filter:
     """A filter by aging bucket."""
     phrases = {one: f"{one} past due" for one in AGING_DAYS} | {

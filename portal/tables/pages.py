@@ -120,6 +120,8 @@ class ListPage:
     empty: str
     columns: Sequence[Column] = ()
     filters: Sequence[Filter]
+    gap_filter: str = ""
+    """The checkbox filter whose rows are counted above the whole list: those without its main figure."""
     tab_filter: str = ""
     """The filter shown as tabs above the rows instead of a control and a chip."""
     sorts: Mapping[str, str | Expression]
@@ -302,12 +304,21 @@ class ListPage:
                 for name in [column.sort or column.name]
             ],
             "rows": self._rendered_rows(request, found, columns, rows),
+            "gap": self._gap(found),
             "folded": [f"{column.head} ({folded[column.name]})" for column in shown if column.name in folded],
             "optional_columns": [(column, column in shown) for column in self.optional_columns],
             "coverage": coverage(*self.covered_kinds),
             "views": saved_views_menu(request.user, f"{self.area}:index", found.query_string, self.presets),
             "max_selected": MAX_SELECTED,
         }
+
+    def _gap(self, found: "Listing") -> tuple[int, str] | None:
+        """How many rows of the whole list have no figure, and the link to them."""
+        gap = next((one for one in self.filters if one.name == self.gap_filter), None)
+        if not gap or found.is_filtered:
+            return None
+        ((value, _),) = gap.options()
+        return capped_count(found.records.filter(gap.condition(value))), found.link(**{gap.name: value})
 
     def _rendered_rows(
         self, request: StaffRequest, found: "Listing", columns: Sequence[Column], rows: list[Any]

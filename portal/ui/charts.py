@@ -18,10 +18,19 @@ def y_position(value: Decimal, largest: Decimal, height: int, headroom: Decimal 
     return (height - value * (height - headroom) / largest).quantize(TENTH)
 
 
-def polyline(points: Iterable[tuple[Decimal, Decimal]], height: int, headroom: Decimal) -> str:
-    """The ``points`` attribute of a line over pairs of position and value; a line at zero stays visible."""
+def polyline(
+    points: Iterable[tuple[Decimal, Decimal]],
+    height: int,
+    headroom: Decimal = Decimal(0),
+    *,
+    largest: Decimal | None = None,
+) -> str:
+    """The ``points`` attribute of a line over pairs of position and value; a line at zero stays visible.
+
+    ``largest`` is the value at the top, the largest of the points if not given.
+    """
     pairs = [(x, max(value, Decimal(0))) for x, value in points]
-    largest = max((value for _, value in pairs), default=Decimal(0)) or Decimal(1)
+    largest = largest or max((value for _, value in pairs), default=Decimal(0)) or Decimal(1)
     return " ".join(
         f"{x},{min(y_position(value, largest, height, headroom), height - 1)}" for x, value in pairs
     )

@@ -145,6 +145,19 @@ def moment(value: datetime) -> str:
     return f"{day(local)}, {time_of_day(local, seconds=True)} {local:%Z}"
 
 
+def written_time(text: str) -> str:
+    """A time as the service wrote it, in its own unknown or ambiguous zone; any other text unchanged."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)\s*([A-Za-z]{0,5})", text)
+    try:
+        written = datetime.fromisoformat(found[1]) if found else None
+    except ValueError:
+        written = None
+    if not found or not written:
+        return text
+    zone = f" {found[2]}" if found[2] else ", time zone not given"
+    return f"{day(written.date())}, {time_of_day(written)}{zone}"
+
+
 def time_of_day(value: datetime | time, *, seconds: bool = False) -> str:
     """A time on a 12-hour clock, in its own time zone."""
     return f"{value.hour % 12 or 12}:{value:%M}{f':{value:%S}' if seconds else ''} {value:%p}"

@@ -110,6 +110,23 @@ def test_long_data_does_not_scroll_a_list_sideways(page: Page, longest_data: Non
         assert (name, gap >= 8) == (name, True)
 
 
+@pytest.mark.parametrize("name", ["loans", "lines", "applications", "repayments"])
+def test_the_whole_first_cell_is_a_target_on_a_phone(page: Page, longest_data: None, name: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.goto(f"/{name}/")
+    cells = page.locator(".sd-list [data-row] > [scope=row]")
+    expect(cells.first).to_be_visible()
+    targets = cells.evaluate_all(
+        """cells => cells.map(cell => {
+            const box = cell.getBoundingClientRect(), link = cell.querySelector("a");
+            const met = [2, box.height - 2].map(y => document.elementFromPoint(box.left + 2, box.top + y));
+            return [box.height >= 40, box.bottom > innerHeight || met.every(one => link.contains(one))];
+        })"""
+    )
+    assert targets
+    assert all(is_high and is_met for is_high, is_met in targets)
+
+
 def test_the_first_screen_of_a_list_shows_enough_rows(page: Page, portal_service: Sandbox) -> None:
     opened = business_date() - timedelta(days=70)
     for number in range(20):

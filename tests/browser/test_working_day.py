@@ -77,7 +77,7 @@ def test_the_day_works_by_keyboard_alone(page: Page, returned: Account) -> None:
     expect(page.get_by_role("columnheader", name=OFFER)).to_have_count(4)
     rows = page.locator(".sd-offers tbody tr")
     before = rows.count()
-    expect(page.get_by_text("hidden, the same for all")).to_be_visible()
+    expect(page.get_by_text("identical rows hidden")).to_be_visible()
     tab_to(page, page.get_by_role("link", name="Show all rows"))
     keys.press("Enter")
     expect(page.get_by_role("link", name="Only differing rows")).to_be_focused()
@@ -115,9 +115,9 @@ def test_the_day_works_without_javascript(plain_page: Page, returned: Account) -
     assert Application.objects.get().amount == 25000
 
     expect(page.get_by_role("columnheader", name=OFFER)).to_have_count(4)
-    expect(page.get_by_text("hidden, the same for all")).to_be_visible()
+    expect(page.get_by_text("identical rows hidden")).to_be_visible()
     page.get_by_role("link", name="Show all rows").click()
-    expect(page.get_by_text("hidden, the same for all")).to_have_count(0)
+    expect(page.get_by_text("identical rows hidden")).to_have_count(0)
     page.get_by_role("link", name="APR", exact=True).click()
     expect(page.locator(".sd-offers tr", has_text="APR").locator("td").first).to_contain_text("lowest APR")
 

@@ -1,5 +1,6 @@
 """Tests that every list of accounts must pass; each area's test class names its list."""
 
+import re
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from portal.records.texts import search_text
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
+from tests.portal.pages import visible_text
 
 
 class AccountList:
@@ -40,9 +42,19 @@ class AccountList:
     ) -> None:
         record = self.add_record(portal_service)
         page = viewer.get(self.address).content.decode()
-        assert f'href="{record.get_absolute_url()}"' in page
-        assert f'href="/borrowers/{record.borrower_uuid}/"' in page
-        assert "Northwind Baking Co LLC" in page
+        row = re.split("<tr data-row", page)[1].partition("</tr>")[0]
+        head = re.search(r'<th scope="row">(.*?)</th>', row, re.DOTALL)
+        owner = re.search(r'<td class="sd-borrower">(.*?)</td>', row, re.DOTALL)
+        assert head
+        assert owner
+        assert re.findall('href="([^"]*)"', head[1]) == [record.get_absolute_url()]
+        assert visible_text(head[1]).startswith(self.name_of(record))
+        assert re.findall('href="([^"]*)"', owner[1]) == [f"/borrowers/{record.borrower_uuid}/"]
+        assert visible_text(owner[1]) == "Northwind Baking Co LLC"
+
+    def name_of(self, record: Any) -> str:
+        """Return what the link of a row says."""
+        return f"{self.address.strip('/').removesuffix('s').capitalize()} {record.uuid[:8]}"
 
     def add_unknown(self, *, uuid: str, borrower_uuid: str) -> None:
         """Add an account of a borrower that isn't on file."""

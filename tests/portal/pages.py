@@ -65,3 +65,29 @@ def age_record_views() -> None:
         PageView.objects.filter(pk=one.pk).update(
             first_at=one.first_at - timedelta(hours=1), last_at=one.last_at - timedelta(hours=1)
         )
+
+
+def card(shown: str, title: str) -> str:
+    """Return the visible text of the card with this heading, or "" if the page has none."""
+    for section in re.findall(r"<section[^>]*>.*?</section>", shown, re.DOTALL):
+        if any(visible_text(head) == title for head in re.findall(r"<h2[^>]*>.*?</h2>", section, re.DOTALL)):
+            return visible_text(section)
+    return ""
+
+
+def cells(shown: str, caption: str) -> list[dict[str, str]]:
+    """Return the rows of the table with this caption, as text by column head."""
+    table = next(one for one in re.findall(r"<table.*?</table>", shown, re.DOTALL) if f">{caption}<" in one)
+    heads = [visible_text(one) for one in re.findall(r'<th scope="col".*?</th>', table, re.DOTALL)]
+    table = re.sub(r'<td class="sd-(choice|row-tools)">.*?</td>', "", table, flags=re.DOTALL)
+    rows = re.findall(r"<tr data-row.*?</tr>", table, re.DOTALL)
+    return [
+        dict(
+            zip(
+                heads,
+                map(visible_text, re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.DOTALL)),
+                strict=True,
+            )
+        )
+        for row in rows
+    ]

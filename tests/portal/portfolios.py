@@ -71,6 +71,30 @@ class PortfolioList(RecordList):
         assert (entry.subject_label, entry.detail["rows"]) == ("all that match", 27)
         assert entry.detail["filters"] == {flagged[1:-4]: "yes"}
 
+    # --- Accounts without a figure ---
+
+    def test_accounts_without_a_figure_are_counted_above_the_whole_list(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        def chip(query: str = "") -> tuple[str, str] | None:
+            found = re.search(
+                r'id="without-figure" href="([^"]*)".*?>([^<]*)</a>', self.fragment(viewer, query), re.S
+            )
+            return (html.unescape(found[1]), found[2]) if found else None
+
+        known = self.add_record(portal_service, past_due=0)
+        self.add_record(portal_service, has_no_schedule_yet=True)
+        assert chip() is None
+        late, other = self.add_record(portal_service, is_past_due=True), self.add_record(portal_service)
+        assert chip("?size=50") == ("?size=50&not_known=yes", "2 accounts without a figure")
+        assert chip("?q=northwind") is None
+        shown = self.fragment(viewer, "?not_known=yes")
+        assert shown.count("<tr data-row>") == 2
+        assert late.uuid in shown
+        assert other.uuid in shown
+        assert known.uuid not in shown
+        assert chip("?not_known=yes") is None
+
     # --- Sorting and change marks ---
 
     def test_sorting_by_due_date_lists_undated_accounts_last(

@@ -47,8 +47,8 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "audit:resolve": (18, 21, 17),
     "audit:write": (16, 19, 17),
     "borrowers:create": (8, 11, 34),
-    # Applications have a table of their own.
-    "borrowers:detail": (26, 29, 29),
+    # Applications have a table of their own. Each account has a row.
+    "borrowers:detail": (26, 29, 30),
     "borrowers:detail, applications": (18, 21, 24),
     "borrowers:detail, history": (21, 24, 28),
     "borrowers:detail, lines": (18, 21, 24),
@@ -70,7 +70,8 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "collections:undo": (8, 11, 13),
     "collections:withdraw": (8, 11, 13),
     "credit_lines:detail": (15, 19, 21),
-    "credit_lines:index": (12, 17, 49),
+    # Counts the accounts without a figure.
+    "credit_lines:index": (13, 18, 49),
     "credit_lines:refresh": (10, 13, 14),
     "documents:batch": (11, 14, 14),
     "documents:borrower": (18, 21, 30),
@@ -83,12 +84,13 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "documents:verify": (7, 10, 15),
     "documents:verify_any": (7, 10, 15),
     "home:help:page": (5, 8, 13),
-    "home:index": (39, 52, 24),
-    "home:index, caches empty": (49, 98, 24),
+    # Each bar of the last seven days is a link with its words.
+    "home:index": (39, 52, 26),
+    "home:index, caches empty": (49, 98, 26),
     "home:snooze": (30, 39, 14),  # Looks for the item among all.
     "home:waiting": (28, 35, 1),
     "loans:detail": (12, 14, 35),
-    "loans:index": (14, 18, 52),
+    "loans:index": (15, 19, 52),  # The same.
     "loans:refresh": (10, 12, 14),
     "lookup:archive": (8, 10, 14),
     "lookup:correct": (7, 9, 14),

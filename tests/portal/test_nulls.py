@@ -66,7 +66,7 @@ LOAN_FACTS = (
 LINE_FACTS = "Principal, Interest, Suspense, Credit limit, Past due balance, Days past due"
 BORROWER_FACTS = "Citizenship, Start date, Phone, Email, Address, Website, Industry"
 PERSON_FACTS = "Phone, Email, Citizenship, Address"
-APPLICATION_FACTS = "Product, Requested, Term, Credit-score consent, Credit report, Created, Purpose"
+APPLICATION_FACTS = "Product, Requested, Term, Credit check, Credit report, Created, Purpose"
 CREATION = "borrowers.create_commercial"
 
 

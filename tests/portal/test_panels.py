@@ -18,7 +18,7 @@ from portal.records.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
-from tests.portal.pages import age_record_views, load_panels, page, panel, plain, visible_text
+from tests.portal.pages import age_record_views, card, load_panels, page, panel, plain, visible_text
 
 pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the service
 
@@ -262,7 +262,7 @@ def test_the_cards_follow_the_accounts(viewer: Browser, portal_service: Sandbox,
     answer = viewer.get(address, headers=htmx(f"loan-{loan.uuid}"))
     assert answer["HX-Trigger"] == '{"account:read": {}}'
     cards = panel(viewer, borrower.get_absolute_url(), "position")
-    assert "$12,000.00" in cards
+    assert f"Loan {loan.uuid[:8]}" in card(cards, "Due next")
     assert re.findall(r'id="([\w-]+)"[^>]*hx-swap-oob="true"', cards) == ["position-age", "health"]
     assert len(portal_service.calls) == 2
 
@@ -287,7 +287,7 @@ def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: San
     load_panels(viewer, borrower.get_absolute_url())
     answer = panel(viewer, borrower.get_absolute_url(), "position")
     assert visible_text(answer).count("Failing since") == 1
-    assert "$12,000.00" in answer
+    assert f"Loan {loan.uuid[:8]}" in card(answer, "Due next")
 
 
 def test_a_failed_panel_is_reported_in_the_header(

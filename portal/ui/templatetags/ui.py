@@ -179,11 +179,12 @@ def ago(value: datetime | date | None) -> str:
 
 @register.filter
 def remote_time(value: Any) -> str:
-    """A time from the service, converted if its time zone is certain, else as sent."""
+    """A time from the service, converted if its time zone is certain, else as written."""
     if value is None:
         return NOT_PROVIDED
     if value.at is None:
-        return format_html('<span title="the service states no certain time zone">{}</span>', value.text)
+        words = wording.written_time(value.text)
+        return format_html('<span title="No certain time zone; sent as {}">{}</span>', value.text, words)
     return _time(value.at, wording.clock(value.at), sent=value.text)
 
 
@@ -354,6 +355,20 @@ def status_badge(value: str | None) -> SafeString:
     look = wording.status(value)
     size = SafeString(' class="sd-long"' if len(look.word) > LONGEST_BADGE else "")
     return format_html('<span title="{}"{}>{}</span>', value, size, badge(look.state, look.word, look.icon))
+
+
+@register.simple_tag
+def loan_status(status: str | None, is_late: bool, days: int | None = None) -> SafeString:
+    """The worst that is known of a loan, as one badge; below it a status that says more than "Active"."""
+    if not is_late:
+        return status_badge(status)
+    shown = badge("bad", f"{wording.count(days, 'day')} past due" if days else "Past due")
+    look = wording.status(status or "ACTIVE")
+    return (
+        shown
+        if look.state == "ok"
+        else format_html('{}<small title="{}">{}</small>', shown, status, look.word)
+    )
 
 
 @register.filter

@@ -248,6 +248,7 @@ class TestView:
         names = [row.line.name for row in [*table.reported, *table.calculated]]
         assert (names == ["APR"]) is is_differing
         assert (len(names), table.same) == ((1, 12) if is_differing else (13, 0))
+        assert table.same_words == ("$40,000.00, starts Dec 1, 2026" if is_differing else "")
 
     @pytest.mark.parametrize("rows", ["all", "differing"])
     def test_empty_rows_are_counted_and_shown_on_request(self, rows: str) -> None:

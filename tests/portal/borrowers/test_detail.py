@@ -1,6 +1,8 @@
 """The borrower page: its profile, warnings, tabs and panels."""
 
 import re
+from datetime import timedelta
+from decimal import Decimal
 from uuid import uuid4
 
 import pytest
@@ -8,15 +10,17 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import PageView, WriteIntent
-from portal.borrowers.page import MAX_LIVE_ACCOUNTS
+from portal.borrowers.page import MAX_ACCOUNT_ROWS, MAX_LIVE_ACCOUNTS
+from portal.core.business_date import business_date
 from portal.records.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
 from tests.portal.borrowers.editor import Editor
-from tests.portal.pages import age_record_views, load_panels, panel, visible_text
+from tests.portal.pages import age_record_views, card, cells, load_panels, panel, visible_text
 
 TABS = ["overview", "people", "applications", "loans", "lines", "repayments", "messages", "notes", "history"]
+ACCOUNTS = "Loans and lines of credit of this borrower"
 pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the service.
 
 
@@ -116,16 +120,116 @@ def test_history_lists_a_settled_write_once(servicer: Browser, borrower: Borrowe
     assert "started changing" not in shown
 
 
-def test_the_position_card_explains_a_missing_total(
+def test_the_payoff_of_lines_explains_a_missing_total(
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
+    given.line(portal_service, borrower, payoff_balance=Decimal("1200.10"), available_credit=Decimal("800"))
+    address = borrower.get_absolute_url()
+    assert "Unknown until loaded" in card(page(viewer, borrower), "Payoff")
+    load_panels(viewer, address)
+    assert card(page(viewer, borrower), "Payoff").endswith("$1,200.10 $800.00 available")
+    other = given.line(portal_service, borrower, payoff_balance=None)
+    assert "Unknown until 1 more is loaded" in card(page(viewer, borrower), "Payoff")
+    panel(viewer, other.get_absolute_url(), "line")
+    assert "2 lines — Not totaled" in card(page(viewer, borrower), "Payoff")
+
+
+def test_accounts_come_first_with_what_is_past_due_on_top(
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
+    line = given.line(
+        portal_service, borrower, credit_limit=Decimal("5000"), principal_balance=Decimal("125.5")
+    )
+    late = given.loan(
+        portal_service, borrower, opened=business_date() - timedelta(days=70), autopay_enabled=False
+    )
+    new = given.loan(
+        portal_service, borrower, installments=0, repayments_start_date=None, autopay_enabled=True
+    )
+    not_loaded = given.loan(portal_service, borrower)
+    for record, part in ((line, "line"), (late, "loan"), (new, "loan")):
+        panel(viewer, record.get_absolute_url(), part)
+    shown = page(viewer, borrower)
+    rows = {row["Account"].split()[1]: row for row in cells(shown, ACCOUNTS)}
+    assert list(rows) == [one.uuid[:8] for one in (late, not_loaded, new, line)]
+    worst = rows[late.uuid[:8]]
+    assert worst["Account"].startswith(f"Loan {late.uuid[:8]} Past due Amount $12,000.00")
+    assert worst["Past due"].startswith("$")
+    days = int(worst["Days past due"])
+    assert (worst["Autopay"], worst["Status"]) == ("Off", "Past due")
+    assert f"{days} days past due" in visible_text(shown.partition("</h1>")[2].partition("sd-actions")[0])
+    assert (rows[new.uuid[:8]]["Past due"], rows[new.uuid[:8]]["Autopay"]) == ("No schedule yet", "On")
+    assert rows[new.uuid[:8]]["Status"] == "Active"
+    assert rows[line.uuid[:8]]["Account"].endswith("Limit $5,000.00")
+    assert (rows[line.uuid[:8]]["Principal"], rows[line.uuid[:8]]["Past due"]) == ("$125.50", "")
+    assert rows[not_loaded.uuid[:8]]["Account"].endswith("Not loaded yet")
+    assert rows[not_loaded.uuid[:8]]["Principal"] == ""
+    table = shown.partition(ACCOUNTS)[2]
+    assert all(f'<a href="{one.get_absolute_url()}">' in table for one in (late, new, line))
+    assert shown.index(ACCOUNTS) < shown.index('id="timeline"')
+
+
+def test_of_very_many_accounts_forty_are_shown(
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
+    for number in range(MAX_ACCOUNT_ROWS + 2):
+        given.account(Kind.LINE, borrower, f"line-{number}")
+    shown = page(viewer, borrower)
+    assert len(cells(shown, ACCOUNTS)) == MAX_ACCOUNT_ROWS
+    assert "The first 40 of 42, past due first." in card(shown, "Accounts")
+
+
+def test_repayments_of_the_same_amount_are_one_run(
     viewer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     loan = given.loan(portal_service, borrower)
-    portal_service.world.amend(loan.uuid, amount=None)
-    assert "Unknown until loaded" in page(viewer, borrower)
+    world = portal_service.world
+    for day, amount, status in (
+        ("2026-01-05", "310.00", "SUCCEEDED"),
+        ("2026-02-05", "310.00", "SUCCEEDED"),
+        ("2026-03-05", "310.00", "FAILED"),
+        ("2026-03-09", "310.00", "FAILED"),
+        ("2026-04-05", "310.00", "SUCCEEDED"),
+        ("2026-05-05", "310.00", "SUCCEEDED"),
+        ("2026-06-05", "310.00", "SUCCEEDED"),
+        ("2026-06-30", "95.40", "SUCCEEDED"),
+    ):
+        world.repayment(loan.uuid, amount=amount, effective_date=day, status=status)
     load_panels(viewer, borrower.get_absolute_url())
-    assert "Not provided by the service (" in panel(viewer, f"/borrowers/{borrower.uuid}/", "position")
-    given.account(Kind.LOAN, borrower, str(uuid4()))
-    assert "Unknown until 1 more is loaded" in page(viewer, borrower)
+    rows = timeline_rows(page(viewer, borrower))
+    of = f"Loan {loan.uuid[:8]}"
+    assert rows == [
+        f"Repayment succeeded Jun 30. {of} $95.40",
+        "3 repayments of $310.00 succeeded Jun 5, 2026 · May 5, 2026 · Apr 5, 2026. Open account"
+        f" Apr 5 – Jun 5. {of} $930.00",
+        f"Repayment failed Mar 9. {of} $310.00",
+        f"Repayment failed Mar 5. {of} $310.00",
+        "2 repayments of $310.00 succeeded Feb 5, 2026 · Jan 5, 2026. Open account"
+        f" Jan 5 – Feb 5. {of} $620.00",
+    ]
+    assert "Payments 8" in card(page(viewer, borrower), "Timeline")
+
+
+def test_the_timeline_has_eight_rows_and_shows_earlier_ones(
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
+    loan = given.loan(portal_service, borrower)
+    for number in range(12):
+        portal_service.world.repayment(loan.uuid, amount=f"{310 + number}.00", status="SUCCEEDED")
+    load_panels(viewer, borrower.get_absolute_url())
+    shown = page(viewer, borrower, scripted=False)
+    assert len(timeline_rows(shown)) == 8
+    earlier = re.search(r'id="events-earlier" href="([^"]+)"', shown)
+    assert earlier
+    shown = page(viewer, borrower, earlier[1].replace("&amp;", "&"), scripted=False)
+    assert len(timeline_rows(shown)) == 12
+    assert 'id="events-earlier"' not in shown
+
+
+def timeline_rows(shown: str) -> list[str]:
+    """Return the text of each row of the timeline."""
+    timeline = shown.partition('class="sd-timeline"')[2].partition("</section>")[0]
+    return [visible_text(row) for row in re.findall(r"<li>.*?</li>", timeline, re.DOTALL)]
 
 
 @pytest.mark.parametrize("tab", [*TABS, "evil", ""])
@@ -188,7 +292,7 @@ def test_a_failed_read_keeps_the_saved_copy(
     Answer.objects.update(asked_at=None)
     portal_service.fail_next("loans.get", status=500)
     load_panels(viewer, address)
-    assert "$12,000.00" in panel(viewer, address, "position")
+    assert "Amount $12,000.00" in cells(page(viewer, borrower), ACCOUNTS)[0]["Account"]
     loan.refresh_from_db()
     assert loan.answer.failing_since is not None
 
@@ -197,7 +301,7 @@ def test_an_unknown_borrower_is_not_found(viewer: Browser) -> None:
     assert viewer.get("/borrowers/nobody/").status_code == 404
 
 
-def test_a_total_waits_for_every_account(
+def test_rows_of_many_accounts_load_themselves(
     viewer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
     number = MAX_LIVE_ACCOUNTS + 2
@@ -207,17 +311,6 @@ def test_a_total_waits_for_every_account(
     rows = load_panels(viewer, f"{address}?tab=loans")
     assert len(rows) == number
     assert all("$100.00" in row for row in rows.values())
-    unread = Account.objects.filter(kind=Kind.LOAN)[:2]
-    Account.objects.filter(pk__in=[one.pk for one in unread]).update(answer_at=None)
-    Answer.objects.filter(pk__in=[one.answer_id for one in unread]).update(
-        body="", last_at=None, asked_at=None
-    )
-    assert "unknown until 2 more are loaded" in panel(viewer, address, "position").lower()
-    for loan in unread:
-        panel(viewer, f"{loan.get_absolute_url()}?refresh=1", "loan")
-    shown = panel(viewer, address, "position")
-    assert f"{number} loans" in shown
-    assert "$1,400.00" in shown
     assert page(viewer, borrower, "?tab=loans").count("<tr data-row") == number
 
 

@@ -105,8 +105,14 @@ def test_a_current_account_is_never_called_past_due_by_the_passing_of_days(
     words = f"{amount} D{rest}" if kind == "loan" else f"d{rest} {amount}"
     assert f"Due since the copy {words}" in of_account
     owner = Borrower.objects.get(uuid=account.borrower_uuid)
-    of_borrower = pages.visible_text(pages.page(servicer, owner.get_absolute_url()))
-    assert f"Past due $0.00 {amount} due since the copy" in of_borrower
+    of_borrower = pages.page(servicer, owner.get_absolute_url())
+    assert pages.card(of_borrower, "Past due") == ""
+    link = f"{kind.capitalize()} {account.uuid[:8]}"
+    since = pages.card(of_borrower, "Due since the copy")
+    assert since == f"Due since the copy {amount} {link} , due {due:%b} {due.day}"
+    (row,) = pages.cells(of_borrower, "Loans and lines of credit of this borrower")
+    assert (row["Account"].removesuffix(said).split()[:2], row["Past due"]) == (link.split(), "")
+    assert row["Account"].endswith(said)
     printed = pages.visible_text(
         servicer.get(reverse("documents:borrower", args=[owner.uuid])).content.decode()
     )

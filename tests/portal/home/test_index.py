@@ -439,7 +439,13 @@ class TestNumbers:
         read_account(owner, Kind.LOAN, loan["uuid"])
         page = viewer.get("/").content.decode()
         table = viewer.get("/?numbers=table", headers=htmx("numbers")).content.decode()
-        assert 'fill="var(--chart-bar)"' in page
+        chart = page.partition('class="sd-days"')[2].partition("</div>")[0]
+        words = [pages.visible_text(one) for one in re.findall(r"<a href.*?</a>", chart, re.DOTALL)]
+        today = days_from_now(0)
+        assert "Highest $50.00" in pages.visible_text(chart)
+        assert len(words) == 7
+        assert (words[0].partition(": ")[2], words[-1]) == ("$0.00", f"{today:%b} {today.day}: $50.00")
+        assert f'href="/repayments/?from={today}&amp;to={today}"' in chart
         assert table.lstrip().startswith("<section")
         assert table.count('scope="row"') == 7
         assert "$50.00" in table

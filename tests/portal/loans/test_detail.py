@@ -1,5 +1,6 @@
 """Tests of the loan page: figures, schedule, chart, panels and change marks."""
 
+import re
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,7 +19,7 @@ from servicing.sandbox import Sandbox
 from servicing.schedules import schedule_of
 from tests import given
 from tests.portal import pages
-from tests.portal.pages import age_record_views, allow_refresh, page, panel, plain
+from tests.portal.pages import age_record_views, allow_refresh, cells, page, panel, plain, visible_text
 
 
 @pytest.fixture
@@ -61,18 +62,43 @@ class TestFigures:
         shown = read(viewer, loan)
         assert "3 installments, " in shown
         assert '<b class="sd-figure-2 sd-bad">$300.00</b>' in shown
-        assert "Delinquent" in shown
+
+    @pytest.mark.parametrize(
+        ("status", "installments", "badge"),
+        [
+            ("ACTIVE", 12, r"\d+ days past due"),
+            ("FORBEARANCE", 12, r"\d+ days past due Forbearance"),
+            ("ACTIVE", 0, "Past due"),
+        ],
+    )
+    def test_one_badge_says_the_worst(
+        self,
+        viewer: Browser,
+        portal_service: Sandbox,
+        borrower: Borrower,
+        status: str,
+        installments: int,
+        badge: str,
+    ) -> None:
+        opened = timezone.localdate() - timedelta(days=100)
+        loan = given.loan(portal_service, borrower, opened=opened, installments=installments)
+        portal_service.world.amend(loan.uuid, delinquent=True, status=status, autopay_enabled=True)
+        head = read(viewer, loan).partition("</h1>")[2].partition("</div>")[0]
+        assert re.fullmatch(rf"{loan.uuid[:8]} {badge} Autopay on", visible_text(head))
+        assert head.count("sd-badge sd-bad") == 1
+        (row,) = cells(viewer.get("/loans/").content.decode(), "Loans, 1 in all")
+        assert row["Status"] == re.sub(r".*past due", "Past due", badge)
 
     def test_figures_explain_missing_installments(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
         loan = given.loan(portal_service, borrower, installments=0, repayments_start_date="2027-07-24")
         shown = read(viewer, loan)
-        assert shown.count("The service lists no installments") == 2
-        assert "Nothing is past due" in shown
-        assert "Not known" in shown
-        assert "No schedule yet" in shown
-        assert "Repayments start on Saturday, Jul 24, 2027." in shown
+        assert pages.card(shown, "No schedule yet").startswith(
+            "No schedule yet Repayments start on Saturday, Jul 24, 2027."
+        )
+        assert "sd-figure-2" not in shown
+        assert 'id="loan-schedule"' not in shown
         assert '<svg class="sd-chart-plot"' not in shown
 
     def test_a_borrower_mismatch_shows_a_warning(
@@ -255,6 +281,25 @@ class TestChart:
             Decimal(n) for n in ("0.7", "16.0", "32.6", "49.3", "66.0", "82.6", "99.3")
         ]
         assert [y for _, y in points] == sorted(y for _, y in points)
+
+    def test_the_balance_has_an_axis_of_three_round_numbers(self) -> None:
+        for highest, words in (
+            (9500, ["$0", "$5,000", "$10,000"]),
+            (Decimal("0.9"), ["$0.00", "$0.50", "$1.00"]),
+        ):
+            found = self.build_chart(
+                {"due_date": "2026-12-01", "total": 100, "balance": highest},
+                {"due_date": "2027-01-01", "total": 100, "balance": 0},
+            )
+            assert [tick.words for tick in found.balance_grid] == words
+            assert [tick.at for tick in found.balance_grid] == [
+                tick.at for tick in found.grid[:: len(found.grid) // 2]
+            ]
+            top = Decimal(found.balance.split()[0].partition(",")[2])
+            assert top == found.height * (
+                1 - Decimal(highest) / Decimal(words[-1].strip("$").replace(",", ""))
+            )
+        assert self.build_chart({"due_date": "2026-12-01", "total": 100}).balance_grid == ()
 
     def test_bar_segments_fill_the_bar(self) -> None:
         (bar,) = self.build_chart({"due_date": "2026-12-01", "principal": 75, "interest": 25}).bars

@@ -44,7 +44,7 @@ class TestList(PortfolioList):
         )
         reading.read_live(Actor(name="Maya Chen"), reading.LiveCopy(loan))
         found = pages.visible_text(self.fragment(viewer))
-        for text in ("$1,200.00", "$300.00", "Active"):
+        for text in ("$1,200.00", "$300.00", "Past due"):
             assert text in found
 
     def test_data_check_preset_lists_inconsistent_loans(

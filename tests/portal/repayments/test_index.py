@@ -34,6 +34,9 @@ class TestList(AccountList):
     def add_unknown(self, **columns: str) -> None:
         Repayment.objects.create(**columns)
 
+    def name_of(self, record: Any) -> str:
+        return "No date"
+
     def test_a_row_shows_amount_and_status(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.add_record(portal_service, amount=Decimal("310"), status="FAILED_AFTER_SUCCESS")
         found = self.fragment(viewer)

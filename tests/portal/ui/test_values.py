@@ -112,13 +112,27 @@ def test_moments_use_the_users_time_zone_with_utc_on_hover() -> None:
     assert 'title="2026-11-12 19:20:05 UTC"' in html
 
 
-def test_a_remote_time_is_converted_only_if_its_zone_is_certain() -> None:
+def test_a_remote_time_is_converted_if_its_zone_is_certain() -> None:
     with timezone.override("America/New_York"):
         certain = render("{{ value|remote_time }}", value=RemoteTime("2026-11-12 11:20:05 PST"))
-        unsure = render("{{ value|remote_time }}", value=RemoteTime("2026-11-12 11:20:05 IST"))
     assert "2:20 PM" in certain
     assert "sent as 2026-11-12 11:20:05 PST" in certain
-    assert ">2026-11-12 11:20:05 IST<" in unsure
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("2026-07-23 17:46:15", "Jul 23, 2026, 5:46 PM, time zone not given"),
+        ("2024-04-05 03:07:48 IST", "Apr 5, 2024, 3:07 AM IST"),
+        ("2026-02-30 03:07:48 IST", "2026-02-30 03:07:48 IST"),
+        ("soon", "soon"),
+    ],
+)
+def test_a_remote_time_without_a_certain_zone_is_shown_as_written(sent: str, shown: str) -> None:
+    with timezone.override("America/New_York"):
+        html = render("{{ value|remote_time }}", value=RemoteTime(sent))
+    assert f">{shown}<" in html
+    assert f"sent as {sent}" in html
 
 
 @pytest.mark.parametrize(
