@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Count, F, Q, QuerySet
 
-import servicing
 from portal.portfolio.accounts import BookAccount
 from portal.portfolio.models import AccountState, BookDay, Due
 from portal.portfolio.sums import add_sums, read_sum
@@ -17,14 +16,10 @@ from portal.records.figures import ACCOUNTS
 from portal.records.models import Account, Borrower, Repayment
 from portal.records.rows import records_by_uuid, with_borrowers
 from portal.repayments.returns import returned_since
-from portal.repayments.sums import sum_of, with_totals
-from portal.repayments.table import SUCCEEDED
+from portal.repayments.sums import is_collected, sum_of, with_totals
 from portal.ui import wording
 from servicing.figures import NOTHING, ONE_DAY
-from servicing.promises import REVERSALS
-from servicing.repayments import has_succeeded
 from servicing.schedules import total
-from servicing.values import is_same_word
 
 WEEKS: Final = 8
 PAID_WITHIN: Final = timedelta(days=6)
@@ -72,13 +67,12 @@ def _payments(
 ) -> dict[tuple[str, str], list[tuple[date, Decimal]]]:
     """The payments of each account that brought money since a day."""
     keys = {one.pk: (one.kind, one.uuid) for one in accounts}
-    columns = ("account_id", "effective_on", "amount", "status", "payment_type")
     found: dict[tuple[str, str], list[tuple[date, Decimal]]] = defaultdict(list)
-    rows = Repayment.objects.filter(account__in=list(keys), effective_on__gte=since, amount__gt=0)
-    for pk, day, amount, status, payment_type in rows.values_list(*columns):
-        repayment = servicing.Repayment(uuid="", status=status)
-        if has_succeeded(repayment) and not any(is_same_word(payment_type, one) for one in REVERSALS):
-            found[keys[pk]].append((day, amount))
+    rows: Any = Repayment.objects.filter(
+        is_collected(), account__in=list(keys), effective_on__gte=since, amount__gt=0
+    ).order_by("effective_on", "pk")
+    for pk, day, amount in rows.values_list("account_id", "effective_on", "amount"):
+        found[keys[pk]].append((day, amount))
     return found
 
 
@@ -211,8 +205,8 @@ def due_rows(dues: Iterable[Due]) -> list[DueRow]:
 
 
 def _collected(span: tuple[date, date]) -> dict[date, Decimal | None]:
-    """What succeeded on each day; None if an amount isn't known."""
-    payments = Repayment.objects.filter(status=SUCCEEDED, effective_on__range=span).order_by()
+    """What was collected on each day; None if an amount isn't known."""
+    payments = Repayment.objects.filter(is_collected(), effective_on__range=span).order_by()
     return {
         one["effective_on"]: sum_of(one["wanted"], one["summed"], one["upper"], one["lower"])
         for one in with_totals(payments.values("effective_on"), Q())

@@ -13,7 +13,8 @@ from portal.collections.promises import current_promises
 from portal.portfolio.models import OPEN, AccountState, Forecast
 from portal.records.models import Repayment, RepaymentStatus
 from portal.repayments.returns import is_dropped_from_list
-from portal.repayments.table import SCHEDULED, SUCCEEDED
+from portal.repayments.sums import is_collected
+from portal.repayments.table import SCHEDULED
 from portal.ui import wording
 from servicing.business_days import first_business_day
 from servicing.figures import NOTHING
@@ -65,7 +66,7 @@ def save_payments(day: date) -> None:
     paid: dict[str, dict[date, Decimal]] = {name: defaultdict(Decimal) for name in VIEWS}
     was_scheduled = RepaymentStatus.objects.filter(repayment=OuterRef("pk"), old=SCHEDULED)
     payments = Repayment.objects.filter(
-        status=SUCCEEDED, effective_on__gte=first, effective_on__lte=day, amount__gt=0
+        is_collected(), effective_on__gte=first, effective_on__lte=day, amount__gt=0
     )
     found = payments.annotate(was_scheduled=Exists(was_scheduled))
     made: Any = found.values_list("effective_on", "amount", "was_scheduled")

@@ -111,9 +111,16 @@ class TestPage:
         loan = book.loans["opened"]
         for amount in ("100.10", "20.05"):
             book.sandbox.world.repayment(loan.uuid, amount=amount, effective_date=str(book.day(11)))
+        for more in ({"status": "Completed"}, {"payment_type": "REFUNDED"}, {"status": "SCHEDULED"}):
+            book.sandbox.world.repayment(
+                loan.uuid, **{"amount": "1.00", "effective_date": str(book.day(11)), **more}
+            )
         book.end_day()
-        shown = viewer.get("/portfolio/")
-        assert shown.context["page"].cash.sum.collected == Decimal("120.15")
+        cash = viewer.get("/portfolio/").context["page"].cash
+        assert cash.sum.collected == Decimal("121.15")
+        week = cash.weeks[-1]
+        found = viewer.get(f"/repayments/?collected=yes&from={week.first}&to={week.last}").context["listing"]
+        assert sum(one.amount for one in found.found) == week.collected
 
     def test_what_was_due_opens_its_payments(self, book: Book, viewer: Browser) -> None:
         book.add("one", installment(book.day(3)))
