@@ -44,28 +44,36 @@ def save_dues(
         and (one.to_day is None or one.to_day >= one.due_next_on - ONE_DAY)
     ]
     Due.objects.bulk_create(new, ignore_conflicts=True)
-    recent = Due.objects.filter(uuid__in=[one.uuid for one in accounts], day__gte=last - PAYMENT_DAYS)
-    payments = _payments(accounts, last - PAYMENT_DAYS)
+    # Those just before the recent ones may have used a payment that is recent.
+    since = last - PAYMENT_DAYS
+    dues = Due.objects.filter(
+        uuid__in=[one.uuid for one in accounts], day__gte=since - PAID_WITHIN, amount__isnull=False
+    )
+    payments = _payments(accounts, since - PAID_WITHIN)
     changed = []
-    for due in recent:
-        paid = sum(
-            (
-                amount
-                for day, amount in payments[due.kind, due.uuid]
-                if due.day <= day <= due.day + PAID_WITHIN
-            ),
-            NOTHING,
-        )
-        if due.amount is not None and due.paid != (paid := min(paid, due.amount)):
+    for due in dues.order_by("day"):
+        paid = _take(payments[due.kind, due.uuid], due)
+        if due.paid != paid and due.day >= since:
             due.paid = paid
             changed.append(due)
     Due.objects.bulk_update(changed, ["paid"], batch_size=200)
 
 
+def _take(payments: list[tuple[date, Decimal]], due: Due) -> Decimal:
+    """Take the payments of a due from those of its account that no earlier due took; return what they paid of it."""
+    paid, amount = NOTHING, due.amount or NOTHING
+    for one in [one for one in payments if due.day <= one[0] <= due.day + PAID_WITHIN]:
+        if paid >= amount:
+            break
+        payments.remove(one)
+        paid += one[1]
+    return min(paid, amount)
+
+
 def _payments(
     accounts: Sequence[BookAccount], since: date
 ) -> dict[tuple[str, str], list[tuple[date, Decimal]]]:
-    """The payments of each account that brought money since a day."""
+    """The payments of each account that were collected since a day, oldest first."""
     keys = {one.pk: (one.kind, one.uuid) for one in accounts}
     found: dict[tuple[str, str], list[tuple[date, Decimal]]] = defaultdict(list)
     rows: Any = Repayment.objects.filter(

@@ -134,6 +134,21 @@ class TestPage:
         assert [row.record.uuid for row in found["rows"]] == [book.loans["one"].uuid]
         assert viewer.get("/portfolio/due/").status_code == 404
 
+    def test_a_payment_is_of_one_due_only_the_oldest_first(self, book: Book, viewer: Browser) -> None:
+        book.add("one", installment(book.day(3)), installment(book.day(6)), installment(book.day(8)))
+        for amount, number in (("100.00", 6), ("30.00", 7), ("250.00", 8)):
+            book.sandbox.world.repayment(
+                book.loans["one"].uuid, amount=amount, effective_date=str(book.day(number))
+            )
+        for _ in range(10):
+            book.end_day()
+        week = viewer.get(f"/portfolio/?day={book.day(9)}").context["page"].cash.weeks[-1]
+        assert (week.due, week.paid, week.collected) == (Decimal(300), Decimal(200), Decimal(380))
+        found = viewer.get(f"/portfolio/due/?from={week.first}&to={week.last}").context["rows"]
+        assert {row.due.day: row.due.paid for row in found} == {
+            book.day(3): 100, book.day(6): 100, book.day(8): 0,
+        }  # fmt: skip
+
     def test_a_day_in_the_future_or_before_the_book_is_named(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
         assert "isn’t over or isn’t written yet" in text(viewer, f"/portfolio/?day={book.day(99)}")
