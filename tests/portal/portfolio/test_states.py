@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from portal.accounts.roles import Role
+from portal.collections.models import AccountOwner
 from portal.core.business_date import business_date
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
@@ -24,6 +26,7 @@ from portal.portfolio.models import (
     Run,
 )
 from portal.records.models import Account, Answer, Kind, Snapshot
+from tests.conftest import existing_user
 from tests.portal.collections.conftest import advance
 from tests.portal.portfolio.conftest import Book, five_accounts, installment, run_job
 
@@ -179,6 +182,21 @@ class TestDays:
         assert found.index("days_30_59") == 30
         assert found.index("days_60_89") == 60
         assert found.index("days_90") == 90
+
+    def test_of_days_written_later_an_owner_is_the_one_before_them(self, book: Book) -> None:
+        book.add("one", installment(book.day(20)))
+        book.read()
+        uuid = book.loans["one"].uuid
+        servicer, supervisor = (
+            existing_user(role.value, role=role) for role in (Role.SERVICER, Role.SUPERVISOR)
+        )
+        AccountOwner.objects.create(account_uuid=uuid, owner=servicer)
+        book.pass_days(3)
+        AccountOwner.objects.filter(account_uuid=uuid).update(owner=supervisor)
+        book.pass_days(2)
+        book.pass_days(1)
+        found = [AccountState.objects.on(book.day(number)).get().owner_id for number in range(1, 7)]
+        assert found == [None, None, servicer.pk, servicer.pk, supervisor.pk, supervisor.pk]
 
     def test_an_archived_account_leaves_the_book(self, book: Book) -> None:
         book.add("one", installment(book.day(20)))
