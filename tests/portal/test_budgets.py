@@ -104,9 +104,9 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "notes:add_follow_up": (8, 10, 14),
     "operations:status": (43, 46, 24),
     "portfolio:accounts": (12, 15, 16),
-    "portfolio:dues": (9, 12, 14),
     # Ninety bars, and their table.
     "portfolio:index": (14, 17, 78),
+    "portfolio:payments": (9, 12, 14),
     "repayments:detail": (11, 13, 21),
     "repayments:index": (16, 22, 20),
 }

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections import Counter
 from decimal import Decimal
 from html import unescape
 from typing import Any
@@ -22,6 +23,7 @@ from portal.records.models import Account
 from tests.conftest import browser_of
 from tests.portal import pages, spreadsheets
 from tests.portal.collections.conftest import advance
+from tests.portal.collections.test_collections import log_contact
 from tests.portal.jobs.scripted import run_taken
 from tests.portal.portfolio.conftest import Book, five_accounts, installment, run_job
 
@@ -47,6 +49,25 @@ def links_of_lists(html: str) -> dict[str, str]:
     """The words of each link to a list of accounts, by address."""
     found = re.findall(r'<a href="(/portfolio/accounts/[^"]*)">(.*?)</a>', html, re.DOTALL)
     return {unescape(address): pages.visible_text(words) for address, words in found}
+
+
+def payments_of_two_weeks(book: Book) -> Account:
+    """Fourteen days with payments that were scheduled, due, promised, collected and returned."""
+    book.add("one", installment(book.day(3)), installment(book.day(12)))
+    loan, world = book.loans["one"], book.sandbox.world
+    world.repayment(loan.uuid, amount="60.00", status="SCHEDULED", effective_date=str(book.day(12)))
+    world.repayment(loan.uuid, amount="25.00", status="SCHEDULED", effective_date=str(book.day(9)))
+    for number in range(1, 15):
+        if number == 5:
+            book.read()
+            promise = {"amount": "500.00", "confirmed_amount": "500.00", "day": book.day(11).isoformat()}
+            log_contact(browser_of(Role.SERVICER), loan, **promise)
+        if number == 9:
+            world.repayment(loan.uuid, amount="80.00", effective_date=str(book.day(10)))
+            returned = world.repayment(loan.uuid, amount="33.00")
+            world.bounce_payment(returned["uuid"], "R01 - Insufficient funds")
+        book.end_day()
+    return loan
 
 
 class TestPage:
@@ -129,10 +150,11 @@ class TestPage:
             book.end_day()
         week = viewer.get(f"/portfolio/?day={book.day(9)}").context["page"].cash.weeks[-1]
         assert (week.first, week.due, week.paid) == (book.day(3), Decimal(100), Decimal(40))
-        found = viewer.get(f"/portfolio/due/?from={week.first}&to={week.last}").context
-        assert found["sums"] == {"amount": Decimal(100), "paid": Decimal(40)}
+        found = viewer.get(f"/portfolio/payments/?list=due&from={week.first}&to={week.last}").context
+        assert found["sums"] == {"amount": Decimal(100), "came": Decimal(40)}
         assert [row.record.uuid for row in found["rows"]] == [book.loans["one"].uuid]
-        assert viewer.get("/portfolio/due/").status_code == 404
+        for query in ("", "?list=due", "?list=odd&from=2026-01-01&to=2026-01-02", "?list=due&from=x&to=y"):
+            assert viewer.get(f"/portfolio/payments/{query}").status_code == 404
 
     def test_a_payment_is_of_one_due_only_the_oldest_first(self, book: Book, viewer: Browser) -> None:
         book.add("one", installment(book.day(3)), installment(book.day(6)), installment(book.day(8)))
@@ -144,8 +166,8 @@ class TestPage:
             book.end_day()
         week = viewer.get(f"/portfolio/?day={book.day(9)}").context["page"].cash.weeks[-1]
         assert (week.due, week.paid, week.collected) == (Decimal(300), Decimal(200), Decimal(380))
-        found = viewer.get(f"/portfolio/due/?from={week.first}&to={week.last}").context["rows"]
-        assert {row.due.day: row.due.paid for row in found} == {
+        address = f"/portfolio/payments/?list=due&from={week.first}&to={week.last}"
+        assert {row.day: row.came for row in viewer.get(address).context["rows"]} == {
             book.day(3): 100, book.day(6): 100, book.day(8): 0,
         }  # fmt: skip
 
@@ -168,6 +190,22 @@ class TestPage:
         assert "No day on file yet" in text(viewer, "/portfolio/")
         assert "No day is written yet" in text(viewer, "/portfolio/accounts/")
         assert viewer.get("/portfolio/export/").status_code == 404
+
+    def test_of_days_written_later_nobody_knows_what_was_expected(self, book: Book, viewer: Browser) -> None:
+        payments_of_two_weeks(book)
+        book.pass_days(3)
+        for number in (15, 16):
+            answer = viewer.get(f"/portfolio/?day={book.day(number)}")
+            assert (answer.context["page"].outlook, answer.context["page"].owners) == (None, [])
+            cards = re.findall(r"<section.*?</section>", answer.content.decode(), re.DOTALL)
+            words = [pages.visible_text(card) for card in cards]
+            for title in ("Next 30 days", "By owner"):
+                assert any(card.startswith(title) and "Not known for this day" in card for card in words)
+            paper = text(viewer, f"/portfolio/print/?day={book.day(number)}")
+            assert "Not known for this day: the next 30 days, and the work of each owner." in paper
+        week = f"&from={book.day(16)}&to={book.day(45)}"
+        assert not viewer.get(f"/portfolio/payments/?list=scheduled&day={book.day(15)}{week}").context["rows"]
+        assert viewer.get("/portfolio/").context["page"].outlook.sum.scheduled
 
     def test_the_first_request_of_a_date_starts_the_job(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
@@ -204,6 +242,48 @@ class TestPage:
             assert [row.state.uuid for row in found["rows"]] == [gone.uuid]
             assert found["sums"]["principal"] == 1000
         assert links
+
+
+class TestPaymentLists:
+    def test_every_sum_of_payments_opens_the_payments_it_adds_up(self, book: Book, viewer: Browser) -> None:
+        payments_of_two_weeks(book)
+        found: dict[str, int] = Counter()
+        for number in (7, 9, 14):
+            html = page(viewer, f"/portfolio/?day={book.day(number)}")
+            for address, words in re.findall(
+                r'<a href="(/(?:portfolio/payments|repayments)/[^"]*)">\s*(\$[^<]*)</a>', html
+            ):
+                shown = viewer.get(unescape(address)).context
+                amount = Decimal(words.strip().strip("$").replace(",", ""))
+                if "sums" in shown:
+                    amounts, sums = [row.amount for row in shown["rows"]], set(shown["sums"].values())
+                    assert amount in sums, (address, words)
+                    assert shown["sums"]["amount"] == sum(amounts)
+                    found[shown["found"].name] += bool(amount)
+                else:
+                    assert amount == sum(one.amount for one in shown["listing"].found), (address, words)
+                    found["repayments"] += bool(amount)
+        wanted = {"due", "returned", "promises", "scheduled", "unscheduled", "promised", "repayments"}
+        assert {name for name, number in found.items() if number} == wanted
+
+    def test_what_was_expected_on_a_day_stays_though_it_changes_later(
+        self, book: Book, viewer: Browser
+    ) -> None:
+        loan = payments_of_two_weeks(book)
+        address = f"/portfolio/payments/?day={book.day(9)}&from={book.day(10)}&to={book.day(39)}"
+        for view, amount in (("scheduled", 60), ("unscheduled", 40), ("promised", 500)):
+            shown = viewer.get(f"{address}&list={view}").context
+            assert amount in [row.amount for row in shown["rows"]]
+            assert {row.record.uuid for row in shown["rows"]} == {loan.uuid}
+        for view in ("unscheduled", "promised"):
+            later = f"/portfolio/payments/?day={book.day(14)}&from={book.day(15)}&to={book.day(44)}"
+            assert not viewer.get(f"{later}&list={view}").context["rows"]
+
+    def test_the_total_of_what_was_due_begins_with_the_book(self, book: Book, viewer: Browser) -> None:
+        payments_of_two_weeks(book)
+        total = viewer.get(f"/portfolio/?day={book.day(14)}").context["page"].cash.rows[-1]
+        assert total.known_from == book.day(8)
+        assert total.first < book.day(1)
 
 
 class TestFiles:
