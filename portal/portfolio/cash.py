@@ -86,7 +86,7 @@ def _payments(
 def save_returns(last: date) -> None:
     """Save what was returned on each of the recent days, by the day on which its return was reported."""
     since = last - PAYMENT_DAYS
-    found = [(one, day) for one, day in returned_since(since, limit=None) if since < day <= last]
+    found = [(one, day) for one, day in returned_since(since, limit=None).payments if since < day <= last]
     keys: Any = Repayment.objects.filter(pk__in=[one.pk for one, _ in found], account__isnull=False)
     accounts = {pk: key for pk, *key in keys.values_list("pk", "account__kind", "account__uuid")}
     rows = [
