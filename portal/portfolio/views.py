@@ -83,7 +83,6 @@ def accounts(request: StaffRequest) -> HttpResponse:
             "rows": list(day_list.rows_of(found, shown)),
             "state": query_string(request.GET),
             "others": [(name, value) for name, value in request.GET.items() if name not in OWN_FIELDS],
-            "buckets": {name: words for name, (words, _) in day_list.BUCKETS.items()},
         }
         log_list(request, count=shown.paginator.count)
     else:

@@ -17,8 +17,10 @@ from portal.accounts.roles import Role
 from portal.audit.models import Entry, PageView
 from portal.core.business_date import business_date
 from portal.jobs.models import Job
+from portal.jobs.queue import start_job, take
 from portal.portfolio import demo
 from portal.portfolio.models import BookDay, BucketSum, RollCell
+from portal.portfolio.tasks import write_days
 from portal.records.models import Account
 from tests.conftest import browser_of
 from tests.portal import pages, spreadsheets
@@ -286,6 +288,26 @@ class TestPaymentLists:
         assert total.first < book.day(1)
 
 
+class TestAccounts:
+    @pytest.mark.parametrize(
+        ("query", "chosen"),
+        [
+            ("bucket=any", "Open and closed accounts"),
+            ("was=open&bucket=closed", "Closed"),
+            ("bucket=archived", "Archived"),
+            ("cured=yes&bucket=any", None),
+        ],
+    )
+    def test_a_list_of_a_roll_names_its_own_bucket(
+        self, book: Book, viewer: Browser, query: str, chosen: str | None
+    ) -> None:
+        five_accounts(book)
+        html = page(viewer, f"/portfolio/accounts/?day={book.day(10)}&since={book.day(2)}&{query}")
+        found = re.search(r'<select name="bucket".*?</select>', html, re.DOTALL)
+        selected = re.findall(r"<option[^>]* selected>([^<]*)<", found[0]) if found else [None]
+        assert selected == [chosen]
+
+
 class TestFiles:
     def test_the_spreadsheet_has_a_sheet_for_each_table(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
@@ -359,6 +381,22 @@ class TestDemoPast:
         assert list(BookDay.objects.order_by("day").values_list("day", flat=True)) == [
             book.day(number) for number in range(1, 14)
         ]
+
+    def test_a_day_that_a_worker_writes_is_waited_for(
+        self, book: Book, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another worker has the job of writing, and loses it."""
+        five_accounts(book)
+        settings.DEBUG, settings.JOB_LEASE_SECONDS = True, 2
+        monkeypatch.setattr(demo, "PAST_DAYS", 1)
+        lost = take(start_job(write_days))
+        browser_of(Role.SERVICER).post("/portfolio/demo-past/")
+        run_taken(Job.objects.get(name="portfolio.demo_past"))
+        assert lost
+        lost.refresh_from_db()
+        assert (lost.state, lost.attempts) == ("done", 2)
+        assert Job.objects.filter(name="portfolio.write_days", state="failed").count() == 0
+        assert BookDay.objects.latest("day").day == book.day(11)
 
     def test_viewers_may_not(self, book: Book, viewer: Browser) -> None:
         assert viewer.post("/portfolio/demo-past/").status_code == 403
