@@ -15,11 +15,13 @@ from portal.jobs.queue import start_job
 from portal.portfolio import day_list, demo, files, payment_lists, tasks
 from portal.portfolio.accounts import yesterday
 from portal.portfolio.page import find_book, known_book, known_page, read_page
+from portal.tables.saved_views import saved_views_menu
 from portal.ui.exports import list_file, tables_file
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.query_strings import query_string
 
 PAGE_SIZE = 50
+BUILT_IN_VIEWS = {"Past due": "bucket=late", "90+ days past due": "bucket=late_90"}
 OWN_FIELDS = ("day", "bucket", "kind", "page")
 """The parameters that the form of a list of accounts has fields for, or that it begins anew."""
 
@@ -82,6 +84,10 @@ def accounts(request: StaffRequest) -> HttpResponse:
             "shown": shown,
             "rows": list(day_list.rows_of(found, shown)),
             "state": query_string(request.GET),
+            # A view is of the newest day, whatever day is open.
+            "views": saved_views_menu(
+                request.user, "portfolio:accounts", query_string(request.GET, ("day", "page")), BUILT_IN_VIEWS
+            ),
             "others": [(name, value) for name, value in request.GET.items() if name not in OWN_FIELDS],
         }
         log_list(request, count=shown.paginator.count)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.test import Client as Browser
+from django.urls import reverse
 from pypdf import PdfReader
 
 from portal.accounts.roles import Role
@@ -306,6 +307,17 @@ class TestAccounts:
         found = re.search(r'<select name="bucket".*?</select>', html, re.DOTALL)
         selected = re.findall(r"<option[^>]* selected>([^<]*)<", found[0]) if found else [None]
         assert selected == [chosen]
+
+    def test_its_filters_are_saved_as_a_view_of_the_newest_day(self, book: Book, viewer: Browser) -> None:
+        five_accounts(book)
+        address = f"/portfolio/accounts/?day={book.day(3)}&bucket=late&kind=loan"
+        query = viewer.get(address).context["views"].query
+        form = {"list": "portfolio:accounts", "name": "Late loans", "query": query}
+        saved = viewer.post(reverse("saved_views:save"), form)
+        assert saved.headers["Location"] == "/portfolio/accounts/?bucket=late&kind=loan"
+        newest = viewer.get(saved.headers["Location"]).context
+        assert newest["found"].day == book.day(10)
+        assert newest["views"].current.name == "Late loans"
 
 
 class TestFiles:
