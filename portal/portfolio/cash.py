@@ -235,5 +235,5 @@ def _collected(
         days[one["effective_on"]].append(amount)
         if one["effective_on"] >= last_week:
             weeks[one["was_scheduled"]].append(amount)
-    came = {was: total(weeks[was]) for was in (True, False)}
+    came = {was: total(weeks[was]) if weeks[was] else NOTHING for was in (True, False)}
     return {day: total(amounts) for day, amounts in days.items()}, came

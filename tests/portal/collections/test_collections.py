@@ -997,6 +997,24 @@ class TestReturns:
             advance(sandbox, 5)
         assert in_days(-10) == day
 
+    def test_a_code_is_found_in_any_text_and_follows_its_own_rule(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
+        reasons = ("r02-account closed", "It came back, the bank says r01: no funds.", "R07/R01", "R99", "r1")
+        for reason in reasons:
+            payment = sandbox.world.repayment(loan.uuid, amount="10")["uuid"]
+            sandbox.world.bounce_payment(payment, reason)
+        refresh(loan)
+        shown = servicer.get("/collections/returns/").context
+        assert {group.title: len(group.payments) for group in shown["by_code"]} == dict.fromkeys(
+            ["R02", "R01", "R07", "R99", "No code"], 1
+        )
+        follows = {one.code: str(one.follows.consequence) for one in shown["payments"]}
+        assert follows["R02"].startswith("Not again without a new account")
+        assert follows["R07"].startswith("Not again until authorized anew")
+        assert follows["R99"] == follows["No code"] == "Ask your bank"
+
     def test_totals_of_only_the_newest_payments_show_a_notice(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:

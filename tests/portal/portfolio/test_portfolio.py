@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections import Counter
+from datetime import timedelta
 from decimal import Decimal
 from html import unescape
 from typing import Any
@@ -180,6 +181,31 @@ class TestPage:
         assert "The book begins on" in text(viewer, "/portfolio/?day=2020-01-01")
         assert "was ignored" in text(viewer, "/portfolio/?day=someday")
 
+    @pytest.mark.parametrize("path", ["accounts/", "print/", "export/", "accounts/export/", "print.pdf"])
+    def test_no_list_or_file_is_of_a_day_in_the_future(self, book: Book, viewer: Browser, path: str) -> None:
+        book.add("one", installment(book.day(20)))
+        book.end_day()
+        answer = viewer.get(f"/portfolio/{path}?day={book.day(99)}")
+        if path == "accounts/":
+            assert "isn’t over or isn’t written yet" in pages.visible_text(answer.content.decode())
+        else:
+            assert answer.status_code == 404
+        assert viewer.get(f"/portfolio/?day={book.day(2)}").context["page"] is None
+
+    def test_a_month_of_one_day_begins_with_the_last_of_the_month_before(
+        self, book: Book, viewer: Browser
+    ) -> None:
+        """Both when the month is one day old, and when the book is."""
+        book.add("one", installment(book.day(2)))
+        book.end_day()
+        assert viewer.get("/portfolio/").context["page"].roll is None
+        while book.day(len(BookDay.objects.all())).day != 1:
+            book.pass_days(1)
+        first = BookDay.objects.latest("day").day
+        roll = viewer.get("/portfolio/").context["page"].roll
+        assert (roll.since, roll.day, roll.day.day) == (first - timedelta(days=1), first, 1)
+        assert roll.rows[-1].total.number == 1
+
     def test_a_gap_is_named_and_never_drawn(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
         BookDay.objects.filter(day=book.day(5)).update(not_certain=1)
@@ -193,6 +219,9 @@ class TestPage:
         assert "No day on file yet" in text(viewer, "/portfolio/")
         assert "No day is written yet" in text(viewer, "/portfolio/accounts/")
         assert viewer.get("/portfolio/export/").status_code == 404
+        advance(book.sandbox, 3)
+        assert run_job().result == {"days": 0}
+        assert "No day on file yet" in text(viewer, "/portfolio/")
 
     def test_of_days_written_later_nobody_knows_what_was_expected(self, book: Book, viewer: Browser) -> None:
         payments_of_two_weeks(book)

@@ -10,6 +10,7 @@ from django.utils import timezone
 from portal.accounts.roles import Role
 from portal.collections.models import AccountOwner
 from portal.core.business_date import business_date
+from portal.jobs.execution import Progress
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.portfolio import tasks, writing
@@ -59,6 +60,25 @@ def contents(*without: str) -> dict[str, list[Any]]:
         )
         for table in TABLES
     }
+
+
+class KilledError(Exception):
+    """The process ends here."""
+
+
+class StopAfter(Progress):
+    """What a job reports to, until its process is killed."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def resume(self, remaining: int) -> None:
+        pass
+
+    def step(self, count: int = 1, *, failed: int = 0, words: str = "") -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise KilledError
 
 
 class TestFiveAccounts:
@@ -133,6 +153,27 @@ class TestRun:
         assert contents("last_answer_on")["AccountState"] == whole["AccountState"]
         assert contents()["BucketSum"] == whole["BucketSum"]
         assert not Run.objects.exists()
+
+    def test_a_job_killed_half_way_and_run_twice_writes_the_same(
+        self, book: Book, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        five_accounts(book)
+        for table in TABLES:
+            table._default_manager.all().delete()
+        run_job()
+        whole = contents()
+        for table in TABLES:
+            table._default_manager.all().delete()
+        monkeypatch.setattr(writing, "BATCH_SIZE", 2)
+        # It stops after the first batch of accounts, then among the days, and two workers have it last.
+        for steps in (1, 4, 9):
+            with pytest.raises(KilledError):
+                writing.write_days(StopAfter(steps))
+        assert Run.objects.count() == 1
+        assert run_job().result == {"days": 10}
+        assert contents() == whole
+        assert run_job().result == {"days": 0}
+        assert contents() == whole
 
     def test_the_job_starts_once_a_day_is_over(self, book: Book) -> None:
         book.add("one", installment(book.day(20)))
