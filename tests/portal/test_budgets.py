@@ -104,7 +104,7 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "notes:add_follow_up": (8, 10, 14),
     "operations:status": (43, 46, 24),
     "portfolio:accounts": (13, 16, 18),  # With the menu of saved views.
-    # Ninety bars, and their table.
+    # Ninety bars, and their table. One statement more beside last week’s forecast, for the promises of its days.
     "portfolio:index": (14, 17, 78),
     "portfolio:payments": (9, 12, 14),
     "repayments:detail": (11, 13, 21),
