@@ -49,8 +49,8 @@ def line(sandbox: Sandbox, owner: Borrower, **terms: Any) -> Account:
 
 def put_on_file(record: Answered, text: str) -> Answered:
     """Make this text the record's answer, whatever it is."""
-    record.said = put_answer(record.kind, record.uuid, text)
-    record.answer_at = record.said.last_at
+    record.answer = put_answer(record.kind, record.uuid, text)
+    record.answer_at = record.answer.last_at
     record.save()
     return record
 
@@ -65,16 +65,16 @@ def create_with_answers(found: Iterable[tuple[Answered, str]]) -> None:
     """Create these records with these texts as their answers, of no known time."""
     records = []
     for record, text in found:
-        record.said = Answer(kind=record.kind, uuid=record.uuid, body=text)
+        record.answer = Answer(kind=record.kind, uuid=record.uuid, body=text)
         records.append(record)
     Answer.objects.bulk_create(
-        [one.said for one in records if one.said],
+        [one.answer for one in records if one.answer],
         update_conflicts=True,
         unique_fields=["kind", "uuid"],
         update_fields=["body"],
     )
     for record in records:
-        record.said = record.said  # Sets its key.
+        record.answer = record.answer  # Sets its key.
     for model, rows in by_model(records).items():
         model._default_manager.bulk_create(rows)
 

@@ -65,7 +65,7 @@ def account_panels(accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]) -> l
 def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: str) -> HttpResponse:
     """Read one account and its repayments, and show it as the row or the panel that asked for it."""
     owner = get_object_or_404(Borrower, uuid=borrower_uuid)
-    active = Account.objects.select_related("said").filter(
+    active = Account.objects.select_related("answer").filter(
         kind__in=[Kind.LOAN, Kind.LINE], archived_at__isnull=True
     )
     record = get_object_or_404(active, kind=kind, uuid=account_uuid, borrower_uuid=borrower_uuid)

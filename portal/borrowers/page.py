@@ -103,7 +103,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
 def accounts_of(borrower_uuid: str) -> Accounts:
     records = Account.objects.filter(LISTED, borrower_uuid=borrower_uuid, kind__in=[Kind.LOAN, Kind.LINE])
     accounts: Accounts = defaultdict(list)
-    for record in records.select_related("said").order_by("-created_at", "-id"):
+    for record in records.select_related("answer").order_by("-created_at", "-id"):
         accounts[record.kind].append(record)
     return accounts
 

@@ -199,7 +199,7 @@ class ProfileEdit(Flow):
             return {}  # Only the ID was known.
         if not re.fullmatch("[0-9a-f]{16}", version):
             return None
-        earlier = Snapshot.objects.filter(answer=self.record.said, digest__startswith=version)
+        earlier = Snapshot.objects.filter(answer=self.record.answer, digest__startswith=version)
         snapshot = earlier.first()
         return known_values(self._decode(snapshot.body)) if snapshot else None
 

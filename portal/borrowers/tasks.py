@@ -14,11 +14,11 @@ def refresh_accounts(progress: Progress, *, borrower: str) -> None:
     """Read every account and its repayments; a resumed job skips what it already read."""
     kinds = [Kind.LOAN, Kind.LINE]
     of_borrower = Account.objects.filter(borrower_uuid=borrower, kind__in=kinds, archived_at__isnull=True)
-    accounts, started_at = list(of_borrower.select_related("said")), progress.job.created_at
+    accounts, started_at = list(of_borrower.select_related("answer")), progress.job.created_at
     due = [
         copy
         for copy in (*map(LiveCopy, accounts), *repayment_copies(accounts))
-        if not any(at and at >= started_at for at in (copy.at, copy.said.failed_at))
+        if not any(at and at >= started_at for at in (copy.at, copy.saved.failed_at))
     ]
     progress.resume(len(due))
     for _, is_read_now in read_at_pace(Actor.system("refresh"), due):

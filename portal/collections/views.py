@@ -117,7 +117,7 @@ def update_due_since(request: StaffRequest) -> HttpResponse:
 def print_list(request: StaffRequest) -> HttpResponse:
     """All matching accounts on one page, for printing."""
     found = WORKLIST.find(request.GET)
-    rows = list(WORKLIST.rows(found.found.select_related("said")[:MAX_PRINTED]))
+    rows = list(WORKLIST.rows(found.found.select_related("answer")[:MAX_PRINTED]))
     append(
         Actor.of(request),
         "collections.print",

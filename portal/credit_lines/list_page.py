@@ -69,7 +69,7 @@ LINES = ListPage(
     ],
     sorts={
         "past_due": "-past_due_rank",
-        "due": "key_date",
+        "due": "next_due_on",
         "limit": "-amount",
         "created": "-created_at",
         "checked": "checked_at",

@@ -57,10 +57,10 @@ class Trend:
 
 def samples(record: Account) -> list[Sample]:
     """The saved copies, oldest first; the current one is last."""
-    earlier = Snapshot.objects.filter(answer=record.said)[:MAX_COPIES]
+    earlier = Snapshot.objects.filter(answer=record.answer)[:MAX_COPIES]
     copies = [(one.last_at, one.body) for one in earlier][::-1]
-    if record.said and record.answer_at:
-        copies.append((record.answer_at, record.said.body))
+    if record.answer and record.answer_at:
+        copies.append((record.answer_at, record.answer.body))
     return [Sample(at, codec.decode(Statement, text)) for at, text in copies]
 
 

@@ -44,7 +44,7 @@ MAX_BYTES_IN_MEMORY = 1024 * 1024
 @requires("credit_lines.detail")
 def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpResponseBase:
     """Show one line of credit."""
-    record = get_object_or_404(Account.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid)
+    record = get_object_or_404(Account.objects.select_related("answer"), kind=Kind.LINE, uuid=line_uuid)
     if record.borrower_uuid != borrower_uuid:
         return redirect(record)
     return account_page(request, LINES, record, build_context=build_context, parts=("line-statements",))
@@ -84,7 +84,7 @@ def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[st
 def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, key: str) -> HttpResponseBase:
     """Show or download a statement document, or say why there is none."""
     record = get_object_or_404(
-        Account.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
+        Account.objects.select_related("answer"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
     )
     statement = StatementKey.parse(key)
     if statement is None:

@@ -116,7 +116,7 @@ def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
 
 
 def _of_kind(record: Borrower, kind: Kind) -> QuerySet[Account]:
-    return active_records(kind).select_related("said").filter(borrower_uuid=record.uuid)
+    return active_records(kind).select_related("answer").filter(borrower_uuid=record.uuid)
 
 
 def _people_of(record: Borrower) -> QuerySet[KeyPerson]:

@@ -95,7 +95,7 @@ def borrower(request: StaffRequest, as_pdf: bool, borrower_uuid: str) -> Documen
 def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_uuid: str) -> Document:
     """The schedule of a loan."""
     record = get_object_or_404(
-        Account.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
+        Account.objects.select_related("answer"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
     )
     options = Options.of(request.GET, mode=Mode.BORROWER)
     (copy,) = _read(request, [LiveCopy(record)], options, as_pdf)
@@ -108,7 +108,7 @@ def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_
 def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str) -> Document:
     """A line of credit."""
     record = get_object_or_404(
-        Account.objects.select_related("said"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
+        Account.objects.select_related("answer"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
     )
     options = Options.of(request.GET, mode=Mode.BORROWER)
     copy, repayments = _read(request, account_copies(record), options, as_pdf)

@@ -52,16 +52,16 @@ REJECTED_PREFIX = "Refused: "
 class LiveCopy:
     """The saved copy of an account, of an application or of an account's list, and the result of the last call."""
 
-    def __init__(self, record: Account | Application, said: Answer | None = None) -> None:
-        """``said`` is the answer of the record's list. Without it, the copy is the record's own."""
+    def __init__(self, record: Account | Application, saved: Answer | None = None) -> None:
+        """``saved`` is the answer of the record's list. Without it, the copy is the record's own."""
         self.record: Any = record
-        self.said = said or record.said or Answer(kind=record.kind, uuid=record.uuid)
+        self.saved = saved or record.answer or Answer(kind=record.kind, uuid=record.uuid)
         """What is shown; a row that isn't saved if nobody ever asked for it."""
 
     @property
     def kind(self) -> str:
         """The kind of the record, or of its list."""
-        return self.said.kind
+        return self.saved.kind
 
     @cached_property
     def answer(self) -> servicing.Application | Loan | Statement | None:
@@ -83,17 +83,17 @@ class LiveCopy:
     @cached_property
     def repayments(self) -> list[Repayment]:
         """The last known repayments; none if this isn't a list of repayments or was never answered."""
-        return store.last_list(self.said, Repayment) if self.kind in REPAYMENTS_OF.values() else []
+        return store.last_list(self.saved, Repayment) if self.kind in REPAYMENTS_OF.values() else []
 
     @property
     def has_been_asked(self) -> bool:
         """Whether anybody ever asked for it."""
-        return self.said.pk is not None
+        return self.saved.pk is not None
 
     @property
     def at(self) -> datetime | None:
         """The time of the copy: of the service's answer or of the imported file."""
-        return self.said.last_at
+        return self.saved.last_at
 
     @property
     def copied_on(self) -> date | None:
@@ -103,27 +103,27 @@ class LiveCopy:
     @property
     def why_null(self) -> str:
         """Why a value is missing in it."""
-        return self.said.why_null(can_be_read=self.record.can_be_read)
+        return self.saved.why_null(can_be_read=self.record.can_be_read)
 
     @property
     def source(self) -> str:
         """Whether the service or a file said it; empty without an answer."""
-        return self.said.source
+        return self.saved.source
 
     @property
     def failing_since(self) -> datetime | None:
         """When the service first failed to provide it, if it still fails."""
-        return self.said.failing_since
+        return self.saved.failing_since
 
     @property
     def failure(self) -> str:
         """Why it fails, in words for staff."""
-        return self.said.failure.removeprefix(REJECTED_PREFIX)
+        return self.saved.failure.removeprefix(REJECTED_PREFIX)
 
     @property
     def is_refused(self) -> bool:
         """Whether the service rejected the call: the record doesn't exist, or belongs to another borrower."""
-        return self.said.failure.startswith(REJECTED_PREFIX)
+        return self.saved.failure.startswith(REJECTED_PREFIX)
 
     @property
     def can_be_asked(self) -> bool:
@@ -134,15 +134,15 @@ class LiveCopy:
     def is_due(self) -> bool:
         """Whether the service was not called for it in the last half minute."""
         last = None
-        if self.said.asked_at:
+        if self.saved.asked_at:
             # From the end of a call: one that took half a minute would be due again at once.
-            last = max(filter(None, (self.said.asked_at, self.said.last_at, self.said.failed_at)))
+            last = max(filter(None, (self.saved.asked_at, self.saved.last_at, self.saved.failed_at)))
         return self.can_be_asked and not (last and timezone.now() - last <= FRESH_FOR)
 
     @property
     def is_pending(self) -> bool:
         """Whether a call for it is under way."""
-        return _is_pending(self.said)
+        return _is_pending(self.saved)
 
 
 def _is_pending(said: Answer) -> bool:
@@ -200,7 +200,7 @@ def read_and_wait(actor: Actor, copies: Sequence[LiveCopy], *, force: bool = Fal
     """As :func:`read_if_old`, but also wait while other requests are reading any of the copies."""
     until = time.monotonic() + call_time_limit_seconds()
     read_if_old(actor, copies, force=force)
-    moments = answers_by_key([(copy.kind, copy.said.uuid) for copy in copies]).defer("body")
+    moments = answers_by_key([(copy.kind, copy.saved.uuid) for copy in copies]).defer("body")
     while time.monotonic() < until and any(map(_is_pending, moments.all())):
         release_connection()
         time.sleep(POLL_INTERVAL_SECONDS)
@@ -213,32 +213,32 @@ def _claim(copy: LiveCopy) -> bool:
             return True
         if not copy.is_due:
             return False
-    seen = Answer.objects.filter(pk=copy.said.pk, asked_at=copy.said.asked_at)
+    seen = Answer.objects.filter(pk=copy.saved.pk, asked_at=copy.saved.asked_at)
     return bool(seen.update(asked_at=timezone.now()))
 
 
 def _open_answer(copy: LiveCopy) -> bool:
     """Create the row of its answers, asked for now; return whether it had none."""
-    copy.said, is_new = Answer.objects.get_or_create(
-        {"asked_at": timezone.now()}, kind=copy.kind, uuid=copy.said.uuid
+    copy.saved, is_new = Answer.objects.get_or_create(
+        {"asked_at": timezone.now()}, kind=copy.kind, uuid=copy.saved.uuid
     )
     if copy.kind not in LISTS:
         field = answer_field(type(copy.record))
-        records_of(copy.kind).filter(pk=copy.record.pk, **{field: None}).update(**{field: copy.said})
+        records_of(copy.kind).filter(pk=copy.record.pk, **{field: None}).update(**{field: copy.saved})
     return is_new
 
 
 def read_live(actor: Actor, copy: LiveCopy) -> bool:
     """Call the service once. An answer becomes the saved copy, a failure is saved beside it."""
     try:
-        READS[copy.kind](client_for(actor), copy.record.borrower_uuid, copy.said.uuid)
+        READS[copy.kind](client_for(actor), copy.record.borrower_uuid, copy.saved.uuid)
         return True
     except ServicingError as error:
         now = timezone.now()
         words = "; ".join(error.reasons) or error.message
         words = f"{REJECTED_PREFIX}{words}" if isinstance(error, Rejected) else words
         # In one statement: a panel that waits for the answer is drawn once the row has its time.
-        Answer.objects.filter(kind=copy.kind, uuid=copy.said.uuid).update(
+        Answer.objects.filter(kind=copy.kind, uuid=copy.saved.uuid).update(
             failed_at=now, failure=words[:500], failing_since=Coalesce("failing_since", Value(now))
         )
         return False
@@ -256,7 +256,7 @@ def read_at_pace(
         started = time.monotonic()
         if not copy.has_been_asked:
             _open_answer(copy)
-        Answer.objects.filter(pk=copy.said.pk).update(asked_at=timezone.now())
+        Answer.objects.filter(pk=copy.saved.pk).update(asked_at=timezone.now())
         yield copy, read_live(actor, copy)
         time.sleep(max(0.0, pause - (time.monotonic() - started)))
 
@@ -273,7 +273,7 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[LiveC
     First what fell due since its copy, then what is past due, then the oldest copies.
     """
     # Only what a call needs, because a large portfolio doesn't fit into memory.
-    columns = ("kind", "uuid", "borrower_uuid", "due_since_on", "flagged")
+    columns = ("kind", "uuid", "borrower_uuid", "due_since_on", "is_past_due")
     times = ("kind", "uuid", "asked_at", "last_at", "failed_at")
     found: list[LiveCopy] = []
     for kind in kinds:
@@ -294,7 +294,7 @@ def _urgency(copy: LiveCopy) -> tuple[int, bool, datetime]:
     """Orders what fell due since its copy first, then what is past due, each with the oldest copies first."""
     rank = 2
     if is_account(copy.record):
-        rank = 0 if copy.record.due_since_on else 1 if copy.record.flagged else 2
+        rank = 0 if copy.record.due_since_on else 1 if copy.record.is_past_due else 2
     return rank, copy.at is not None, copy.at or timezone.now()
 
 

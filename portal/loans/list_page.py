@@ -47,7 +47,7 @@ LOANS = ListPage(
             beside="past_due",
         ),
         money_column("principal", "Principal", "record.principal", is_default=False),
-        value_column("product", "Product", "record.category", cells.word, "sd-widest", is_default=False),
+        value_column("product", "Product", "record.product", cells.word, "sd-widest", is_default=False),
         Column(
             name="rate",
             head="Rate",
@@ -62,7 +62,7 @@ LOANS = ListPage(
     ],
     sorts={
         "past_due": "-past_due_rank",
-        "due": "key_date",
+        "due": "next_due_on",
         "amount": "-amount",
         "status": "status",
         "rate": "-rate",
@@ -70,7 +70,7 @@ LOANS = ListPage(
         "checked": "checked_at",
     },
     filters=[
-        value_filter(Kind.LOAN, "product", "Product", "category", prompt="All products"),
+        value_filter(Kind.LOAN, "product", "Product", "product", prompt="All products"),
         value_filter(
             Kind.LOAN, "status", "Status", "status", prompt="All statuses", words=wording.status_word
         ),

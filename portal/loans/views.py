@@ -28,7 +28,7 @@ from servicing.values import decimal_or_none
 @requires("loans.detail")
 def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponse:
     """Show one loan."""
-    record = get_object_or_404(Account.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid)
+    record = get_object_or_404(Account.objects.select_related("answer"), kind=Kind.LOAN, uuid=loan_uuid)
     if record.borrower_uuid and record.borrower_uuid != borrower_uuid:
         return redirect(record)
     return account_page(request, LOANS, record, build_context=build_context, parts=("loan-schedule",))
@@ -81,7 +81,7 @@ def origin(loan: Loan) -> Account | None:
 def schedule(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponseBase:
     """Export the whole saved schedule as CSV."""
     record = get_object_or_404(
-        Account.objects.select_related("said"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
+        Account.objects.select_related("answer"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
     )
     loan = store.last_answer(record, Loan) or Loan(uuid=loan_uuid)
     heads, rows = csv_rows(schedule_of(loan, business_date()), business_date(), copy_day(record))

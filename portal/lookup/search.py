@@ -104,7 +104,7 @@ class Hit:
         """Whether a loan, a line or a borrower is past due."""
         if isinstance(self.record, Borrower):
             return self.record.is_past_due
-        return is_account(self.record) and self.record.flagged
+        return is_account(self.record) and self.record.is_past_due
 
     @property
     def old_copy_day(self) -> date | None:
@@ -127,7 +127,7 @@ class Hit:
             case Application() | Repayment():
                 return self.record.product
             case Account():
-                return self.record.category
+                return self.record.product
             case _:
                 return ""
 
@@ -154,7 +154,7 @@ class Hit:
         """The match, if the title does not show it."""
         if isinstance(self.record, Repayment):
             return f"Effective {wording.day(self.day)}" if self.day == self.record.effective_on else ""
-        if self.day and isinstance(self.record, Account) and self.day == self.record.key_date:
+        if self.day and isinstance(self.record, Account) and self.day == self.record.next_due_on:
             return f"Due {wording.day(self.day)}"
         if self._shows(fold(self.title)):
             return ""

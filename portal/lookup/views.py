@@ -114,7 +114,7 @@ def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
         "record": found,
         "owner": owner,
         "fields": answer_fields(found),
-        "snapshots": Snapshot.objects.filter(answer=found.said).defer("body")[:50],
+        "snapshots": Snapshot.objects.filter(answer=found.answer).defer("body")[:50],
     }
     return render_page(request, "lookup/record.html", context)
 

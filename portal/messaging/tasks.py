@@ -77,7 +77,7 @@ def _result(progress: Progress, run: Run) -> dict[str, int]:
 def read_news(progress: Progress) -> dict[str, int]:
     """Read every account with news, newest first, until none is due or the service is out."""
     actor, done = Actor.system("news"), 0
-    while (pending := due_reads().select_related("account__said").first()) and not current_outage():
+    while (pending := due_reads().select_related("account__answer").first()) and not current_outage():
         done += read_account(actor, pending)
         progress.step()
     forget_finished_reads()

@@ -70,7 +70,7 @@ def first_day() -> date | None:
 def read_accounts(after: int, limit: int) -> list[BookAccount]:
     """The accounts that follow a key, archived or not."""
     names = ("pk", "kind", "uuid", "created_at", "archived_at")
-    answer = ("said", "said__first_at", "said__last_at", "said__last_on")
+    answer = ("answer", "answer__first_at", "answer__last_at", "answer__last_on")
     found = Account.objects.filter(kind__in=ACCOUNTS, pk__gt=after).order_by("pk")
     rows = list(found.values_list(*names, *answer)[:limit])
     owned = AccountOwner.objects.filter(account_uuid__in=[uuid for _, _, uuid, *_ in rows])

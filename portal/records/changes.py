@@ -37,7 +37,7 @@ def changes_since(record: Answered, seen: str) -> list[FieldChange]:
     """The changes since the answer with this hash; none if it is no longer saved."""
     if not seen or seen == answer_digest(record):
         return []
-    snapshot = Snapshot.objects.filter(answer=record.said, digest=seen).first()
+    snapshot = Snapshot.objects.filter(answer=record.answer, digest=seen).first()
     return differences(codec.parse(snapshot.body), codec.parse(saved_text(record))) if snapshot else []
 
 

@@ -93,7 +93,7 @@ def _loan_columns(loan: Loan, copied_on: date | None) -> dict[str, Any]:
     # Their structure is undefined.
     other_ids = (str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int))
     return {
-        "category": known_spelling(loan.product),
+        "product": known_spelling(loan.product),
         "status": known_spelling(loan.status),
         "search_text": search_text(None, non_uuid_identifier(loan.uuid), *other_ids),
         "amount": loan.amount,

@@ -33,8 +33,8 @@ ACCOUNTS: Final = (Kind.LOAN, Kind.LINE)
 FIGURE_COLUMNS: Final = (
     "past_due",
     "past_due_rank",
-    "flagged",
-    "key_date",
+    "is_past_due",
+    "next_due_on",
     "due_amount",
     "remaining",
     "principal",
@@ -89,8 +89,8 @@ def figure_columns(figures: Figures) -> dict[str, Any]:
     return {
         "past_due": past_due,
         "past_due_rank": rank(past_due, is_late=figures.is_late),
-        "flagged": figures.is_late,
-        "key_date": due and due.day,
+        "is_past_due": figures.is_late,
+        "next_due_on": due and due.day,
         "due_amount": due and stored_amount(due.amount),
         "remaining": stored_amount(figures.remaining),
         "principal": stored_amount(figures.principal),
@@ -142,7 +142,7 @@ class Lateness(NamedTuple):
 
     @classmethod
     def of(cls, record: Account) -> "Lateness":
-        return cls(record.past_due, record.flagged)
+        return cls(record.past_due, record.is_past_due)
 
     @property
     def owes_nothing(self) -> bool:
@@ -229,7 +229,7 @@ def parts_of(accounts: Iterable[SavedAccount], today: date) -> Iterator[Part]:
             is_line=one.kind == Kind.LINE,
             past_due=one.past_due,
             days=days_past_due(one.past_due, one.oldest_unpaid_due, one.days_past_due, today),
-            is_late=one.flagged,
+            is_late=one.is_past_due,
             is_closed=is_closed_status(one.status, settings.CLOSED_STATUSES),
             due_since=due_since_of(one),
             has_no_schedule_yet=bool(one.has_no_schedule_yet),

@@ -58,16 +58,16 @@ def _list_indexes() -> list[models.Index]:
     created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]
     worst = [["past_due", "id"], ["past_due_rank", "id"]]
     of_accounts = [*worst, ["figures_good_through", "id"], ["due_amount", "id"]]
-    days = [amount, ["key_date", "id"], ["checked_at", "id"]]
+    days = [amount, ["next_due_on", "id"], ["checked_at", "id"]]
     by_kind: dict[Kind, list[list[str]]] = {
         Kind.LOAN: [usual, created, *days, ["state", *usual], status],
         Kind.LINE: [usual, created, *days],
     }
     earlier: dict[Kind, list[list[str]]] = {
-        Kind.LOAN: [["rate", "id"], ["category", "id"], *of_accounts],
+        Kind.LOAN: [["rate", "id"], ["product", "id"], *of_accounts],
         Kind.LINE: of_accounts,
     }
-    on_time = models.Q(flagged=False)
+    on_time = models.Q(is_past_due=False)
     # Written as in the filters, because SQLite compares the SQL text.
     flagged, to_check = models.Q(flagged__in=[True]), models.Q(needs_check__in=[True])
     late = ["past_due_rank", "id", "kind", "past_due", "oldest_unpaid_due", "days_past_due", "archived_at"]
@@ -95,9 +95,12 @@ def _list_indexes() -> list[models.Index]:
             for kind in (Kind.LOAN, Kind.LINE)
             for index in (
                 _index(
-                    kind, ["kind", "key_date", "id", "status", "flagged", "archived_at"], "on_time", on_time
+                    kind,
+                    ["kind", "next_due_on", "id", "status", "is_past_due", "archived_at"],
+                    "on_time",
+                    on_time,
                 ),
-                _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "late", flagged),
+                _index(kind, ["kind", "next_due_on", "id", "is_past_due", "archived_at"], "late", flagged),
                 _index(kind, ["kind", *usual, "needs_check", "archived_at"], "to_check", to_check),
             )
         ),
@@ -109,7 +112,7 @@ def _list_indexes() -> list[models.Index]:
             for names in lists
         ),
         *(
-            _index(kind, ["kind", *usual, "flagged", "archived_at"], "flagged", flagged)
+            _index(kind, ["kind", *usual, "is_past_due", "archived_at"], "is_past_due", flagged)
             for kind in (Kind.LOAN, Kind.LINE)
         ),
         *(_index(kind, ["kind", *names]) for kind, lists in earlier.items() for names in lists),
@@ -193,7 +196,7 @@ class Account(models.Model):
     answer_day = models.DateField(null=True, help_text="The business date of the answer.")
     checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
 
-    category = models.CharField(
+    product = models.CharField(
         max_length=40,
         blank=True,
         help_text="Product.",
@@ -202,7 +205,7 @@ class Account(models.Model):
     state = models.CharField(max_length=10, blank=True)
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="Null: not known.")
-    key_date = models.DateField(null=True, help_text="Next due date of a loan or line.")
+    next_due_on = models.DateField(null=True, help_text="Next due date of a loan or line.")
     rate = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     flagged = models.BooleanField(default=False, help_text="An account that is past due.")
 
@@ -256,7 +259,7 @@ class Account(models.Model):
                 opclasses=["varchar_ops", "varchar_pattern_ops"],
             ),
             models.UniqueConstraint(
-                fields=["said"], condition=models.Q(said__isnull=False), name="one_record_per_answer"
+                fields=["answer"], condition=models.Q(answer__isnull=False), name="one_record_per_answer"
             ),
         ]
         indexes = [
@@ -280,7 +283,7 @@ class Account(models.Model):
     @property
     def why_null(self) -> str:
         """Why a value is missing; lists select ``said`` with the record, as this reads it."""
-        return (self.said or Answer()).why_null()
+        return (self.answer or Answer()).why_null()
 
     @property
     def can_be_read(self) -> bool:

@@ -49,7 +49,7 @@ def recalculate_batch() -> int:
     """Recalculate some of these accounts and their borrowers' totals; return how many."""
     with transaction.atomic():
         keys = outdated_keys(BATCH_SIZE)
-        found = Account.objects.filter(pk__in=keys).order_by("pk").select_related("said")
+        found = Account.objects.filter(pk__in=keys).order_by("pk").select_related("answer")
         records = list(found.select_for_update(of=("self",)))
         lists = answers_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
         repayments = {one.uuid: one for one in lists}

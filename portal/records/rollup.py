@@ -41,7 +41,9 @@ class BorrowerTotals:
     @property
     def oldest_late_copy(self) -> date | None:
         """The same of those that are past due."""
-        return min((one.answer_day for one in self.accounts if one.flagged and one.answer_day), default=None)
+        return min(
+            (one.answer_day for one in self.accounts if one.is_past_due and one.answer_day), default=None
+        )
 
     @cached_property
     def past_due(self) -> PastDue:
@@ -92,7 +94,7 @@ def roll_up(borrower_uuids: Iterable[str]) -> None:
 def _update_if_changed(borrower: Borrower, totals: BorrowerTotals) -> bool:
     before = [getattr(borrower, name) for name in _COLUMNS]
     total = totals.past_due
-    late = [account for account in totals.accounts if account.flagged]
+    late = [account for account in totals.accounts if account.is_past_due]
     days = [account.oldest_unpaid_due for account in late if account.oldest_unpaid_due]
     borrower.past_due, borrower.is_past_due = stored_amount(total.amount), total.is_late
     borrower.past_due_rank = rank(borrower.past_due, is_late=total.is_late)

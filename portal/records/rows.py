@@ -84,7 +84,7 @@ def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
 
 def answer_field(model: type[Model]) -> str:
     """The name of the field that leads to a row's answer."""
-    return "said" if model is Account else "answer"
+    return "answer" if model is Account else "answer"
 
 
 def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:

@@ -33,10 +33,10 @@ MIN_ANYWHERE: Final = 3
 # What operators are about, by the names of other kinds.
 ALIASES: Final = {
     Kind.APPLICATION: {"status": F("decision")},
-    Kind.BORROWER: {"flagged": F("is_past_due"), "status": F("decision")},
+    Kind.BORROWER: {"is_past_due": F("is_past_due"), "status": F("decision")},
 }
 # The columns that are searched for a status or a product.
-SPELLED: Final = {Kind.APPLICATION: ("decision", "product"), Kind.LOAN: ("status", "category")}
+SPELLED: Final = {Kind.APPLICATION: ("decision", "product"), Kind.LOAN: ("status", "product")}
 _HEX_DIGITS: Final = "0123456789abcdefg"
 _Model = TypeVar("_Model", bound=Model)
 
@@ -206,7 +206,7 @@ def _with_id(query: Query) -> list[Q]:
 def _with_value(kind: Kind, query: Query) -> list[Q]:
     """The conditions that a record has the typed amount or day."""
     if query.day:
-        return [Q(key_date=query.day)] if kind in ACCOUNTS else []
+        return [Q(next_due_on=query.day)] if kind in ACCOUNTS else []
     if query.amount is None or kind not in OWNED:
         return []
     # Nearly every account owes nothing.

@@ -167,7 +167,7 @@ def last_answer(record: Answered, model: type[Model]) -> Model | None:
 
 def saved_text(record: Answered) -> str:
     """The record's last answer as received; empty without one. Many records are read with their answers."""
-    return record.said.body if record.said else ""
+    return record.answer.body if record.answer else ""
 
 
 @lru_cache(MAX_DECODED)
@@ -240,17 +240,17 @@ def _save_batch(
                     record.figures_good_through = FOREVER
                 new.append(record)
                 _apply(record, item, origin)
-                if record.said:
+                if record.answer:
                     answered.append(record)
             elif _is_unchanged(record, item, origin.at):
                 same.append(record)
             else:
                 before, owners[record] = _column_values(record), record.borrower_uuid
-                said_before = _answer_values(record.said)
+                said_before = _answer_values(record.answer)
                 if is_account(record) and record.answer_at:
                     lateness.append((record, Lateness.of(record)))
                 snapshots += _apply(record, item, origin)
-                if has_answer := _answer_values(record.said) != said_before:
+                if has_answer := _answer_values(record.answer) != said_before:
                     answered.append(record)
                 if has_answer or _column_values(record) != before:
                     record.updated_at = origin.at
@@ -263,9 +263,9 @@ def _save_batch(
         }
         changed_lists = _save_lists(lists, origin)
         loans = _with_repayments(new + changed, changed_lists, answers, stored)
-        _save_answers([record.said for record in answered if record.said], origin.source)
+        _save_answers([record.answer for record in answered if record.answer], origin.source)
         for record in answered:
-            record.said = record.said  # Sets its key.
+            record.answer = record.answer  # Sets its key.
         create_records(new)
         for model, rows in by_model([*changed, *loans]).items():
             update_records(rows, [*columns_from_answer(model), "updated_at"])
@@ -413,7 +413,7 @@ def _touch(records: Sequence[Answered], origin: _Origin) -> None:
     for record in records:
         for name, value in values.items():
             setattr(record, name, value)
-    _touch_answers([record.said for record in records if record.said], origin)
+    _touch_answers([record.answer for record in records if record.answer], origin)
 
 
 def _touch_answers(answers: Sequence[Answer], origin: _Origin) -> None:
@@ -437,9 +437,9 @@ def _touch_answers(answers: Sequence[Answer], origin: _Origin) -> None:
 # The columns of a ``Account`` that an answer may change.
 _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "label", "search_text"),
-    *("said_id", "answer_at", "answer_day", "checked_at"),
-    *("category", "status", "state", "amount", "past_due", "key_date"),
-    *("rate", "flagged"),
+    *("answer_id", "answer_at", "answer_day", "checked_at"),
+    *("product", "status", "state", "amount", "past_due", "next_due_on"),
+    *("rate", "is_past_due"),
     *FIGURE_COLUMNS,
 ]
 # The columns of an answer that a new one replaces; the last two, which end a failure, if the service gave it.
@@ -485,11 +485,11 @@ def set_search_columns(record: Answered) -> None:
 
 
 def _apply_answer(record: Answered, decoded: Decoded, origin: _Origin) -> list[Snapshot]:
-    answer = record.said or Answer(kind=record.kind, uuid=record.uuid)
+    answer = record.answer or Answer(kind=record.kind, uuid=record.uuid)
     replaced = _replace_answer(answer, canonical_json(decoded), origin)
     if answer.last_at != origin.at:
         return replaced
-    record.said, record.answer_at, record.answer_day = answer, answer.last_at, answer.last_on
+    record.answer, record.answer_at, record.answer_day = answer, answer.last_at, answer.last_on
     if origin.source == Source.SERVICE:
         record.checked_at = origin.at
     for name, value in columns_from(decoded, record.answer_day).items():

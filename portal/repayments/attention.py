@@ -206,7 +206,7 @@ def not_known_accounts() -> QuerySet[Account]:
     Those that are delinquent or report days are past due by an unknown amount instead.
     """
     answered = Account.objects.filter(kind__in=ACCOUNTS, archived_at__isnull=True, answer_at__isnull=False)
-    not_known = answered.filter(past_due__isnull=True, flagged=False).exclude(has_no_schedule_yet=True)
+    not_known = answered.filter(past_due__isnull=True, is_past_due=False).exclude(has_no_schedule_yet=True)
     return not_known.exclude(_is_closed(), kind=Kind.LOAN)
 
 
@@ -242,9 +242,9 @@ def unscheduled_payments(snoozed: Snoozed, _user: User) -> Items:
     """Loans with autopay and a payment due soon for which less is scheduled than is due."""
     accounts = loans_without_scheduled_payment()
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("unscheduled:")):
-        accounts = accounts.exclude(uuid=uuid, key_date=day)
+        accounts = accounts.exclude(uuid=uuid, next_due_on=day)
     return Items(
-        accounts.order_by("key_date", "id"),
+        accounts.order_by("next_due_on", "id"),
         _unscheduled_item,
         group="unscheduled",
         name="loans with no payment scheduled",
@@ -261,7 +261,7 @@ def loans_without_scheduled_payment() -> QuerySet[Account]:
     """
     today = business_date()
     days = [today + timedelta(days=number) for number in range(UNSCHEDULED_DAYS + 1)]
-    pay_by = Case(*(When(key_date=day, then=Value(first_business_day(day))) for day in days))
+    pay_by = Case(*(When(next_due_on=day, then=Value(first_business_day(day))) for day in days))
     lists = Answer.objects.filter(kind=Kind.LOAN_REPAYMENTS, uuid=OuterRef("uuid"), last_at__isnull=False)
     scheduled = (
         Repayment.objects.filter(
@@ -277,7 +277,7 @@ def loans_without_scheduled_payment() -> QuerySet[Account]:
     )
     return (
         Account.objects.filter(LISTED, kind=Kind.LOAN)
-        .filter(~_is_closed(), Exists(lists), has_autopay=True, key_date__in=days)
+        .filter(~_is_closed(), Exists(lists), has_autopay=True, next_due_on__in=days)
         .annotate(
             pay_by=Cast(pay_by, DateField()),
             scheduled=Coalesce(Subquery(scheduled), Decimal(0), output_field=DecimalField()),
@@ -289,15 +289,15 @@ def loans_without_scheduled_payment() -> QuerySet[Account]:
 def _unscheduled_item(record: Account) -> Item:
     amount = wording.money(record.due_amount)
     return Item(
-        key=f"unscheduled:{record.uuid}:{record.key_date}",
+        key=f"unscheduled:{record.uuid}:{record.next_due_on}",
         state="warn",
         icon="calendar-event",
-        fact=f"{amount} due {wording.day(record.key_date)},",
+        fact=f"{amount} due {wording.day(record.next_due_on)},",
         rest="autopay is on, but less is scheduled",
         amount=amount or NOT_KNOWN,
         meta=f"loan {record.uuid[:8]}",
         borrower_uuid=record.borrower_uuid,
-        when=record.key_date,
+        when=record.next_due_on,
         rank=record.due_amount or Decimal(0),
         url=record.get_absolute_url(),
         verb="Open loan",
@@ -318,18 +318,18 @@ def _due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     """The next payments of open accounts of a kind that are not past due, soonest first."""
     today = business_date()
     accounts = active_records(kind).filter(
-        flagged=False,
-        key_date__gte=today,
-        key_date__lte=today + timedelta(days=DUE_DAYS),
+        is_past_due=False,
+        next_due_on__gte=today,
+        next_due_on__lte=today + timedelta(days=DUE_DAYS),
     )
     if kind == Kind.LOAN:  # Lines have no status. What isn't scheduled is an item of its own.
         unscheduled = loans_without_scheduled_payment().values("pk")
         accounts = accounts.exclude(_is_closed()).exclude(pk__in=unscheduled)
     for uuid, _, day in (key.partition(":") for key in snoozed.ids("due:")):
-        accounts = accounts.exclude(uuid=uuid, key_date=day)
+        accounts = accounts.exclude(uuid=uuid, next_due_on=day)
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
     name = f"{NOUNS[kind]}s with a payment due"
-    rows = accounts.order_by("key_date", "id")
+    rows = accounts.order_by("next_due_on", "id")
     return Items(
         rows,
         _due_item,
@@ -353,16 +353,16 @@ def _due_item(record: Account) -> Item:
     noun, amount = NOUNS[Kind(record.kind)], wording.money(record.due_amount)
     autopay = {True: ", autopay on", False: ", autopay off", None: ""}[record.has_autopay]
     return Item(
-        key=f"due:{record.uuid}:{record.key_date}",
+        key=f"due:{record.uuid}:{record.next_due_on}",
         state="waiting",
         amount=amount or NOT_KNOWN,
         icon="calendar-event",
         fact=f"Payment of {amount} due" if amount else "Payment due",
-        rest=wording.day(record.key_date, weekday=True) or "",
+        rest=wording.day(record.next_due_on, weekday=True) or "",
         meta=f"{noun} {record.uuid[:8]}{autopay}",
         borrower_uuid=record.borrower_uuid,
-        when=record.key_date,
-        rank=Decimal(-record.key_date.toordinal()) if record.key_date else Decimal(0),
+        when=record.next_due_on,
+        rank=Decimal(-record.next_due_on.toordinal()) if record.next_due_on else Decimal(0),
         url=record.get_absolute_url(),
         verb=f"Open {noun}",
     )

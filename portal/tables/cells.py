@@ -65,9 +65,9 @@ def past_due(row: Any) -> str:
     """An account's past due amount, blank if zero, and what fell due since its copy."""
     record, since = row.record, due_since_of(row.record)
     shown = _past_due_amount(record)
-    if record.flagged:
+    if record.is_past_due:
         shown = with_note(shown, as_of(copy_day(record)))
-    return shown + _due_since(since, None if record.flagged else copy_day(record)) if since else shown
+    return shown + _due_since(since, None if record.is_past_due else copy_day(record)) if since else shown
 
 
 def _past_due_amount(record: Account) -> SafeString:
@@ -75,11 +75,11 @@ def _past_due_amount(record: Account) -> SafeString:
     if amount is None:
         if record.has_no_schedule_yet:
             return format_html('<span class="sd-null">{}</span>', NotKnown.NO_SCHEDULE_YET)
-        css = "sd-bad sd-strong" if record.flagged else "sd-null"
+        css = "sd-bad sd-strong" if record.is_past_due else "sd-null"
         return format_html('<span class="{}">{}</span>', css, ui.NOT_KNOWN)
     if not amount:
         return SafeString("")
-    css = "sd-bad sd-strong" if record.flagged else ""
+    css = "sd-bad sd-strong" if record.is_past_due else ""
     shown = format_html('<span class="{}">{}</span>', css, ui.money(amount))
     shown = with_note(shown, BEFORE_PARTIAL_PAYMENTS if record.is_partly_paid else "")
     days = days_of(record) or 0  # A phone has no room for their column.
@@ -120,7 +120,7 @@ def days_past_due(row: Any) -> str:
     """The days past due, if any. A line's are those of the day of its copy."""
     record, days = row.record, days_of(row.record)
     if days is None:
-        is_late = record.is_past_due if isinstance(record, Borrower) else record.flagged
+        is_late = record.is_past_due if isinstance(record, Borrower) else record.is_past_due
         return ui.NOT_KNOWN if is_late else ""
     return f"{days:,}" if days > 0 else ""
 
@@ -128,10 +128,10 @@ def days_past_due(row: Any) -> str:
 def due_next(row: Any) -> str:
     """The next due date of an account, and the amount."""
     record = row.record
-    if not record.key_date:
+    if not record.next_due_on:
         return "" if record.answer_at else str(ui.or_dash(None))
     amount = ui.NOT_KNOWN if record.due_amount is None else ui.money(record.due_amount)
-    return stack(ui.day(record.key_date), amount)
+    return stack(ui.day(record.next_due_on), amount)
 
 
 def rate(value: Decimal | int | None) -> str:
@@ -153,7 +153,7 @@ def age(moment: Any) -> SafeString:
 
 def last_checked(row: Any) -> SafeString:
     """When the service last answered for a record, with a note if it doesn't answer now."""
-    said = row.record.said
+    said = row.record.answer
     failing = format_html(" {}", ui.badge("warn", "Not responding")) if said and said.failing_since else ""
     return format_html("{}{}", age(row.record.checked_at), failing)
 

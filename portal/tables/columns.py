@@ -107,9 +107,9 @@ def past_due_columns() -> tuple[Column, ...]:
         Column(
             name="due",
             head="Due next",
-            value=lambda row: row.record.key_date,
+            value=lambda row: row.record.next_due_on,
             cell=cells.due_next,
-            reads=["key_date"],
+            reads=["next_due_on"],
         ),
         Column(
             name="due_amount",

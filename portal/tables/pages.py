@@ -110,7 +110,7 @@ class ListPage:
 
     kinds: Sequence[Kind]
     model: type[Account | Application | Borrower | Repayment] = Account
-    related: str = "said"
+    related: str = "answer"
     """What is read with each of them."""
     area: str
     title: str

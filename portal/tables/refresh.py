@@ -91,7 +91,7 @@ def _selected(list_page: ListPage, uuids: Sequence[str]) -> list[Account]:
         record.uuid: record
         for record in list_page.records()
         .filter(uuid__in=wanted, kind__in=list_page.kinds)
-        .select_related("said")
+        .select_related("answer")
     }
     return [found[uuid] for uuid in wanted if uuid in found]
 
@@ -110,7 +110,7 @@ def _progress(list_page: ListPage, records: Sequence[Account], since: datetime) 
 
 
 def _state(record: Account, since: datetime) -> str:
-    said, answered = record.said, record.checked_at
+    said, answered = record.answer, record.checked_at
     if not said or not said.asked_at or said.asked_at < since:
         return "waiting"
     failed = said.failed_at

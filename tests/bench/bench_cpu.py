@@ -202,7 +202,7 @@ def accounts() -> dict[str, Page]:
     read = Account.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], answer_at__isnull=False).order_by()
     owner = read.values("borrower_uuid").annotate(n=Count("pk")).order_by("-n", "borrower_uuid")[0]
     loan, line = (
-        read.filter(kind=kind).order_by(Length("said__body").desc())[0].get_absolute_url()
+        read.filter(kind=kind).order_by(Length("answer__body").desc())[0].get_absolute_url()
         for kind in (Kind.LOAN, Kind.LINE)
     )
     return {

@@ -157,7 +157,7 @@ def pages() -> tuple[str, str]:
     )
     summary = document(owner, account_copies_of(owner), Options(), today=TODAY)
     long_loan = Account(kind=Kind.LOAN, uuid="long", answer_at=timezone.now())
-    long_loan.said = Answer(body=answer("long", {"installments": installments(360)}))
+    long_loan.answer = Answer(body=answer("long", {"installments": installments(360)}))
     schedule = loan_schedule.document(LiveCopy(long_loan), [], owner, Options(), today=TODAY)
     stamp = Stamp(timezone.now(), "Ana Reyes", "BS-20261120-7Q4MXK")
     return summary.html(stamp), schedule.html(stamp)
@@ -172,7 +172,7 @@ def save_answer(kind: str, uuid: str, content: Any) -> Any:
     if kind == Kind.BORROWER:
         return Borrower.objects.create(uuid=uuid, name="Northwind", answer=said, answer_at=said.last_at)
     return Account.objects.create(
-        kind=kind, uuid=uuid, borrower_uuid="b", label="Northwind", said=said, answer_at=said.last_at
+        kind=kind, uuid=uuid, borrower_uuid="b", label="Northwind", answer=said, answer_at=said.last_at
     )
 
 

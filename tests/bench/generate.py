@@ -100,7 +100,9 @@ def add_borrowers(number: int) -> None:
                 of_kind = [row for row, _ in rows if row["kind"] == kind]
                 write(table, columns, [_values(of_kind, columns)])
             write("registry_answer", ANSWER_COLUMNS, [[told for _, told in rows]])
-        Account.objects.filter(said=None, answer_at__isnull=False).update(said=Subquery(answer.values("pk")))
+        Account.objects.filter(answer=None, answer_at__isnull=False).update(
+            answer=Subquery(answer.values("pk"))
+        )
         for model in (Application, Borrower, KeyPerson):
             own = Answer.objects.filter(kind=model.kind, uuid=OuterRef("uuid")).values("pk")
             model._default_manager.filter(answer=None, answer_at__isnull=False).update(answer=Subquery(own))

@@ -56,9 +56,9 @@ DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["kind", "uuid", "borrower_uuid", "label", "search_text"], ""),
     **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "created_by": "",
-    **dict.fromkeys(["category", "status", "state"], ""),
+    **dict.fromkeys(["product", "status", "state"], ""),
     **dict.fromkeys(["amount", "rate", *FIGURE_COLUMNS]),
-    "flagged": False,
+    "is_past_due": False,
     "needs_check": False,
 }
 """The columns that get a value; the others have database defaults."""
@@ -123,7 +123,7 @@ class Households:
         position: Row = {
             "past_due_rank": loan_row["past_due_rank"],
             "oldest_unpaid_on": loan_row["oldest_unpaid_due"],
-            "is_past_due": loan_row["flagged"],
+            "is_past_due": loan_row["is_past_due"],
             "days_past_due": None,
             "decision": "",
         }
@@ -203,20 +203,20 @@ class Households:
         return {
             "kind": "loan",
             "uuid": uuid,
-            "category": "LOAN",
+            "product": "LOAN",
             "status": status,
             "amount": amount,
             "rate": f"{rate}",
             "past_due": INSTALLMENT if is_late else "0.00",
             "past_due_rank": INSTALLMENT if is_late else None,
             "oldest_unpaid_due": due if is_late else None,
-            "key_date": None if is_late else due,
+            "next_due_on": None if is_late else due,
             "due_amount": None if is_late else INSTALLMENT,
             "remaining": INSTALLMENT,
             "principal": amount,
             "figures_good_through": str(FOREVER) if is_late else due,
             "is_partly_paid": False,
-            "flagged": is_late,
+            "is_past_due": is_late,
             "answer": f'{{"amount":{amount},"delinquent":{"true" if is_late else "false"},"installments":['
             f'{{"due_date":"{due}","number":1,"status":"SCHEDULED","total":{INSTALLMENT}}}],"interest_rate":{rate},'
             f'"product":"LOAN","status":"{status}","user_uuid":"{owner}","uuid":"{uuid}"}}',
@@ -232,11 +232,11 @@ class Households:
             "past_due": past_due,
             "past_due_rank": past_due if is_late else None,
             "days_past_due": 12 if is_late else 0,
-            "key_date": due,
+            "next_due_on": due,
             "due_amount": INSTALLMENT,
             "figures_good_through": due,
             "is_partly_paid": False,
-            "flagged": is_late,
+            "is_past_due": is_late,
             "answer": f'{{"credit_limit":{limit},"days_past_due":{12 if is_late else 0},"past_due_balance":{past_due},'
             f'"payment_amount_due":{INSTALLMENT},"payment_due_date":"{due}","statements":[]}}',
         }

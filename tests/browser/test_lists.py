@@ -118,7 +118,7 @@ def test_the_first_screen_of_a_list_shows_enough_rows(page: Page, portal_service
         portal_service.world.repayment(loan.uuid, amount="250.10", effective_date=opened.replace(day=5))
         read_accounts(loan, given.line(portal_service, owner))
         create_application(portal_service, owner)
-    assert Account.objects.filter(kind=Kind.LOAN, flagged=True).count() == 20
+    assert Account.objects.filter(kind=Kind.LOAN, is_past_due=True).count() == 20
     # Collections have two rows of tabs above the list, and repayments a month.
     minimums = dict.fromkeys(("borrowers", "loans", "lines", "applications", "repayments"), 18) | {
         "collections": 16

@@ -269,7 +269,7 @@ def test_a_panel_looks_again_while_a_colleague_reads(page: Page, portal_service:
     loan = given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
     now = timezone.now()
     said = Answer.objects.create(kind=Kind.LOAN, uuid=loan.uuid, asked_at=now)
-    Account.objects.filter(pk=loan.pk).update(said=said)
+    Account.objects.filter(pk=loan.pk).update(answer=said)
     page.goto(loan.get_absolute_url())
     expect(page.locator("#loan")).to_have_attribute("hx-trigger", "every 2s")
     started = monotonic()

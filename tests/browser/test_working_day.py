@@ -139,7 +139,7 @@ def test_new_items_on_the_home_page_wait_for_a_click(page: Page, returned: Accou
     open_link = page.get_by_role("link", name="Open payment")
     open_link.focus()
     Account.objects.create(
-        kind=Kind.LINE, uuid="line-1", borrower_uuid="b", flagged=True, past_due=5, past_due_rank=5
+        kind=Kind.LINE, uuid="line-1", borrower_uuid="b", is_past_due=True, past_due=5, past_due_rank=5
     )
 
     requests: list[str] = []

@@ -58,7 +58,9 @@ class PortfolioList(RecordList):
 
     def test_export_has_the_page_or_all_matches(self, viewer: Browser) -> None:
         for number in range(30):
-            Account.objects.create(kind=self.kind, uuid=f"a-{number:02}", amount=number, flagged=number < 27)
+            Account.objects.create(
+                kind=self.kind, uuid=f"a-{number:02}", amount=number, is_past_due=number < 27
+            )
         flagged = f"?{'delinquent' if self.noun == 'loan' else 'past_due'}=yes"
         names = [row[0] for row in self.read_export(viewer, f"{flagged}&page=2")[1:]]
         assert names == ["a-01", "a-00"]
@@ -73,10 +75,10 @@ class PortfolioList(RecordList):
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         later, never = (
-            self.add_record(portal_service, key_date=date(2027, 1, 1)),
+            self.add_record(portal_service, next_due_on=date(2027, 1, 1)),
             self.add_record(portal_service),
         )
-        sooner = self.add_record(portal_service, key_date=date(2026, 12, 1))
+        sooner = self.add_record(portal_service, next_due_on=date(2026, 12, 1))
         assert self.order(self.fragment(viewer, "?sort=due"), sooner, later, never) == [0, 1, 2]
         assert self.order(self.fragment(viewer, "?sort=-due"), later, sooner, never) == [0, 1, 2]
 
@@ -115,7 +117,7 @@ class PortfolioList(RecordList):
         assert "2 of 2" in panel(viewer, started["Location"], "refresh-progress")
         assert len(portal_service.calls) == 4
         left.refresh_from_db()
-        assert left.said is None
+        assert left.answer is None
         assert Entry.objects.get(action=f"{self.area}.refresh").subject_label == f"2 {self.noun}s"
 
     @pytest.mark.django_db(transaction=True)

@@ -53,7 +53,7 @@ def test_an_error_changes_no_copy_and_is_shown(
         assert re.search(r"(Failing|Request rejected) since [^.]*[.:].*Backend timeout", shown)
     assert {one.pk: (one.body, one.last_at) for one in Answer.objects.filter(kind__in=kinds)} == copies
     line.refresh_from_db()
-    assert (line.past_due, line.said.failure.endswith("Backend timeout")) == (Decimal("7502.71"), True)
+    assert (line.past_due, line.answer.failure.endswith("Backend timeout")) == (Decimal("7502.71"), True)
     assert "$7,502.71" in visible_text(page(viewer, "/collections/"))
 
 

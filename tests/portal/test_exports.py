@@ -141,7 +141,9 @@ def test_the_number_of_queries_does_not_grow_with_rows(viewer: Browser, list_pag
             if list_page is BORROWERS:
                 Borrower.objects.create(uuid=uuid, is_past_due=True)
             else:
-                Account.objects.create(kind=list_page.kinds[0], uuid=uuid, borrower_uuid="b-1", flagged=True)
+                Account.objects.create(
+                    kind=list_page.kinds[0], uuid=uuid, borrower_uuid="b-1", is_past_due=True
+                )
         with CaptureQueriesContext(connection) as queries:
             rows = viewer.get(f"{list_page.export_url}?all=1").getvalue().count(b"\r\n")
         assert rows > records

@@ -187,7 +187,7 @@ def test_records_of_an_earlier_version_are_recalculated(cached_portal: Sandbox, 
     bare = {
         "past_due": None,
         "past_due_rank": None,
-        "flagged": False,
+        "is_past_due": False,
         "oldest_unpaid_due": None,
         "remaining": None,
     }

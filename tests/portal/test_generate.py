@@ -75,12 +75,12 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     ]
     assert len(repayments) == 12
 
-    generated = column_values(Account, "said_id", "created_at", "updated_at")
+    generated = column_values(Account, "answer_id", "created_at", "updated_at")
     generated_applications = column_values(Application, "answer_id", "created_at", "updated_at")
     generated_borrowers = column_values(Borrower, "answer_id", "created_at", "updated_at")
     generated_people = column_values(KeyPerson, "answer_id", "created_at", "updated_at")
     records = [
-        *Account.objects.order_by("id").select_related("said"),
+        *Account.objects.order_by("id").select_related("answer"),
         *Application.objects.order_by("id").select_related("answer"),
         *Borrower.objects.order_by("id").select_related("answer"),
         *KeyPerson.objects.order_by("id").select_related("answer"),
@@ -96,15 +96,15 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     KeyPerson.objects.all().delete()
     Answer.objects.all().delete()
     for record in records:
-        assert record.said
-        answer = codec.decode(MODELS[Kind(record.kind)], record.said.body)
+        assert record.answer
+        answer = codec.decode(MODELS[Kind(record.kind)], record.answer.body)
         items = store.observe(answer, uuid=record.uuid, borrower_uuid=record.borrower_uuid)
         store.save(items, source=Source.SERVICE, at=record.answer_at)
     for one in repayments:
         if one.account and one.last_listed_at:
             listed = AccountList(Kind.LOAN, one.account.uuid, one.borrower_uuid, [answer_of(one)])
             save_repayments([listed], one.last_listed_at)
-    assert column_values(Account, "said_id", "created_at", "updated_at") == generated
+    assert column_values(Account, "answer_id", "created_at", "updated_at") == generated
     assert column_values(Application, "answer_id", "created_at", "updated_at") == generated_applications
     assert column_values(Borrower, "answer_id", "created_at", "updated_at") == generated_borrowers
     assert column_values(KeyPerson, "answer_id", "created_at", "updated_at") == generated_people

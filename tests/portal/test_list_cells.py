@@ -19,7 +19,7 @@ from tests import given
 EVIL = "<i x='\"&"
 WORDS: dict[type[Model], list[str]] = {
     Application: ["borrower_uuid", "label", "product", "decision", "created_by"],
-    Account: ["borrower_uuid", "label", "category", "status", "state", "created_by"],
+    Account: ["borrower_uuid", "label", "product", "status", "state", "created_by"],
     Borrower: ["name", "type", "legal_form", "decision", "state", "city", "phone", "email", "created_by"],
     Repayment: ["borrower_uuid", "product", "status", "payment_type", "bank_account"],
 }

@@ -90,7 +90,7 @@ class TestStore:
         given.save_answer(user)
         record = given.save_answer(user | {"email": "new@northwind.example"})
         assert record.email == "new@northwind.example"
-        assert [codec.decode(servicing.Borrower, s.body).email for s in record.said.snapshots.all()] == [
+        assert [codec.decode(servicing.Borrower, s.body).email for s in record.answer.snapshots.all()] == [
             user["email"]
         ]
 
@@ -110,8 +110,8 @@ class TestStore:
         days = [timezone.now() - timedelta(days=days) for days in (5, 4, 3, 2, 1)]
         for answer, at in zip((one, one, two, two, one), days, strict=True):
             (record, *_) = store.save(answer, source=Source.SERVICE, at=at)
-        assert (record.said.first_at, record.answer_at) == (days[4], days[4])
-        told = [(each.first_at, each.last_at) for each in record.said.snapshots.order_by("last_at")]
+        assert (record.answer.first_at, record.answer_at) == (days[4], days[4])
+        told = [(each.first_at, each.last_at) for each in record.answer.snapshots.order_by("last_at")]
         assert told == [(days[0], days[1]), (days[2], days[3])]
 
     def test_importing_known_data_leaves_updated_at_unchanged(self, sandbox: Sandbox) -> None:
@@ -142,7 +142,7 @@ class TestStore:
         yesterday = timezone.now() - timedelta(days=1)
         (record, *_) = store.save(store.observe(old), source=Source.FILE, at=yesterday)
         assert store.last_answer(record, servicing.Borrower).email == "now@northwind.example"
-        assert record.said.snapshots.get().source == Source.FILE
+        assert record.answer.snapshots.get().source == Source.FILE
 
     def test_key_people_are_saved_as_records(self, sandbox: Sandbox) -> None:
         owner = given.borrower(sandbox, key_people=[{"first_name": "Elena"}, {"first_name": "Priya"}])
@@ -156,7 +156,7 @@ class TestStore:
         items = store.observe(statement, uuid=LINE, borrower_uuid=OWNER)
         (record,) = store.save(items, source=Source.SERVICE)
         assert store.last_answer(record, Statement).past_due_balance == Decimal("0.1")
-        assert record.flagged
+        assert record.is_past_due
         assert record.past_due == Decimal("0.1")
 
     def test_a_loan_has_its_rate_and_first_unpaid_due_date(self) -> None:
@@ -164,7 +164,7 @@ class TestStore:
         loan = Loan(uuid="l-1", interest_rate=Decimal("9.1234"), installments=tuple(rows))
         (record,) = store.save(store.observe(loan, borrower_uuid=OWNER), source=Source.SERVICE)
         record.refresh_from_db()
-        assert (record.rate, record.key_date) == (Decimal("9.1234"), date(2026, 12, 1))
+        assert (record.rate, record.next_due_on) == (Decimal("9.1234"), date(2026, 12, 1))
 
     @pytest.mark.parametrize("told", [None, Decimal(0), Decimal("12.5")])
     def test_past_due_is_zero_only_if_the_service_reports_zero(
@@ -328,11 +328,11 @@ class TestImport:
         report = import_profiles([line, "", "{", "[]", '{"first_name": "no uuid"}'], by="test")
         assert (report.taken, [number for number, _ in report.refused]) == (1, [3, 4, 5])
         record = Borrower.objects.get()
-        assert (record.label, record.said.source) == ("Acme Farms LLC", Source.FILE)
+        assert (record.label, record.answer.source) == ("Acme Farms LLC", Source.FILE)
 
     def test_importing_twice_changes_nothing(self, sandbox: Sandbox) -> None:
         line = dumps(sandbox.world.borrower()).decode()
         import_profiles([line], by="test")
-        before = list(Account.objects.order_by("id").values_list("uuid", "said__body"))
+        before = list(Account.objects.order_by("id").values_list("uuid", "answer__body"))
         import_profiles([line], by="test")
-        assert list(Account.objects.order_by("id").values_list("uuid", "said__body")) == before
+        assert list(Account.objects.order_by("id").values_list("uuid", "answer__body")) == before

@@ -36,7 +36,7 @@ def places(portal_service: Sandbox) -> list[str]:
     submitted = portal_service.world.line_application(borrower.uuid)["uuid"]
     application = given.account(Kind.APPLICATION, borrower, submitted)
     given.account(Kind.LOAN, borrower, "no-such-loan")
-    Account.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))
+    Account.objects.filter(pk=line.pk).update(is_past_due=True, past_due=10, next_due_on=date(2026, 7, 1))
     supervisor = browser_of(Role.SUPERVISOR)
     for record, name in ((loan, "loan"), (line, "line"), (application, "application")):
         panel(supervisor, record.get_absolute_url(), name)

@@ -329,7 +329,7 @@ class TestOperators:
         assert find_repayments("status:failed-after-success") == ["back"]
 
     def test_delinquent_is_a_status_too(self) -> None:
-        add_record("Late", kind=Kind.LOAN, status="ACTIVE", flagged=True)
+        add_record("Late", kind=Kind.LOAN, status="ACTIVE", is_past_due=True)
         add_record("Good", kind=Kind.LOAN, status="ACTIVE")
         Repayment.objects.create(uuid="back", status="FAILED_AFTER_SUCCESS", has_failed=True)
         assert find("status:delinquent", Kind.LOAN) == ["Late"]
@@ -426,7 +426,7 @@ class TestOperators:
         assert query.alternatives == (("northwind",),)
 
     @pytest.mark.parametrize(
-        ("typed", "plain", "said"),
+        ("typed", "plain", "answer"),
         [
             ("oyster*", "oyster", "“oyster*”"),
             ("*yster inc **bay**", "yster inc bay", "“*yster”, “**bay**”"),

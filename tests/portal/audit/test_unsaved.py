@@ -97,7 +97,7 @@ def assert_recorded(intent: WriteIntent, uuid: str, service: Sandbox) -> None:
     assert list(entries.order_by("id").values_list("phase", flat=True)) == ["attempt", "outcome"]
     assert writes_sent(service) == 1
     saved = find(intent.subject_kind, uuid)
-    assert json.loads(saved.said.body)["uuid"] == uuid
+    assert json.loads(saved.answer.body)["uuid"] == uuid
     assert not answers_file().exists()
     call_command("verify_audit", verbosity=0)
 

@@ -190,7 +190,7 @@ def test_a_failed_read_keeps_the_saved_copy(
     load_panels(viewer, address)
     assert "$12,000.00" in panel(viewer, address, "position")
     loan.refresh_from_db()
-    assert loan.said.failing_since is not None
+    assert loan.answer.failing_since is not None
 
 
 def test_an_unknown_borrower_is_not_found(viewer: Browser) -> None:
@@ -209,7 +209,9 @@ def test_a_total_waits_for_every_account(
     assert all("$100.00" in row for row in rows.values())
     unread = Account.objects.filter(kind=Kind.LOAN)[:2]
     Account.objects.filter(pk__in=[one.pk for one in unread]).update(answer_at=None)
-    Answer.objects.filter(pk__in=[one.said_id for one in unread]).update(body="", last_at=None, asked_at=None)
+    Answer.objects.filter(pk__in=[one.answer_id for one in unread]).update(
+        body="", last_at=None, asked_at=None
+    )
     assert "unknown until 2 more are loaded" in panel(viewer, address, "position").lower()
     for loan in unread:
         panel(viewer, f"{loan.get_absolute_url()}?refresh=1", "loan")

@@ -297,7 +297,7 @@ def test_audit_trail_records_attempt_outcome_and_changes(person_editor: Editor) 
 def test_the_answer_becomes_the_saved_copy(editor: Editor, borrower: Borrower) -> None:
     editor.send(first_name="Bay Bakery LLC")
     borrower.refresh_from_db()
-    assert (borrower.label, borrower.said.source) == ("Bay Bakery LLC", Source.SERVICE)
+    assert (borrower.label, borrower.answer.source) == ("Bay Bakery LLC", Source.SERVICE)
     assert editor.open()["first_name"] == "Bay Bakery LLC"
 
 

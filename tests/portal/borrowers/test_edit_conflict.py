@@ -14,7 +14,7 @@ from tests.portal.borrowers.editor import Editor, fields, html, html_of_error, s
 
 def change_copy(record: Account, **changes: Any) -> Account:
     """Change the saved copy as another user's edit would."""
-    return given.save_answer(json.loads(record.said.body) | changes)
+    return given.save_answer(json.loads(record.answer.body) | changes)
 
 
 def test_a_stale_form_shows_all_three_values(
@@ -63,7 +63,7 @@ def test_another_users_change_is_the_default_choice(
     editor: Editor, borrower: Borrower, portal_service: Sandbox
 ) -> None:
     form = editor.open()
-    change_copy(borrower, address=json.loads(borrower.said.body)["address"] | {"line_2": "Floor 2"})
+    change_copy(borrower, address=json.loads(borrower.answer.body)["address"] | {"line_2": "Floor 2"})
     conflict = fields(html_of_error(editor.post(form | {"phone": "5125550143"}, "preview"), 409))
     assert (conflict["choice-address"], conflict["choice-phone"]) == ("theirs", "yours")
     editor.post(fields(html(editor.post(conflict, "preview"))) | {"reason": ""}, "send")

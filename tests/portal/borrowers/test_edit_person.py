@@ -80,7 +80,7 @@ def test_a_lowercase_title_is_the_same_title(maya_editor: Editor, portal_service
 def test_a_field_missing_from_the_answer_shows_as_not_returned(
     maya_editor: Editor, maya: KeyPerson, portal_service: Sandbox
 ) -> None:
-    answer = {name: value for name, value in json.loads(maya.said.body).items() if name != "phone"}
+    answer = {name: value for name, value in json.loads(maya.answer.body).items() if name != "phone"}
     portal_service.fail_next(UPDATE, body=answer | {"email": "new@maya.example"}, commit=True)
     page = maya_editor.result_page(email="new@maya.example", phone="5125550143")
     assert "Sent: 1 confirmed, 1 not returned" in page
@@ -89,7 +89,7 @@ def test_a_field_missing_from_the_answer_shows_as_not_returned(
 def test_an_unknown_title_on_file_does_not_block_other_changes(
     servicer: Browser, owner: Borrower, portal_service: Sandbox
 ) -> None:
-    user = json.loads(owner.said.body)
+    user = json.loads(owner.answer.body)
     user["key_people"][0]["title"] = "TREASURER"
     given.save_answer(user)
     editor = Editor(servicer, KeyPerson.objects.get(uuid=user["key_people"][0]["uuid"]))
@@ -132,7 +132,7 @@ def test_a_key_person_has_no_reports(maya_editor: Editor, portal_service: Sandbo
 
 def test_a_stale_form_shows_all_three_values(maya_editor: Editor, owner: Borrower) -> None:
     form = maya_editor.open()
-    user = json.loads(owner.said.body)
+    user = json.loads(owner.answer.body)
     user["key_people"][0]["title"] = "BENEFICIARY"
     given.save_answer(user)
     read = text(html_of_error(maya_editor.post(form | {"title": "DIRECTOR"}, "preview"), 409))

@@ -268,7 +268,7 @@ class TestWorklist:
     ) -> None:
         first, second, _ = sorted((late_loan(sandbox) for _ in range(3)), key=lambda one: -one.pk)
         state = QueryDict(f"at={cursor_of(first)}")
-        Account.objects.filter(pk=first.pk).update(past_due=0, past_due_rank=None, flagged=False)
+        Account.objects.filter(pk=first.pk).update(past_due=0, past_due_rank=None, is_past_due=False)
         assert next_account(state) == second
 
     def test_last_contact_includes_contacts_with_the_borrower(

@@ -372,7 +372,7 @@ class TestUnusualAnswers:
         for number in range(3):
             loan = save_answer(record, Kind.LOAN, LOAN | {"uuid": f"loan-{number}", "installments": rows})
             Account.objects.filter(pk=loan.pk).update(uuid=f"loan-{number}")
-            Answer.objects.filter(pk=loan.said_id).update(uuid=f"loan-{number}")
+            Answer.objects.filter(pk=loan.answer_id).update(uuid=f"loan-{number}")
         text = text_of(download(viewer, "/borrowers/b/summary.pdf?data=copies&schedules=1"))
         assert text.count("240 later installments not printed") == 3
 

@@ -40,7 +40,7 @@ def screen_text(sandbox: Sandbox) -> str:
     read = [(loan, "loan"), (line, "line"), (application, "application")]
     read.append((given.loan(sandbox, borrower, status="CHARGED_OFF"), "loan"))
     panels = [panel(supervisor, record.get_absolute_url(), name) for record, name in read]
-    Account.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))
+    Account.objects.filter(pk=line.pk).update(is_past_due=True, past_due=10, next_due_on=date(2026, 7, 1))
     unknown_write = WriteIntent.objects.create(
         submit_id="lost", operation="applications.submit", state="unknown", label="an application",
         borrower_uuid=borrower.uuid, actor_id=1, actor_name="S",

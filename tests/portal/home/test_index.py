@@ -86,7 +86,7 @@ def attention_items(browser: Browser, query: str = "") -> list[str]:
 def flagged_account(sandbox: Sandbox, kind: Kind, past_due: str | None, name: str) -> Account:
     record = given.account(kind, given.borrower(sandbox, first_name=name), uuid4().hex)
     Account.objects.filter(pk=record.pk).update(
-        flagged=True,
+        is_past_due=True,
         past_due=past_due and Decimal(past_due),
         past_due_rank=rank(past_due and Decimal(past_due), is_late=True),
     )
@@ -307,7 +307,12 @@ class TestAttention:
     ) -> None:
         Account.objects.bulk_create(
             Account(
-                kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b", flagged=True, past_due=n, past_due_rank=n
+                kind=Kind.LINE,
+                uuid=f"line-{n}",
+                borrower_uuid="b",
+                is_past_due=True,
+                past_due=n,
+                past_due_rank=n,
             )
             for n in range(40)
         )

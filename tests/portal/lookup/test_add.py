@@ -18,7 +18,7 @@ def test_a_borrower_is_added_by_id_and_name(servicer: Browser) -> None:
     assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{OWNER}/")
     record = Borrower.objects.get()
     assert (record.kind, record.uuid, record.borrower_uuid) == (Kind.BORROWER, OWNER, OWNER)
-    assert (record.label, record.said, record.created_by) == (
+    assert (record.label, record.answer, record.created_by) == (
         "Northwind Baking Co LLC",
         None,
         "Servicer (servicer)",

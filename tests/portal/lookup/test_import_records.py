@@ -329,7 +329,7 @@ def test_an_old_export_does_not_replace_a_newer_answer(supervisor: Browser, port
     upload(supervisor, profiles=old, exported_on=(timezone.localdate() - timedelta(days=30)).isoformat())
     record.refresh_from_db()
     assert store.last_answer(record, servicing.Borrower).email == "now@northwind.example"
-    assert (record.said.source, record.said.snapshots.get().source) == (Source.SERVICE, Source.FILE)
+    assert (record.answer.source, record.answer.snapshots.get().source) == (Source.SERVICE, Source.FILE)
 
 
 def test_importing_an_old_export_twice_saves_one_copy(supervisor: Browser, portal_service: Sandbox) -> None:
@@ -338,7 +338,7 @@ def test_importing_an_old_export_twice_saves_one_copy(supervisor: Browser, porta
     day = (timezone.localdate() - timedelta(days=30)).isoformat()
     for _ in range(2):
         upload(supervisor, profiles=dumps(user | {"email": "then@northwind.example"}), exported_on=day)
-    assert record.said.snapshots.count() == 1
+    assert record.answer.snapshots.count() == 1
 
 
 def test_a_newer_export_becomes_the_saved_copy(supervisor: Browser, portal_service: Sandbox) -> None:
@@ -353,7 +353,7 @@ def test_a_newer_export_becomes_the_saved_copy(supervisor: Browser, portal_servi
         exported_on=yesterday.isoformat(),
     )
     record.refresh_from_db()
-    assert record.said.source == Source.FILE
+    assert record.answer.source == Source.FILE
     assert record.answer_at is not None
     assert timezone.localtime(record.answer_at, timezone.get_default_timezone()).date() == yesterday
 

@@ -30,7 +30,7 @@ def test_an_account_at_the_service_is_saved_and_opened(
     answer = open_as(viewer, kind, uuid, owner.uuid)
     record = records_of(kind).get(uuid=uuid)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
-    assert (record.borrower_uuid, record.said.source) == (owner.uuid, Source.SERVICE)
+    assert (record.borrower_uuid, record.answer.source) == (owner.uuid, Source.SERVICE)
 
 
 def test_a_loan_missing_at_the_service_is_not_saved(viewer: Browser, portal_service: Sandbox) -> None:

@@ -57,12 +57,12 @@ def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, own
     portal_service.fail_next("loans.get", status=500)
     assert "4 refreshed, 1 failed" in refresh()
     loan = Account.objects.get(kind=Kind.LOAN)
-    assert loan.said.failing_since
-    assert "500" in loan.said.failure
+    assert loan.answer.failing_since
+    assert "500" in loan.answer.failure
     Answer.objects.update(asked_at=None)
     assert "1 refreshed, 0 failed" in refresh()
     loan.refresh_from_db()
-    assert (loan.said.failing_since, loan.said.failure) == (None, "")
+    assert (loan.answer.failing_since, loan.answer.failure) == (None, "")
 
 
 @pytest.mark.django_db(transaction=True)

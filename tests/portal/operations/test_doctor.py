@@ -207,7 +207,7 @@ def test_a_missing_migration_skips_the_other_checks(healthy: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "said", "why"),
+    ("address", "answer", "why"),
     [
         (
             "postgres://desk:pass-word-1@127.0.0.1:9/desk",

@@ -32,7 +32,7 @@ def record(portal_service: Sandbox, settings: LazySettings) -> Borrower:
     user = portal_service.world.borrower()
     for number in range(3):
         found = given.save_answer(user | {"email": f"mail{number}@north.example"})
-    for days, snapshot in zip((10, 20), found.said.snapshots.all(), strict=True):
+    for days, snapshot in zip((10, 20), found.answer.snapshots.all(), strict=True):
         Snapshot.objects.filter(pk=snapshot.pk).update(last_at=timezone.now() - timedelta(days=days))
     return found
 
@@ -44,9 +44,9 @@ def forget() -> str:
 
 
 def test_old_answers_are_deleted_except_the_newest(record: Borrower) -> None:
-    newest = record.said.snapshots.first()
+    newest = record.answer.snapshots.first()
     assert "0 drafts, 0 uploads, 1 earlier answers" in forget()
-    assert list(record.said.snapshots.all()) == [newest]
+    assert list(record.answer.snapshots.all()) == [newest]
     assert "0 drafts, 0 uploads, 0 earlier answers" in forget()
 
 
