@@ -12,14 +12,10 @@ from typing import Final
 
 from servicing.business_days import business_day_after
 from servicing.figures import NOTHING
-from servicing.repayments import Repayment, has_succeeded
+from servicing.repayments import REVERSALS, Repayment, has_succeeded, is_collected, is_reversal
 from servicing.values import is_same_word
 from servicing.words import normal_word
 
-REVERSALS: Final = (
-    "RETURNED", "MERCHANT_RETURN", "REVERSED", "REFUNDED", "DISPUTED", "CHARGEBACK",
-)  # fmt: skip
-"""The payment types of money that went back; every other type counts."""
 SCHEDULED: Final = "SCHEDULED"
 RETURNED: Final = "FAILED_AFTER_SUCCESS"
 NOT_PAID: Final = ("CANCELED", "CANCELLED", "REJECTED", *REVERSALS)
@@ -127,7 +123,7 @@ def decide(
             decisions[number] = Decision(state=PromiseState.WITHDRAWN, deadline=deadline)
             continue
         in_time = [one.repayment for one in payments.unused if _is_in_time(one, promise, deadline)]
-        counted = payments.take(promise, deadline, has_succeeded, promise.amount)
+        counted = payments.take(promise, deadline, is_collected, promise.amount)
         paid = sum((one.amount for one in counted if one.amount), NOTHING)
         scheduled = payments.take(promise, deadline, _is_scheduled, promise.amount - paid)
         expected = sum((one.amount for one in scheduled if one.amount), paid)
@@ -169,19 +165,15 @@ def _is_scheduled(repayment: Repayment) -> bool:
 def _is_unclear(repayment: Repayment) -> bool:
     """Whether it could count, but for a status or an amount that we don't know."""
     if has_succeeded(repayment) or _is_scheduled(repayment):
-        return repayment.amount is None and not _is_reversal(repayment)
+        return repayment.amount is None and not is_reversal(repayment)
     word = normal_word(repayment.status)
     is_failed = word in NOT_PAID or word.startswith("FAILED")
     may_count = repayment.amount is None or repayment.amount > 0
-    return not is_failed and may_count and not _is_reversal(repayment)
-
-
-def _is_reversal(repayment: Repayment) -> bool:
-    return any(is_same_word(repayment.payment_type, one) for one in REVERSALS)
+    return not is_failed and may_count and not is_reversal(repayment)
 
 
 def _can_count(repayment: Repayment) -> bool:
-    return repayment.amount is not None and repayment.amount > 0 and not _is_reversal(repayment)
+    return repayment.amount is not None and repayment.amount > 0 and not is_reversal(repayment)
 
 
 def _is_in_time(seen: SeenRepayment, promise: Promise, deadline: date) -> bool:

@@ -10,6 +10,10 @@ from servicing.values import RemoteTime, is_same_word
 
 SUCCEEDED: Final = ("SUCCEEDED", "COMPLETED", "SETTLED")
 """The statuses of a repayment whose money came."""
+REVERSALS: Final = (
+    "RETURNED", "MERCHANT_RETURN", "REVERSED", "REFUNDED", "DISPUTED", "CHARGEBACK",
+)  # fmt: skip
+"""The payment types of money that went back; every other type counts."""
 
 
 class Repayment(Record, frozen=True, kw_only=True):
@@ -41,6 +45,17 @@ class Repayment(Record, frozen=True, kw_only=True):
 def has_succeeded(repayment: Repayment) -> bool:
     """Whether the status says that the money came."""
     return any(is_same_word(repayment.status, one) for one in SUCCEEDED)
+
+
+def is_reversal(repayment: Repayment) -> bool:
+    """Whether the payment type says that money went back."""
+    return any(is_same_word(repayment.payment_type, one) for one in REVERSALS)
+
+
+def is_collected(repayment: Repayment) -> bool:
+    """Whether its money came and didn't go back. An unknown amount may be any; nothing and less is no money."""
+    is_amount = repayment.amount is None or repayment.amount > 0
+    return has_succeeded(repayment) and is_amount and not is_reversal(repayment)
 
 
 class RepaymentsResource(Resource):

@@ -46,7 +46,7 @@ LISTS = {
     "messaging:index": "the list of messages",
     "operations:status": "service calls",
     "portfolio:accounts": "the accounts of a day",
-    "portfolio:dues": "the payments due in a week",
+    "portfolio:payments": "the payments of a day",
     "portfolio:index": "the portfolio",
     "repayments:index": "the list of repayments",
     "documents:batch": "the summaries of a batch",

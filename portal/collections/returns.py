@@ -84,22 +84,24 @@ class ReturnGroup:
         return total(one.repayment.amount for one in self.payments)
 
 
-def returned_payments(days: int) -> list[ReturnedPayment]:
-    """The payments that failed or were reported as returned within some days, latest first.
+def returned_payments(days: int) -> tuple[list[ReturnedPayment], bool]:
+    """The payments that failed or were reported as returned within some days, latest first; whether some are cut.
 
     A payment that fails before its date counts on the day of its answer.
     """
     since = business_date() - timedelta(days=days)
-    dated = {one.pk: day for one, day in returned_since(since)}
+    returned = returned_since(since)
+    dated = {one.pk: day for one, day in returned.payments}
     is_recent = Q(effective_on__gte=since) | Q(effective_on=None)
     failed = Repayment.objects.filter(is_recent, has_failed__in=[True]).exclude(is_returned())
-    rows = failed.order_by("-effective_on", "-pk")[:MAX_DATED]
-    for pk, day, updated_at in rows.values_list("pk", "effective_on", "updated_at"):
+    columns = failed.order_by("-effective_on", "-pk").values_list("pk", "effective_on", "updated_at")
+    rows = list(columns[: MAX_DATED + 1])
+    for pk, day, updated_at in rows[:MAX_DATED]:
         if (on := min(day or date.max, business_date_at(updated_at))) >= since:
             dated[pk] = on
     records = Repayment.objects.select_related("account").in_bulk(dated)
     found = sorted(records.values(), key=lambda one: (dated[one.pk], one.pk), reverse=True)
-    return _with_what_follows(found, dated)
+    return _with_what_follows(found, dated), returned.is_cut or len(rows) > MAX_DATED
 
 
 def _with_what_follows(records: Sequence[Repayment], dated: dict[int, date]) -> list[ReturnedPayment]:

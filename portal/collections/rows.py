@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from operator import itemgetter
 from typing import NamedTuple
 
 from django.db.models import Exists, Max, OuterRef, Q, TextField
@@ -18,9 +19,9 @@ from portal.records.models import Account, PastDueChange, Repayment
 from portal.records.rows import with_borrowers
 from portal.repayments.follows import WhatFollows, what_follows
 from portal.repayments.returns import is_dropped_from_list
-from portal.repayments.table import SCHEDULED, SUCCEEDED
+from portal.repayments.sums import is_collected
+from portal.repayments.table import SCHEDULED
 from portal.tables.pages import Row
-from servicing.repayments import SUCCEEDED as SUCCEEDED_STATUSES
 from servicing.return_codes import PRESENTMENT_DAYS
 
 MARK_DAYS = 7
@@ -114,7 +115,7 @@ def _conflicts(records: Sequence[Account]) -> dict[int | None, WhatFollows]:
     failed = Repayment.objects.filter(account__in=records, has_failed=True, effective_on__gte=since)
     # Since a later payment came, the account has another way to pay.
     came = Repayment.objects.filter(
-        account=OuterRef("account"), status__in=SUCCEEDED_STATUSES, effective_on__gt=OuterRef("effective_on")
+        is_collected(), account=OuterRef("account"), effective_on__gt=OuterRef("effective_on")
     )
     found = list(failed.exclude(Exists(came)).order_by("effective_on", "pk"))
     follows = what_follows(found)
@@ -126,19 +127,19 @@ def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment |
 
     Only these two are shown, so all are compared as text, and only these are converted.
     """
-    today = business_date().isoformat()
     repayments = Repayment.objects.filter(
         account__uuid__in=uuids, account__kind__in=ACCOUNTS, effective_on__isnull=False
     )
-    listed = repayments.exclude(Q(status=SCHEDULED) & is_dropped_from_list())
+    is_pending = Q(~is_dropped_from_list(), status=SCHEDULED, effective_on__gte=business_date())
+    listed = repayments.filter(is_pending | is_collected())
     texts = [Cast(name, TextField()) for name in ("effective_on", "amount")]
     pending: dict[str, tuple[str, str | None]] = {}
     paid: dict[str, tuple[str, str | None]] = {}
     for uuid, status, day, value in listed.values_list("account__uuid", "status", *texts):
-        if status == SCHEDULED and day >= today and (uuid not in pending or day < pending[uuid][0]):
-            pending[uuid] = day, value
-        elif status == SUCCEEDED and (uuid not in paid or day > paid[uuid][0]):
-            paid[uuid] = day, value
+        if status == SCHEDULED:
+            pending[uuid] = min(pending.get(uuid, (day, value)), (day, value), key=itemgetter(0))
+        else:
+            paid[uuid] = max(paid.get(uuid, (day, value)), (day, value), key=itemgetter(0))
     return {uuid: (_payment_of(pending.get(uuid)), _payment_of(paid.get(uuid))) for uuid in {*pending, *paid}}
 
 

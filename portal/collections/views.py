@@ -1,7 +1,7 @@
 """Collections: the worklist, contacts and promises, owners of accounts, returned payments."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict, StreamingHttpResponse
@@ -48,7 +48,6 @@ from portal.records.repayments import copied_on
 from portal.records.rows import records_of
 from portal.records.store import IDENTIFIER
 from portal.repayments.attention import not_known_accounts
-from portal.repayments.returns import MAX_DATED
 from portal.tables.pages import render_cells
 from portal.ui import wording
 from portal.ui.exports import amount, list_file
@@ -350,27 +349,48 @@ def _set_owner(actor: Actor, records: list[Account], owner: User | None) -> int:
 # --- Returned payments ---
 
 
+class ReturnsShown(NamedTuple):
+    """What a page of returned payments shows."""
+
+    days: int
+    code: str
+    only: bool
+    """Whether it shows only those with another scheduled although the code says not again."""
+    found: list[ReturnedPayment]
+    """Those of the period."""
+    conflicts: list[ReturnedPayment]
+    is_cut: bool
+    """Whether the period has more."""
+
+    @property
+    def of_codes(self) -> list[ReturnedPayment]:
+        """Those that the table of codes counts."""
+        return self.conflicts if self.only else self.found
+
+    @property
+    def payments(self) -> list[ReturnedPayment]:
+        return [one for one in self.of_codes if self.code in ("", one.code)]
+
+
 @require_safe
 @requires("collections.index")
 def returns(request: StaffRequest) -> HttpResponse:
     """Failed and returned payments by code and by day."""
-    days, code, found = _returns(request)
-    conflicts, only = [one for one in found if one.follows.is_conflict], "conflicts" in request.GET
-    shown = _shown(request, code, found)
-    log_list(request, count=len(found))
+    asked = _returns(request)
+    log_list(request, count=len(asked.found))
     context = {
-        "days": days,
-        "code": code,
+        "days": asked.days,
+        "code": asked.code,
         "periods": PERIODS,
-        "by_code": by_code(found),
-        "by_day": by_day(found),
-        "payments": shown,
-        "conflicts": ReturnGroup("", "", conflicts) if conflicts else None,
-        "only": only,
-        "chart": chart_of(found, days),
+        "by_code": by_code(asked.of_codes),
+        "by_day": by_day(asked.found),
+        "payments": asked.payments,
+        "conflicts": ReturnGroup("", "", asked.conflicts) if asked.conflicts else None,
+        "only": asked.only,
+        "chart": chart_of(asked.found, asked.days),
         "rates": return_rates(),
-        "sum": ReturnGroup("", "", shown).amount,
-        "cut_at": len(found) if len(found) >= MAX_DATED else 0,
+        "sum": ReturnGroup("", "", asked.payments).amount,
+        "cut_at": len(asked.found) if asked.is_cut else 0,
     }
     return render_page(request, "collections/returns.html", context)
 
@@ -379,23 +399,19 @@ def returns(request: StaffRequest) -> HttpResponse:
 @requires("collections.index")
 def export_returns(request: StaffRequest) -> StreamingHttpResponse:
     """The payments of the page as a file."""
-    days, code, found = _returns(request)
-    rows = _shown(request, code, found)
-    detail = {"days": days, "code": code, "rows": len(rows)}
+    asked = _returns(request)
+    days, rows = asked.days, asked.payments
+    detail = {"days": days, "code": asked.code, "rows": len(rows)}
     append(Actor.of(request), "collections.export_returns", subject_label=f"{days} days", detail=detail)
     lines = ([value(one) for value in RETURN_COLUMNS.values()] for one in rows)
     return list_file(request, f"returned-payments-{days}-days", [*RETURN_COLUMNS], lines)
 
 
-def _shown(request: StaffRequest, code: str, found: list[ReturnedPayment]) -> list[ReturnedPayment]:
-    """The payments with the chosen code or, if asked for, with another scheduled although it says not again."""
-    only = "conflicts" in request.GET
-    return [one for one in found if code in ("", one.code) and (one.follows.is_conflict or not only)]
-
-
-def _returns(request: StaffRequest) -> tuple[int, str, list[ReturnedPayment]]:
-    """The period, the code and the payments that a page asks for."""
+def _returns(request: StaffRequest) -> ReturnsShown:
     days = next((one for one in PERIODS if str(one) == request.GET.get("days")), PERIODS[0])
-    found = returned_payments(days)
+    found, is_cut = returned_payments(days)
+    conflicts = [one for one in found if one.follows.is_conflict]
+    only = "conflicts" in request.GET and bool(conflicts)
     code = request.GET.get("code", "")
-    return days, code if code in {one.code for one in found} else "", found
+    code = code if code in {one.code for one in (conflicts if only else found)} else ""
+    return ReturnsShown(days, code, only, found, conflicts, is_cut)

@@ -79,6 +79,8 @@ class Area:
     """What an entry of the audit trail says was done, by its act."""
     attempts: Mapping[str, str] = field(default_factory=dict)
     """The same for an attempt whose outcome is another entry."""
+    lists: Mapping[str, str] = field(default_factory=dict)
+    """Lists with saved views that the navigation doesn't have, by the names of their addresses."""
 
 
 @cache

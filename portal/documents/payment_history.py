@@ -17,13 +17,13 @@ from portal.records.sources import REPAYMENTS_OF
 from portal.repayments.list_page import REPAYMENTS
 from portal.repayments.table import (
     SCHEDULED,
-    SUCCEEDED,
     RepaymentRow,
     accounts_with_balances,
     month_title,
     summarize,
 )
 from portal.ui import wording
+from servicing.repayments import is_collected
 from servicing.schedules import total
 from servicing.values import decimal_or_none
 
@@ -145,7 +145,7 @@ def _has_lines(owner: Borrower | None, account: Account | None, accounts: Sequen
 
 def _sums(rows: Iterable[RepaymentRow]) -> dict[str, Any]:
     """The sum of each column over successful repayments; ``None`` if a part is missing."""
-    paid = [row.repayment for row in rows if row.status == SUCCEEDED]
+    paid = [row.repayment for row in rows if is_collected(row.repayment)]
     columns = ("principal", "interest", "fees", "amount")
     return {
         "number": len(paid),

@@ -7,13 +7,12 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db.models import Q
+from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.urls import reverse
 
 from portal.gateway.reading import Coverage, coverage
 from portal.records.models import Repayment
-from portal.repayments.sums import dollars, with_totals
-from portal.repayments.table import SUCCEEDED
+from portal.repayments.sums import dollars, is_collected, with_totals
 from portal.ui import wording
 
 DAYS = 7
@@ -77,7 +76,7 @@ class Day:
     @property
     def succeeded_url(self) -> str:
         """The list of successful payments."""
-        return f"{reverse('repayments:index')}?status={SUCCEEDED}&from={self.first}&to={self.day}"
+        return f"{reverse('repayments:index')}?collected=yes&from={self.first}&to={self.day}"
 
     @property
     def failed_url(self) -> str:
@@ -126,10 +125,11 @@ def numbers(today: date) -> Numbers:
     week = Day(today, first)
     days = {day: Day(day, day) for day in (first + timedelta(days=number) for number in range(DAYS))}
     recent = Repayment.objects.filter(effective_on__gte=first, effective_on__lte=today)
-    groups = recent.values_list("effective_on", "status", "has_failed", "product")
-    for effective, status, has_failed, product, number, _, known, *parts in with_totals(groups, Q()):
+    counted = recent.annotate(is_collected=ExpressionWrapper(is_collected(), BooleanField()))
+    groups = counted.values_list("effective_on", "is_collected", "has_failed", "product")
+    for effective, has_come, has_failed, product, number, _, known, *parts in with_totals(groups, Q()):
         for span in (days[effective], week):
-            if status == SUCCEEDED:
+            if has_come:
                 span.succeeded.add(number, known, dollars(*parts))
                 span.by_product[product].add(number, known, dollars(*parts))
             if has_failed:

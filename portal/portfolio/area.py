@@ -22,6 +22,7 @@ AREA = Area(
             order=95,
         ),
     ],
+    lists={"portfolio:accounts": "Accounts of a day"},
     verbs={
         "portfolio.export": "exported the portfolio of",
         "portfolio.export_accounts": "exported the accounts of",

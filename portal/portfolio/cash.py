@@ -5,26 +5,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db import transaction
+from django.db.models import BooleanField, Case, Count, ExpressionWrapper, F, Q, QuerySet, When
 
-import servicing
 from portal.portfolio.accounts import BookAccount
-from portal.portfolio.models import AccountState, BookDay, Due
+from portal.portfolio.models import AccountState, BookDay, Due, ReturnedPayment
 from portal.portfolio.sums import add_sums, read_sum
-from portal.records.figures import ACCOUNTS
-from portal.records.models import Account, Borrower, Repayment
-from portal.records.rows import records_by_uuid, with_borrowers
+from portal.records.models import Repayment
 from portal.repayments.returns import returned_since
-from portal.repayments.sums import sum_of, with_totals
-from portal.repayments.table import SUCCEEDED
+from portal.repayments.sums import is_collected, sum_of, was_scheduled, with_totals
 from portal.ui import wording
 from servicing.figures import NOTHING, ONE_DAY
-from servicing.promises import REVERSALS
-from servicing.repayments import has_succeeded
 from servicing.schedules import total
-from servicing.values import is_same_word
 
 WEEKS: Final = 8
 PAID_WITHIN: Final = timedelta(days=6)
@@ -49,48 +43,64 @@ def save_dues(
         and (one.to_day is None or one.to_day >= one.due_next_on - ONE_DAY)
     ]
     Due.objects.bulk_create(new, ignore_conflicts=True)
-    recent = Due.objects.filter(uuid__in=[one.uuid for one in accounts], day__gte=last - PAYMENT_DAYS)
-    payments = _payments(accounts, last - PAYMENT_DAYS)
+    # Those just before the recent ones may have used a payment that is recent.
+    since = last - PAYMENT_DAYS
+    dues = Due.objects.filter(
+        uuid__in=[one.uuid for one in accounts], day__gte=since - PAID_WITHIN, amount__isnull=False
+    )
+    payments = _payments(accounts, since - PAID_WITHIN)
     changed = []
-    for due in recent:
-        paid = sum(
-            (
-                amount
-                for day, amount in payments[due.kind, due.uuid]
-                if due.day <= day <= due.day + PAID_WITHIN
-            ),
-            NOTHING,
-        )
-        if due.amount is not None and due.paid != (paid := min(paid, due.amount)):
+    for due in dues.order_by("day"):
+        paid = _take(payments[due.kind, due.uuid], due)
+        if due.paid != paid and due.day >= since:
             due.paid = paid
             changed.append(due)
     Due.objects.bulk_update(changed, ["paid"], batch_size=200)
 
 
+def _take(payments: list[tuple[date, Decimal]], due: Due) -> Decimal:
+    """Take the payments of a due from those of its account that no earlier due took; return what they paid of it."""
+    paid, amount = NOTHING, due.amount or NOTHING
+    for one in [one for one in payments if due.day <= one[0] <= due.day + PAID_WITHIN]:
+        if paid >= amount:
+            break
+        payments.remove(one)
+        paid += one[1]
+    return min(paid, amount)
+
+
 def _payments(
     accounts: Sequence[BookAccount], since: date
 ) -> dict[tuple[str, str], list[tuple[date, Decimal]]]:
-    """The payments of each account that brought money since a day."""
+    """The payments of each account that were collected since a day, oldest first."""
     keys = {one.pk: (one.kind, one.uuid) for one in accounts}
-    columns = ("account_id", "effective_on", "amount", "status", "payment_type")
     found: dict[tuple[str, str], list[tuple[date, Decimal]]] = defaultdict(list)
-    rows = Repayment.objects.filter(account__in=list(keys), effective_on__gte=since, amount__gt=0)
-    for pk, day, amount, status, payment_type in rows.values_list(*columns):
-        repayment = servicing.Repayment(uuid="", status=status)
-        if has_succeeded(repayment) and not any(is_same_word(payment_type, one) for one in REVERSALS):
-            found[keys[pk]].append((day, amount))
+    rows: Any = Repayment.objects.filter(
+        is_collected(), account__in=list(keys), effective_on__gte=since, amount__gt=0
+    ).order_by("effective_on", "pk")
+    for pk, day, amount in rows.values_list("account_id", "effective_on", "amount"):
+        found[keys[pk]].append((day, amount))
     return found
 
 
 def save_returns(last: date) -> None:
     """Save what was returned on each of the recent days, by the day on which its return was reported."""
-    amounts: dict[date, list[Decimal | None]] = defaultdict(list)
-    for one, day in returned_since(last - PAYMENT_DAYS, limit=None):
-        amounts[day].append(one.amount)
-    for written in BookDay.objects.filter(day__gt=last - PAYMENT_DAYS):
-        found = amounts[written.day]
-        written.returned, written.returned_number = total(found) if found else NOTHING, len(found)
-        written.save(update_fields=["returned", "returned_number"])
+    since = last - PAYMENT_DAYS
+    found = [(one, day) for one, day in returned_since(since, limit=None).payments if since < day <= last]
+    keys: Any = Repayment.objects.filter(pk__in=[one.pk for one, _ in found], account__isnull=False)
+    accounts = {pk: key for pk, *key in keys.values_list("pk", "account__kind", "account__uuid")}
+    rows = [
+        ReturnedPayment(day=day, kind=kind, uuid=uuid, repayment_uuid=one.uuid, amount=one.amount)
+        for one, day in found
+        for kind, uuid in [accounts.get(one.pk, ("", ""))]
+    ]
+    with transaction.atomic():
+        ReturnedPayment.objects.filter(day__gt=since).delete()
+        ReturnedPayment.objects.bulk_create(rows)
+        for written in BookDay.objects.filter(day__gt=since):
+            amounts = [one.amount for one in rows if one.day == written.day]
+            written.returned, written.returned_number = total(amounts) if amounts else NOTHING, len(amounts)
+            written.save(update_fields=["returned", "returned_number"])
 
 
 # --- Read by the page ---
@@ -120,6 +130,11 @@ class Week:
         return self.paid * 100 / self.due if self.due else None
 
     @property
+    def known_from(self) -> date:
+        """The first day of which it is known what was due."""
+        return self.first
+
+    @property
     def words(self) -> str:
         return wording.days(self.first, self.last)
 
@@ -127,6 +142,12 @@ class Week:
 @dataclass
 class TotalWeek(Week):
     """All weeks."""
+
+    due_from: date | None = None
+
+    @property
+    def known_from(self) -> date:
+        return self.due_from or self.first
 
     @property
     def words(self) -> str:
@@ -136,6 +157,8 @@ class TotalWeek(Week):
 @dataclass
 class Cash:
     weeks: Sequence[Week]
+    came: Mapping[bool, Decimal | None]
+    """What was collected in the last week, scheduled before or not."""
 
     @property
     def rows(self) -> list[Week]:
@@ -160,6 +183,7 @@ class Cash:
             has_lines=all(one.has_lines for one in parts),
             is_known=bool(parts),
             not_known=sum(one.not_known for one in parts),
+            due_from=parts[0].first if parts else None,
         )
 
 
@@ -172,7 +196,7 @@ def read(day: date, written: Mapping[date, BookDay]) -> Cash:
     span = (weeks[0].first, day)
     by_day = Due.objects.filter(day__range=span).order_by().values("day").annotate(number=Count("pk"))
     dues = {one["day"]: one for one in add_sums(by_day, "amount", "paid")}
-    collected = _collected(span)
+    collected, came = _collected(span, weeks[-1].first)
     for week in weeks:
         days = [week.first + timedelta(days=number) for number in range(7)]
         before = written.get(week.first - ONE_DAY)
@@ -183,37 +207,33 @@ def read(day: date, written: Mapping[date, BookDay]) -> Cash:
         week.not_known = sum(one["number"] - one["amount_known"] for one in found)
         week.collected = total(collected.get(one, NOTHING) for one in days)
         week.returned = total(written[one].returned if one in written else None for one in days)
-    return Cash(weeks)
-
-
-@dataclass
-class DueRow:
-    """A payment that was due, with its account of today."""
-
-    due: Due
-    record: Account | None
-    borrower: Borrower | None
+    return Cash(weeks, came)
 
 
 def dues_between(first: date, last: date) -> QuerySet[Due]:
     """What was due on these days, the largest unpaid part first."""
-    return Due.objects.filter(day__range=(first, last)).order_by(
-        (F("amount") - F("paid")).desc(nulls_last=True), "-pk"
-    )
+    unpaid = (F("amount") - F("paid")).desc(nulls_last=True)
+    return Due.objects.filter(day__range=(first, last)).order_by(unpaid, "-pk")
 
 
-def due_rows(dues: Iterable[Due]) -> list[DueRow]:
-    dues = list(dues)
-    records = records_by_uuid(ACCOUNTS, (one.uuid for one in dues))
-    borrowers = {one.pk: borrower for one, borrower in with_borrowers(records.values())}
-    found = ((one, records.get(one.uuid)) for one in dues)
-    return [DueRow(one, record, borrowers.get(record.pk) if record else None) for one, record in found]
+def returned_between(first: date, last: date) -> QuerySet[ReturnedPayment]:
+    """What was reported as returned on these days, the latest first."""
+    return ReturnedPayment.objects.filter(day__range=(first, last)).order_by("-day", "-pk")
 
 
-def _collected(span: tuple[date, date]) -> dict[date, Decimal | None]:
-    """What succeeded on each day; None if an amount isn't known."""
-    payments = Repayment.objects.filter(status=SUCCEEDED, effective_on__range=span).order_by()
-    return {
-        one["effective_on"]: sum_of(one["wanted"], one["summed"], one["upper"], one["lower"])
-        for one in with_totals(payments.values("effective_on"), Q())
-    }
+def _collected(
+    span: tuple[date, date], last_week: date
+) -> tuple[dict[date, Decimal | None], dict[bool, Decimal | None]]:
+    """What was collected on each day; and in the last week, scheduled before or not. None if an amount isn't known."""
+    is_recent = When(effective_on__gte=last_week, then=ExpressionWrapper(was_scheduled(), BooleanField()))
+    payments: Any = Repayment.objects.filter(is_collected(), effective_on__range=span).order_by()
+    days: dict[date, list[Decimal | None]] = defaultdict(list)
+    weeks: dict[bool, list[Decimal | None]] = defaultdict(list)
+    split = payments.annotate(was_scheduled=Case(is_recent, default=False))
+    for one in with_totals(split.values("effective_on", "was_scheduled"), Q()):
+        amount = sum_of(one["wanted"], one["summed"], one["upper"], one["lower"])
+        days[one["effective_on"]].append(amount)
+        if one["effective_on"] >= last_week:
+            weeks[one["was_scheduled"]].append(amount)
+    came = {was: total(weeks[was]) if weeks[was] else NOTHING for was in (True, False)}
+    return {day: total(amounts) for day, amounts in days.items()}, came

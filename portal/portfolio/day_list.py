@@ -1,7 +1,7 @@
 """The accounts of a day behind a number of the page: exactly those that it counts."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -34,6 +34,7 @@ BUCKETS: Final[Mapping[str, tuple[str, Q]]] = {
     "late_90": ("90+ days past due", Q(bucket__in=AT_LEAST["late_90"])),
     **{one.value: (str(one.label), Q(bucket=one)) for one in (*OPEN, Bucket.CLOSED)},
 }
+ROLL_BUCKETS: Final = {ANY: "Open and closed accounts", ARCHIVED: "Archived"}
 WAS: Final = {
     OPEN_ONES: "any bucket",
     NEW: "not open",
@@ -55,6 +56,8 @@ class DayList:
     """The principal that counts: in a total of a roll, and of what closed or was archived, the one on its first day."""
     since: date | None = None
     """The earlier day whose states these are, of what was cured or archived since."""
+    buckets: Mapping[str, str] = field(default_factory=dict)
+    """The buckets to choose from, in words; empty if these accounts can't be of another."""
 
     @property
     def as_of(self) -> date:
@@ -118,6 +121,10 @@ def find(state: QueryDict, day: date) -> DayList:
         bucket = _bucket(state.get("bucket", ""))
         label, condition = BUCKETS[bucket]
         found = _Found(AccountState.objects.on(day).filter(condition), label, bucket)
+    buckets = {name: words for name, (words, _) in BUCKETS.items()}
+    if since:
+        # A roll also has these, and accounts that were cured are all current.
+        buckets = {} if not found.bucket else buckets | ROLL_BUCKETS
     said = [found.words, *([f"On {wording.short_day(since)}: {WAS[was]}"] if since and was else [])]
     kind, owner = state.get("kind", ""), state.get("owner", "")
     states = found.states
@@ -140,6 +147,7 @@ def find(state: QueryDict, day: date) -> DayList:
         kind,
         found.principal_of,
         found.as_of,
+        buckets,
     )
 
 
@@ -165,7 +173,7 @@ def _rolled(since: date, day: date, was: str, name: str) -> _Found:
     if name == ANY:
         both = states.filter(Q(bucket__in=OPEN) | Q(bucket=Bucket.CLOSED) & ~Q(was=NEW))
         counted = Case(When(was=NEW, then="principal"), default="before")
-        return _Found(both.annotate(counted=counted), "Open and closed accounts", ANY, "counted")
+        return _Found(both.annotate(counted=counted), ROLL_BUCKETS[ANY], ANY, "counted")
     bucket = _bucket(name)
     words, condition = BUCKETS[bucket]
     if bucket == Bucket.CLOSED:

@@ -5,8 +5,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from portal.portfolio.aging import PRODUCTS
-from portal.portfolio.forecast import VIEWS
-from portal.portfolio.models import LATE
+from portal.portfolio.models import LATE, View
 from portal.portfolio.page import Page
 from portal.ui.exports import amount
 
@@ -129,7 +128,7 @@ def _forecast(page: Page) -> Iterator[Table]:
     yield Table(
         "next",
         "Next 30 days",
-        ["From", "To", *VIEWS.values()],
+        ["From", "To", *View.labels],
         [
             [one.first, one.last, amount(one.scheduled), amount(one.unscheduled), amount(one.promised)]
             for one in page.outlook.periods
@@ -139,7 +138,7 @@ def _forecast(page: Page) -> Iterator[Table]:
         "forecast",
         "Last week’s forecast",
         ["View", "Forecast", "Came"],
-        [[one.label, amount(one.forecast), amount(one.paid)] for one in page.outlook.checks],
+        [[one.view.label, amount(one.forecast), amount(one.paid)] for one in page.outlook.checks],
     )
 
 

@@ -38,10 +38,15 @@ def _money(**more: Any) -> Any:
     return models.DecimalField(max_digits=20, decimal_places=4, **more)
 
 
+def _holds_on(day: date) -> Q:
+    """The condition that a row holds at the end of a day."""
+    return Q(Q(to_day__isnull=True) | Q(to_day__gte=day), from_day__lte=day)
+
+
 class AccountStateQuerySet(models.QuerySet["AccountState"]):
     def on(self, day: date) -> "AccountStateQuerySet":
         """The accounts as they were at the end of a day."""
-        return self.filter(Q(to_day__isnull=True) | Q(to_day__gte=day), from_day__lte=day)
+        return self.filter(_holds_on(day))
 
     def of_accounts(self, uuids: Iterable[str]) -> "AccountStateQuerySet":
         return self.filter(uuid__in=list(uuids))
@@ -167,17 +172,67 @@ class RollCell(models.Model):
         return f"{self.day} {self.was} to {self.now}: {self.number}"
 
 
+class View(models.TextChoices):
+    """Three views of the same days, which never add up."""
+
+    SCHEDULED = "scheduled", "Scheduled"
+    UNSCHEDULED = "unscheduled", "Due, unscheduled"
+    PROMISED = "promised", "Promised"
+
+
+class ExpectedQuerySet(models.QuerySet["Expected"]):
+    def on_day(self, day: date) -> "ExpectedQuerySet":
+        """What was expected at the end of a day."""
+        return self.filter(_holds_on(day))
+
+
+class Expected(models.Model):
+    """A payment that was expected, and the days on which it was: the rows behind forecasts."""
+
+    view = models.CharField(max_length=12, choices=View.choices)
+    kind = models.CharField(max_length=16)
+    uuid = models.CharField(max_length=64)
+    subject = models.CharField(
+        max_length=64, blank=True, help_text="The scheduled repayment’s ID, or the promise’s key."
+    )
+    on = models.DateField(help_text="The day that it is expected for.")
+    amount = _money()
+    from_day = models.DateField()
+    to_day = models.DateField(null=True, help_text="The last day; null while it is expected.")
+
+    objects = ExpectedQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["uuid", "to_day"], name="expected_of_accounts"),
+            models.Index(fields=["on", "view"], name="expected_by_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.view} {self.amount} of {self.uuid} on {self.on}"
+
+
+class ReturnedPayment(models.Model):
+    """A payment that was reported as returned on a day: the rows behind a day’s sum."""
+
+    day = models.DateField(db_index=True)
+    kind = models.CharField(max_length=16, blank=True)
+    uuid = models.CharField(max_length=64, blank=True, help_text="Its account, if that is on file.")
+    repayment_uuid = models.CharField(max_length=64)
+    amount = _money(null=True, help_text="Null: not known.")
+
+    def __str__(self) -> str:
+        return f"{self.repayment_uuid} on {self.day}"
+
+
 class Forecast(models.Model):
-    """What was expected at the end of a day for one of the next 30, and what came of it."""
+    """What was expected at the end of a day for one of the next 30."""
 
     day = models.DateField(help_text="When it was forecast.")
     on = models.DateField(help_text="The day that it is for.", db_index=True)
     scheduled = _money(help_text="Payments that the service had scheduled.")
     unscheduled = _money(help_text="Due, without a scheduled payment.")
     promised = _money()
-    scheduled_paid = _money(default=0)
-    unscheduled_paid = _money(default=0)
-    promised_paid = _money(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["day", "on"], name="one_forecast_per_day")]

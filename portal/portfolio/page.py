@@ -95,6 +95,7 @@ def read_page(book: Book, chosen: BookDay) -> Page:
     """Read the tables of a day."""
     day, since = chosen.day, chosen.roll_since
     is_on_chart = Q(day__range=[day - timedelta(days=chart.DAYS - 1), day], bucket__in=LATE)
+    money = cash.read(day, book.written)
     sums = list(BucketSum.objects.filter(is_on_chart | Q(day__in=[one for one in (day, since) if one])))
     return Page(
         book=book,
@@ -102,8 +103,8 @@ def read_page(book: Book, chosen: BookDay) -> Page:
         figures=aging.read(day, since, sums),
         chart=chart.read(day, book.written, sums),
         roll=roll.read(chosen),
-        cash=cash.read(day, book.written),
-        outlook=forecast.read(day),
+        cash=money,
+        outlook=forecast.read(day, money.came),
         owners=list(owners.read(day)),
         corrected=Correction.objects.filter(first_day__lte=day, last_day__gte=day)
         .values("kind", "uuid")

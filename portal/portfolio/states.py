@@ -80,6 +80,7 @@ def states_between(
     account: BookAccount, texts: Sequence[Text], row: AccountState | None, first: date, last: date
 ) -> Iterator[AccountState]:
     """The states of an account on these days, each with its first day, and with equal ones in a row as one."""
+    owned_on = last
     if account.archived_on:
         last = min(last, account.archived_on - ONE_DAY)
     previous: AccountState | None = None
@@ -87,6 +88,10 @@ def states_between(
         day, end = max(first, span.first), min(last, span.last)
         while day <= end:
             state = state_on(account, span, day)
+            # Nobody knows since when an account has its owner: on earlier days it has that of the day before them.
+            if day < owned_on and state.owner_id != (before := row.owner_id if row else None):
+                state.owner_id = before
+                state.good_through = min(state.good_through, owned_on - ONE_DAY)
             if previous and is_same(previous, state):
                 previous.last_answer_on, previous.answer_at = state.last_answer_on, state.answer_at
                 previous.good_through = state.good_through

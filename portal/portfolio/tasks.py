@@ -24,4 +24,4 @@ def write_after_midnight() -> None:
 @job("portfolio.demo_past", label="Add 90 days to the demo", single=True, attempts=20)
 def add_past(progress: Progress, *, until: str) -> None:
     """Let a demo's days pass up to this one."""
-    demo.add_past(progress, date.fromisoformat(until))
+    demo.add_past(progress, date.fromisoformat(until), write_days)

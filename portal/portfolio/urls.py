@@ -10,6 +10,6 @@ urlpatterns = [
     path("export/", views.export, name="export"),
     path("demo-past/", views.demo_past, name="demo_past"),
     path("accounts/", views.accounts, name="accounts"),
-    path("due/", views.dues, name="dues"),
+    path("payments/", views.payments, name="payments"),
     path("accounts/export/", views.export_accounts, name="export_accounts"),
 ]

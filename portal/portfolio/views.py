@@ -12,16 +12,16 @@ from portal.audit.models import Actor
 from portal.audit.view_log import log_list
 from portal.gateway.client import StaffRequest
 from portal.jobs.queue import start_job
-from portal.portfolio import cash, day_list, demo, files, tasks
+from portal.portfolio import day_list, demo, files, payment_lists, tasks
 from portal.portfolio.accounts import yesterday
 from portal.portfolio.page import find_book, known_book, known_page, read_page
-from portal.portfolio.sums import read_sum, total_of
-from portal.records.query import NotUnderstood, calendar_day
+from portal.tables.saved_views import saved_views_menu
 from portal.ui.exports import list_file, tables_file
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.query_strings import query_string
 
 PAGE_SIZE = 50
+BUILT_IN_VIEWS = {"Past due": "bucket=late", "90+ days past due": "bucket=late_90"}
 OWN_FIELDS = ("day", "bucket", "kind", "page")
 """The parameters that the form of a list of accounts has fields for, or that it begins anew."""
 
@@ -84,8 +84,11 @@ def accounts(request: StaffRequest) -> HttpResponse:
             "shown": shown,
             "rows": list(day_list.rows_of(found, shown)),
             "state": query_string(request.GET),
+            # A view is of the newest day, whatever day is open.
+            "views": saved_views_menu(
+                request.user, "portfolio:accounts", query_string(request.GET, ("day", "page")), BUILT_IN_VIEWS
+            ),
             "others": [(name, value) for name, value in request.GET.items() if name not in OWN_FIELDS],
-            "buckets": {name: words for name, (words, _) in day_list.BUCKETS.items()},
         }
         log_list(request, count=shown.paginator.count)
     else:
@@ -95,23 +98,13 @@ def accounts(request: StaffRequest) -> HttpResponse:
 
 @require_safe
 @requires("portfolio.accounts")
-def dues(request: StaffRequest) -> HttpResponse:
-    """What was due in a week, and what was paid of it."""
-    try:
-        first, last = (calendar_day(request.GET.get(name, "")) for name in ("from", "to"))
-    except NotUnderstood as reason:
-        raise Http404(str(reason)) from None
-    found = cash.dues_between(first, last)
-    shown = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
+def payments(request: StaffRequest) -> HttpResponse:
+    """The payments that a number of the page adds up."""
+    found = payment_lists.find(request.GET)
+    shown = Paginator(found.payments, PAGE_SIZE).get_page(request.GET.get("page"))
     log_list(request, count=shown.paginator.count)
-    context = {
-        "first": first,
-        "last": last,
-        "shown": shown,
-        "rows": cash.due_rows(shown),
-        "sums": {name: read_sum(total_of(found, name), name) for name in ("amount", "paid")},
-    }
-    return render_page(request, "portfolio/dues.html", context)
+    context = {"found": found, "shown": shown, "rows": list(found.rows(shown)), "sums": found.sums()}
+    return render_page(request, "portfolio/payments.html", context)
 
 
 @require_safe

@@ -105,7 +105,9 @@ def write_states(accounts: Sequence[BookAccount], first: date, last: date) -> No
     AccountState.objects.filter(pk__in=[one.pk for one in ended]).update(to_day=first - ONE_DAY)
     Correction.objects.bulk_create(corrections)
     _touch(accounts, rows, {(one.kind, one.uuid) for one in stale})
-    cash.save_dues(accounts, [*rows.values(), *new], first, last)
+    states = [*rows.values(), *new]
+    cash.save_dues(accounts, states, first, last)
+    forecast.save_expected(accounts, states, last)
 
 
 def _holds(row: AccountState | None, account: BookAccount, first: date, last: date) -> bool:
@@ -196,5 +198,3 @@ def write_day(day: date, *, is_last: bool) -> None:
     if is_last and not not_certain:
         forecast.write(day)
         owners.write(day)
-    if is_last:
-        forecast.save_payments(day)

@@ -51,7 +51,7 @@ AGING_STATES = {Aging.DAYS_1_29: "warn", Aging.UNKNOWN: "neutral"}
 
 def returned_payments(snoozed: Snoozed, _user: User) -> Items:
     """Payments reported as returned in the last days."""
-    news = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
+    news, _ = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
     hidden = snoozed.ids("repayment:")
     visible = [(one, day) for one, day in news if one.uuid not in hidden]
     url = f"{reverse('repayments:index')}?error=yes"

@@ -12,8 +12,9 @@ from portal.records.models import Borrower, Kind, Repayment
 from portal.records.repayments import answer_of, copied_on
 from portal.records.rows import with_borrowers
 from portal.records.sources import REPAYMENTS_OF
+from portal.repayments.sums import is_collected, was_scheduled
 from portal.repayments.table import PARTS, SCHEDULED, RepaymentRow
-from portal.tables.filters import amount_filters, date_filters, flag_filter, value_filter
+from portal.tables.filters import amount_filters, choice_filter, date_filters, flag_filter, value_filter
 from portal.tables.pages import Action, Column, ListPage
 from portal.ui import wording
 
@@ -89,6 +90,16 @@ REPAYMENTS = ListPage(
         value_filter(Kind.REPAYMENT, "type", "Type", "payment_type", prompt="All types"),
         *date_filters("effective_on", labels=("From", "Until")),
         *amount_filters("amount"),
+        flag_filter("collected", "Collected", is_collected()),
+        choice_filter(
+            "origin",
+            "Origin",
+            {
+                "scheduled": ("Was scheduled", lambda: Q(was_scheduled())),
+                "other": ("Was never scheduled", lambda: ~Q(was_scheduled())),
+            },
+            prompt="Any origin",
+        ),
         flag_filter("error", "Failed or with an error", Q(has_failed__in=[True])),
     ],
     presets={

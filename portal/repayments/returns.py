@@ -28,12 +28,21 @@ class Returned(NamedTuple):
     amount: Decimal | None
 
 
-def returned_since(day: date, *, limit: int | None = MAX_DATED) -> list[tuple[Returned, date]]:
+class ReturnedSince(NamedTuple):
+    """Returned payments with the days on which they were reported."""
+
+    payments: list[tuple[Returned, date]]
+    is_cut: bool
+    """Whether there are more than were read."""
+
+
+def returned_since(day: date, *, limit: int | None = MAX_DATED) -> ReturnedSince:
     """The payments reported as returned on this day or later, latest first."""
     recent = _maybe_returned_since(day, *Returned._fields).order_by("-effective_on", "-pk")
-    found = [Returned(*row) for row in recent[:limit]]
-    news = [(one, on) for one, on in _returned_on(found).items() if on and on >= day]
-    return sorted(news, key=lambda pair: pair[1], reverse=True)
+    found = [Returned(*row) for row in recent[: limit and limit + 1]]
+    news = [(one, on) for one, on in _returned_on(found[:limit]).items() if on and on >= day]
+    news.sort(key=lambda pair: pair[1], reverse=True)
+    return ReturnedSince(news, limit is not None and len(found) > limit)
 
 
 def _maybe_returned_since(day: date, *columns: str) -> Any:

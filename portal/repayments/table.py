@@ -27,6 +27,7 @@ from portal.repayments.history import HistoryEntry, payment_history
 from portal.ui import wording
 from portal.ui.query_strings import query_before
 from servicing import codec, consistency
+from servicing.repayments import is_collected
 from servicing.schedules import total
 from servicing.values import decimal_or_none, is_same_word
 from servicing.words import normal_word
@@ -321,7 +322,7 @@ def repayment_table(
         if title == UPCOMING:
             groups.append(MonthGroup(title, list(group), len(upcoming), None, is_mixed=True))
         else:
-            paid = [row.repayment.amount for row in months[title] if row.status == SUCCEEDED]
+            paid = [row.repayment.amount for row in months[title] if is_collected(row.repayment)]
             succeeded = total(paid) if paid else Decimal(0)
             groups.append(MonthGroup(title, list(group), len(months[title]), succeeded))
     open_uuid = request.GET.get("payment")

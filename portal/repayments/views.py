@@ -25,10 +25,9 @@ from portal.records.models import Kind, Repayment
 from portal.records.rows import distinct_values
 from portal.records.store import IDENTIFIER
 from portal.repayments.list_page import REPAYMENTS, is_upcoming, load_rows
-from portal.repayments.sums import dollars, sum_of, with_totals
+from portal.repayments.sums import dollars, is_collected, sum_of, with_totals
 from portal.repayments.table import (
     SCHEDULED,
-    SUCCEEDED,
     UPCOMING,
     MonthGroup,
     OpenRepayment,
@@ -179,5 +178,5 @@ def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
 
 def _months(span: QuerySet[Repayment]) -> dict[str, tuple[int, Decimal | None]]:
     months = span.annotate(month=TruncMonth("effective_on")).values_list("month")
-    totals = with_totals(months, Q(status=SUCCEEDED))
+    totals = with_totals(months, is_collected())
     return {f"{month:%B} {month.year}": (number, sum_of(*sums)) for month, number, *sums in totals}

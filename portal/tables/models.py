@@ -4,12 +4,13 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from portal.core.areas import navigation
+from portal.core.areas import areas, navigation
 
 
 def list_names() -> dict[str, str]:
-    """The names of the lists in the navigation, by the names of their addresses."""
-    return {one.url_name: one.label for one in navigation() if one.url_name.endswith(":index")}
+    """The names of the lists with saved views, by the names of their addresses."""
+    found = {one.url_name: one.label for one in navigation() if one.url_name.endswith(":index")}
+    return found | {name: label for area in areas() for name, label in area.lists.items()}
 
 
 class SavedView(models.Model):

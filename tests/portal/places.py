@@ -153,7 +153,7 @@ def addresses_with_content(
         "operations:status": "/status/",
         "operations:support_bundle": "/status/support-bundle/",
         "portfolio:accounts": "/portfolio/accounts/",
-        "portfolio:dues": "/portfolio/due/?from=2026-01-01&to=2026-12-31",
+        "portfolio:payments": "/portfolio/payments/?list=due&from=2026-01-01&to=2026-12-31",
         "portfolio:export": "/portfolio/export/",
         "portfolio:export_accounts": "/portfolio/accounts/export/",
         "portfolio:index": "/portfolio/",

@@ -105,10 +105,10 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "notes:add": (7, 9, 14),
     "notes:add_follow_up": (8, 10, 14),
     "operations:status": (43, 46, 24),
-    "portfolio:accounts": (12, 15, 16),
-    "portfolio:dues": (9, 12, 14),
-    # Ninety bars, and their table.
+    "portfolio:accounts": (13, 16, 18),  # With the menu of saved views.
+    # Ninety bars, and their table. One statement more beside last week’s forecast, for the promises of its days.
     "portfolio:index": (14, 17, 78),
+    "portfolio:payments": (9, 12, 14),
     "repayments:detail": (11, 13, 21),
     "repayments:index": (16, 22, 20),
 }

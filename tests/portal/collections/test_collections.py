@@ -934,6 +934,15 @@ class TestReturns:
         assert "1 payment, $70.00, has another scheduled although the code says not again." in shown
         only = pages.visible_text(pages.page(servicer, "/collections/returns/?days=7&conflicts=1"))
         assert "$70.00" in only
+        links = re.findall(
+            r'<th scope="row"><a href="([^"]*code=[^"]*)">(\w+)',
+            pages.page(servicer, "/collections/returns/?days=7&conflicts=1"),
+        )
+        assert [code for _, code in links] == ["R02"]
+        narrowed = servicer.get(f"/collections/returns/{html.unescape(links[0][0])}").context
+        assert (narrowed["only"], narrowed["days"], narrowed["code"]) == (True, 7, "R02")
+        assert [one.code for one in narrowed["payments"]] == ["R02"]
+        assert not servicer.get("/collections/returns/?days=7&conflicts=1&code=R08").context["code"]
         payment = Repayment.objects.get(code="R02")
         page = pages.visible_text(pages.page(servicer, f"/repayments/{payment.uuid}/"))
         assert "R02: account closed. Not again without a new account or authority." in page
@@ -988,6 +997,24 @@ class TestReturns:
             advance(sandbox, 5)
         assert in_days(-10) == day
 
+    def test_a_code_is_found_in_any_text_and_follows_its_own_rule(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
+        reasons = ("r02-account closed", "It came back, the bank says r01: no funds.", "R07/R01", "R99", "r1")
+        for reason in reasons:
+            payment = sandbox.world.repayment(loan.uuid, amount="10")["uuid"]
+            sandbox.world.bounce_payment(payment, reason)
+        refresh(loan)
+        shown = servicer.get("/collections/returns/").context
+        assert {group.title: len(group.payments) for group in shown["by_code"]} == dict.fromkeys(
+            ["R02", "R01", "R07", "R99", "No code"], 1
+        )
+        follows = {one.code: str(one.follows.consequence) for one in shown["payments"]}
+        assert follows["R02"].startswith("Not again without a new account")
+        assert follows["R07"].startswith("Not again until authorized anew")
+        assert follows["R99"] == follows["No code"] == "Ask your bank"
+
     def test_totals_of_only_the_newest_payments_show_a_notice(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -997,6 +1024,13 @@ class TestReturns:
         )
         shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
         assert f"Only the newest {MAX_DATED} are counted." in shown
+        # All are counted now, and one more that is of the other kind doesn't change that.
+        Repayment.objects.get(uuid="many-0").delete()
+        Repayment.objects.create(
+            uuid="back", status="FAILED_AFTER_SUCCESS", has_failed=True, effective_on=in_days(0)
+        )
+        shown = pages.visible_text(pages.page(servicer, "/collections/returns/"))
+        assert "are counted" not in shown
 
     def test_unknown_amounts_and_codes_are_shown(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)

@@ -22,6 +22,7 @@ import pytest
 import requests
 from django.core.management.base import CommandError
 
+from portal.collections.management.commands.demo_collections import DEMO_DAYS
 from portal.operations.management.commands.demo import port_from
 from portal.settings import BASE_DIR
 
@@ -160,6 +161,21 @@ def check_work(environment: dict[str, str]) -> None:
         assert re.search(r'href="/approvals/[0-9a-f-]{36}/"', browser.get(f"{base}/approvals/").text)
 
 
+def check_book(environment: dict[str, str]) -> None:
+    """Check that the days of the first start are written, and right for 50 pairs of account and day."""
+    wait_until(lambda: count_rows(environment, "portfolio_bookday") >= DEMO_DAYS)
+    wait_until(lambda: not count_rows(environment, "portfolio_run"))
+    compare = [sys.executable, "-m", "tests.pairs", "50"]
+    done = subprocess.run(compare, env=environment, cwd=BASE_DIR, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert done.stdout.startswith("50 pairs, 350 figures compared; 0 pairs differ.")
+
+
+def count_rows(environment: dict[str, str], table: str) -> int:
+    with closing(sqlite3.connect(Path(environment["DATA_DIR"], "portal.sqlite3"))) as database:
+        return int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
 def check_rejected_requests(environment: dict[str, str]) -> None:
     """Check that a request that is rejected is a line in the log, and a HEAD request nothing."""
     base = f"http://127.0.0.1:{environment['PORT']}"
@@ -205,6 +221,7 @@ def test_the_demo_keeps_its_data_after_a_stop_or_crash(used_environment: dict[st
         assert count_borrowers(used_environment) >= 60
         follow_the_readme(used_environment)
         check_work(used_environment)
+        check_book(used_environment)
         ports = {"PORT": str(free_port()), "SANDBOX_PORT": str(free_port())}
         folder = used_environment["DATA_DIR"]
         assert f"Another demo uses {folder}. Stop it, or" in read_start_error(**used_environment | ports)

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from portal.accounts.roles import Role
+from portal.collections.models import AccountOwner
 from portal.core.business_date import business_date
+from portal.jobs.execution import Progress
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.portfolio import tasks, writing
@@ -24,6 +27,7 @@ from portal.portfolio.models import (
     Run,
 )
 from portal.records.models import Account, Answer, Kind, Snapshot
+from tests.conftest import existing_user
 from tests.portal.collections.conftest import advance
 from tests.portal.portfolio.conftest import Book, five_accounts, installment, run_job
 
@@ -56,6 +60,25 @@ def contents(*without: str) -> dict[str, list[Any]]:
         )
         for table in TABLES
     }
+
+
+class KilledError(Exception):
+    """The process ends here."""
+
+
+class StopAfter(Progress):
+    """What a job reports to, until its process is killed."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def resume(self, remaining: int) -> None:
+        pass
+
+    def step(self, count: int = 1, *, failed: int = 0, words: str = "") -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise KilledError
 
 
 class TestFiveAccounts:
@@ -131,6 +154,27 @@ class TestRun:
         assert contents()["BucketSum"] == whole["BucketSum"]
         assert not Run.objects.exists()
 
+    def test_a_job_killed_half_way_and_run_twice_writes_the_same(
+        self, book: Book, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        five_accounts(book)
+        for table in TABLES:
+            table._default_manager.all().delete()
+        run_job()
+        whole = contents()
+        for table in TABLES:
+            table._default_manager.all().delete()
+        monkeypatch.setattr(writing, "BATCH_SIZE", 2)
+        # It stops after the first batch of accounts, then among the days, and two workers have it last.
+        for steps in (1, 4, 9):
+            with pytest.raises(KilledError):
+                writing.write_days(StopAfter(steps))
+        assert Run.objects.count() == 1
+        assert run_job().result == {"days": 10}
+        assert contents() == whole
+        assert run_job().result == {"days": 0}
+        assert contents() == whole
+
     def test_the_job_starts_once_a_day_is_over(self, book: Book) -> None:
         book.add("one", installment(book.day(20)))
         book.read()
@@ -179,6 +223,21 @@ class TestDays:
         assert found.index("days_30_59") == 30
         assert found.index("days_60_89") == 60
         assert found.index("days_90") == 90
+
+    def test_of_days_written_later_an_owner_is_the_one_before_them(self, book: Book) -> None:
+        book.add("one", installment(book.day(20)))
+        book.read()
+        uuid = book.loans["one"].uuid
+        servicer, supervisor = (
+            existing_user(role.value, role=role) for role in (Role.SERVICER, Role.SUPERVISOR)
+        )
+        AccountOwner.objects.create(account_uuid=uuid, owner=servicer)
+        book.pass_days(3)
+        AccountOwner.objects.filter(account_uuid=uuid).update(owner=supervisor)
+        book.pass_days(2)
+        book.pass_days(1)
+        found = [AccountState.objects.on(book.day(number)).get().owner_id for number in range(1, 7)]
+        assert found == [None, None, servicer.pk, servicer.pk, supervisor.pk, supervisor.pk]
 
     def test_an_archived_account_leaves_the_book(self, book: Book) -> None:
         book.add("one", installment(book.day(20)))

@@ -10,8 +10,11 @@ from django.utils import timezone
 
 from portal.audit.models import PageView
 from portal.records.models import Account, Borrower
+from portal.records.repayments import answer_of
+from portal.repayments import sums
 from portal.repayments.table import RepaymentRow
 from servicing import Repayment
+from servicing.repayments import REVERSALS, SUCCEEDED, is_collected
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -243,3 +246,22 @@ class TestSidePane:
         portal_service.world.repayment(loan.uuid)
         assert 'id="payment"' not in read_repayments(viewer, loan, f"?payment={uuid}")
         assert 'id="payment"' not in page(viewer, f"/repayments/?payment={uuid}")
+
+
+def test_the_database_counts_as_collected_what_the_rule_does(
+    viewer: Browser, portal_service: Sandbox, loan: Account
+) -> None:
+    types = ["SINGLE_PAYMENT", "payoff", "returned", *REVERSALS]
+    for status in (*SUCCEEDED, "completed", "Settled ", "FAILED_AFTER_SUCCESS", "SCHEDULED", "ODD"):
+        for payment_type in types:
+            portal_service.world.repayment(loan.uuid, status=status, payment_type=payment_type)
+    for amount in ("-5.00", "0.00", None):
+        one = portal_service.world.repayment(loan.uuid)
+        portal_service.world.amend(one["uuid"], amount=amount and Decimal(amount))
+    read_repayments(viewer, loan)
+    rows = Account.objects.get(pk=loan.pk).repayments
+    by_rule = {one.uuid for one in rows.all() if is_collected(answer_of(one))}
+    found = rows.filter(sums.is_collected())
+    assert {one.uuid for one in found} == by_rule
+    assert len(by_rule) == 11
+    assert set(found.values_list("status", flat=True)) == set(SUCCEEDED)
