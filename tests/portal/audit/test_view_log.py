@@ -95,7 +95,7 @@ LISTS: dict[str, str] = {
     "messaging:index": "messaging.index",
     "operations:status": "operations.index",
     "portfolio:accounts": "portfolio.index",
-    "portfolio:dues": "portfolio.index",
+    "portfolio:payments": "portfolio.index",
     "portfolio:index": "portfolio.index",
     "repayments:index": "repayments.index",
     "documents:batch": "summaries.index",
