@@ -3,11 +3,11 @@
 from importlib import import_module
 from typing import Any
 
-from django.contrib.postgres.indexes import GinIndex
 from django.db import migrations, models
 from django.db.models import Q
 
 from portal.core.database import analyze
+from portal.records.migration_steps import create_extension, trigrams
 
 helpers = import_module("portal.records.migrations.0008_indexes_of_kinds")
 NAMED = ("borrower", "key_person", "application", "loan", "line")
@@ -51,17 +51,6 @@ class ReplaceIndexes(helpers.ReplaceIndexes):  # type: ignore[misc,name-defined]
             helpers.drop_index(editor, one.name)
             editor.add_index(record, trigrams(one), concurrently=True)
         helpers.ReplaceIndexes(OTHERS, self.removed).database_forwards(app_label, editor, before, after)
-
-
-def create_extension(apps: Any, schema_editor: Any) -> None:
-    if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
-
-
-def trigrams(one: models.Index) -> GinIndex:
-    return GinIndex(
-        fields=["search_text"], opclasses=["gin_trgm_ops"], condition=one.condition, name=one.name
-    )
 
 
 def update_statistics(apps: Any, schema_editor: Any) -> None:

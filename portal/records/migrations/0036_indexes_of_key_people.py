@@ -1,10 +1,11 @@
 """The index of the texts of key people, and no more indexes of their records."""
 
 from importlib import import_module
-from typing import Any
 
 from django.db import migrations, models
 from django.db.models import Q
+
+from portal.records.migration_steps import AddTextIndex
 
 helpers = import_module("portal.records.migrations.0033_indexes_of_search")
 TEXTS = models.Index(
@@ -12,17 +13,6 @@ TEXTS = models.Index(
     condition=~Q(search_text="") & Q(archived_at__isnull=True),
     name="people_by_text",
 )
-
-
-class AddTextIndex(migrations.AddIndex):
-    """On PostgreSQL, which limits what an index can store, with the trigrams of texts."""
-
-    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        if schema_editor.connection.vendor != "postgresql":
-            super().database_forwards(app_label, schema_editor, from_state, to_state)
-            return
-        model = to_state.apps.get_model(app_label, self.model_name)
-        schema_editor.add_index(model, helpers.trigrams(self.index))
 
 
 class Migration(migrations.Migration):

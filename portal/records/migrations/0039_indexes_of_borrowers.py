@@ -6,8 +6,9 @@ from typing import Any
 from django.db import migrations, models
 from django.db.models import Q
 
+from portal.records.migration_steps import AddTextIndex
+
 search = import_module("portal.records.migrations.0033_indexes_of_search")
-people = import_module("portal.records.migrations.0036_indexes_of_key_people")
 TEXTS = models.Index(
     fields=["-id", "search_text", "archived_at"],
     condition=~Q(search_text="") & Q(archived_at__isnull=True),
@@ -30,7 +31,7 @@ class Migration(migrations.Migration):
     dependencies = [("registry", "0038_move_borrowers")]
 
     operations = [
-        people.AddTextIndex("borrower", TEXTS),
+        AddTextIndex("borrower", TEXTS),
         migrations.RemoveIndex(
             model_name="record",
             name="borrowers_by_label",

@@ -98,28 +98,6 @@ TEXTS = {
         fields=["-id", "search_text", "archived_at"], condition=HAS_TEXT, name="people_by_text"
     ),
 }
-# PostgreSQL reads an index backwards with the empty first, but lists have the empty last.
-FALLING = {
-    "account_by_past_due_rank": "registry_record (kind, past_due_rank DESC NULLS LAST, id DESC)",
-    "borrower_by_past_due_rank": "registry_borrower (past_due_rank DESC NULLS LAST, id DESC)",
-    "application_by_submitted_at": "registry_application (submitted_at DESC NULLS LAST, id DESC)",
-    "repayments_by_effective_on": "registry_repayment (effective_on DESC NULLS LAST, id DESC)",
-    "repayments_by_status_and_day": "registry_repayment (status, effective_on DESC NULLS LAST, id DESC)",
-    "repayments_by_failure_and_day": "registry_repayment (has_failed, effective_on DESC NULLS LAST, id DESC)",
-}
-
-
-def change_falling_indexes(apps: Any, schema_editor: Any) -> None:
-    """Keep those of the default orders only."""
-    if schema_editor.connection.vendor != "postgresql":
-        return
-    with schema_editor.connection.cursor() as cursor:
-        cursor.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE '%\\_falling'")
-        names = [name for (name,) in cursor.fetchall()]
-    for name in names:
-        schema_editor.execute(f'DROP INDEX "{name}"')
-    for name, columns in FALLING.items():
-        schema_editor.execute(f"CREATE INDEX {name}_falling ON {columns}")
 
 
 def fill_is_closed(apps: Any, schema_editor: Any) -> None:

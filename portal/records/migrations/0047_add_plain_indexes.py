@@ -5,7 +5,8 @@ from importlib import import_module
 from django.db import migrations, models
 from django.db.models import Q
 
-people = import_module("portal.records.migrations.0036_indexes_of_key_people")
+from portal.records.migration_steps import AddTextIndex, change_falling_indexes
+
 plain = import_module("portal.records.migrations.0046_plain_indexes")
 
 
@@ -20,7 +21,7 @@ class Migration(migrations.Migration):
             ),
         ),
         *(migrations.AddIndex(model, index) for model, indexes in plain.ADDED.items() for index in indexes),
-        *(people.AddTextIndex(model, index) for model, index in plain.TEXTS.items()),
-        migrations.RunPython(plain.change_falling_indexes, migrations.RunPython.noop),
+        *(AddTextIndex(model, index) for model, index in plain.TEXTS.items()),
+        migrations.RunPython(change_falling_indexes, migrations.RunPython.noop),
         migrations.RunPython(plain.update_statistics, migrations.RunPython.noop),
     ]
