@@ -42,7 +42,7 @@ coverage: setup-test
 
 # No browser, no other server, no coverage, no Hypothesis.
 test-fast: setup-test-fast
-	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow and not hypothesis" tests
+	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow and not browser and not hypothesis" tests
 
 # Only reads, from the real service at SERVICING_LIVE_URL; tests/servicing/test_live.py names the other variables.
 # Without the other tests' conftest.py, which removes the settings.
@@ -50,7 +50,7 @@ test-live: setup-test-fast
 	@[ -n "$$SERVICING_LIVE_URL" ] || { echo "Set SERVICING_LIVE_URL to the address of the service, and the SERVICING_ settings that it needs."; exit 1; }
 	$(BIN)/pytest -q -rs --tb=short --noconftest -p no:django -p no:randomly -p no:cacheprovider tests/servicing/test_live.py
 
-# What is the same on each database ran on SQLite (tests/selection.py). Nothing is kept, so nothing waits for a disk.
+# The tests marked for it; the others ran on SQLite. Nothing is kept, so nothing waits for a disk.
 # Four at a time, because each waits for the server now and then.
 test-postgres: setup-test
 	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 4 --dist loadgroup tests/portal

@@ -44,7 +44,6 @@ from portal.gateway import client as gateway
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import databases
-from tests.selection import LONGEST, ONE_DATABASE, SLOW
 
 # Each test process, and each portal that it starts, has its own data folder.
 settings.DATA_DIR = Path(databases.FOLDER.name)
@@ -88,28 +87,14 @@ class FailureNames:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark slow tests, run the longest first, and on PostgreSQL skip tests that need no second database."""
-    items.sort(key=lambda item: item not in LONGEST)  # A stable sort: pytest-randomly's order remains.
-    for item in items:
-        if is_slow(item):
-            item.add_marker(pytest.mark.slow)
+    """Begin with the slow ones, and on PostgreSQL run those marked for it."""
+    items.sort(
+        key=lambda item: not item.get_closest_marker("slow")
+    )  # A stable sort: pytest-randomly's order remains.
     if connection.vendor != "sqlite":
-        skipped = [item for item in items if not needs_each_database(item)]
-        items[:] = [item for item in items if needs_each_database(item)]
+        skipped = [item for item in items if not item.get_closest_marker("postgres")]
+        items[:] = [item for item in items if item.get_closest_marker("postgres")]
         config.hook.pytest_deselected(items=skipped)
-
-
-def is_slow(item: pytest.Item) -> bool:
-    marker = item.get_closest_marker("django_db")
-    return bool(marker and marker.kwargs.get("transaction")) or item in SLOW
-
-
-def needs_each_database(item: Any) -> bool:
-    has_database = item.get_closest_marker("django_db") or DATABASE_FIXTURES & {*item.fixturenames}
-    return bool(has_database) and item not in ONE_DATABASE
-
-
-DATABASE_FIXTURES = {"db", "transactional_db", "live_server"}
 
 
 @pytest.fixture(autouse=True)

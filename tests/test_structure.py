@@ -97,6 +97,7 @@ def closed_addresses() -> list[Address]:
 
 @pytest.mark.slow
 class TestAccess:
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", METHODS)
     def test_every_closed_url_requires_sign_in(self, anonymous: Browser, method: str) -> None:
         closed = [address.url for address in addresses() if address.url not in PUBLIC_URLS]
@@ -124,6 +125,7 @@ class TestAccess:
 
         assert [act for act in ACTS if not any(file.exists() for file in files(*act.split(".")))] == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("person", "role"),
         [*((browser_of, role) for role in Role), *((browser_of_superuser, role) for role in SUPERUSER_ROLES)],
@@ -143,6 +145,7 @@ class TestAccess:
         ]
         assert wrong == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("role", Role)
     def test_other_methods_do_not_bypass_roles(self, portal_service: Sandbox, role: Role) -> None:
         browser = browser_of(role)
@@ -153,11 +156,13 @@ class TestAccess:
         ]
         assert [one for one in tried if one[2] not in (403, 405)] == []
 
+    @pytest.mark.slow
     def test_posts_require_a_csrf_token(self, portal_service: Sandbox) -> None:
         browser = browser_of(Role.SUPERVISOR, enforce_csrf_checks=True)
         answers = {url: browser.post(url).status_code for url in {a.url for a in addresses()} - {"/healthz"}}
         assert {url: status for url, status in answers.items() if status not in (403, 405, 404)} == {}
 
+    @pytest.mark.slow
     def test_responses_are_never_cached(self, portal_service: Sandbox) -> None:
         browser = browser_of(Role.SUPERVISOR)
         answers = {address.url: browser.get(address.url).headers["Cache-Control"] for address in addresses()}
@@ -226,6 +231,7 @@ class TestTemplates:
     def test_template_uses_only_the_portals_formats(self, template: Path) -> None:
         assert DJANGO_FILTER.findall(template.read_text()) == []
 
+    @pytest.mark.slow
     def test_targeted_partials_have_their_name_as_id(self, template: Path) -> None:
         text = template.read_text()
         roots = {
@@ -401,6 +407,7 @@ DOCUMENTS = [path for pattern in ("*.md", "*/*.md", "tests/bench/*.md") for path
 MAKEFILE = (BASE_DIR / "Makefile").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", sorted(set(re.findall(r"-m (tests[.\w]*)", MAKEFILE))))
 def test_every_command_of_the_makefile_starts_without_settings(module: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
@@ -444,6 +451,7 @@ def names_in(path: Path) -> set[str]:
     )
 
 
+@pytest.mark.slow
 def test_code_has_no_unclear_names() -> None:
     paths = [path for folder in ("portal", "servicing") for path in python_files(BASE_DIR / folder)]
     found = {
@@ -513,6 +521,7 @@ def test_every_app_with_pages_declares_what_it_adds_to_shared_pages() -> None:
     assert with_pages - {path.parent.name for path in (BASE_DIR / "portal").glob("*/area.py")} == set()
 
 
+@pytest.mark.slow
 def test_no_screen_uses_an_unclear_word() -> None:
     texts = list(shown_texts())
     assert len(texts) > 9000

@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+import pytest
 from django.conf import settings
 from playwright.sync_api import Page, expect
 
@@ -12,6 +13,8 @@ from tests import given
 from tests.browser.axe import find_problems
 from tests.conftest import browser_of
 from tests.portal.borrowers.editor import Editor
+
+pytestmark = pytest.mark.browser
 
 
 def test_a_supervisor_resolves_an_unknown_outcome(page: Page, portal_service: Sandbox) -> None:

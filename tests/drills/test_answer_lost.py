@@ -8,6 +8,8 @@ from portal.gateway import client as gateway
 from servicing.sandbox import Sandbox
 from tests.drills.writes import NETWORK_FAULTS, TIMEOUT_SECONDS, WRITES, NetworkFault, check_write
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("fault", NETWORK_FAULTS, ids=lambda one: one.name)
 @pytest.mark.parametrize("operation", WRITES)

@@ -6,6 +6,8 @@ from servicing.sandbox import Sandbox
 from tests.drills.answers import LOSSES, Loss, check_write
 from tests.drills.writes import WRITES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.xdist_group("waiting")
 @pytest.mark.django_db(transaction=True)

@@ -12,6 +12,8 @@ from tests.drills.answers import RemoteBrowser
 from tests.drills.killing import Portal
 from tests.drills.writes import WRITES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("operation", WRITES)

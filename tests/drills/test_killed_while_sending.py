@@ -5,6 +5,8 @@ import pytest
 from servicing.sandbox import Sandbox
 from tests.drills.killing import kill_portal
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.django_db(transaction=True)
 def test_a_killed_portal_loses_and_repeats_no_write(portal_service: Sandbox) -> None:

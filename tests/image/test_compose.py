@@ -18,6 +18,8 @@ from portal.settings import BASE_DIR
 from tests.portal.jobs.test_worker import wait_until
 from tests.portal.operations.test_demo import free_port, is_listening
 
+pytestmark = pytest.mark.slow
+
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "docker/compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 PASSWORD = "4be1c07d5f"

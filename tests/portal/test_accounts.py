@@ -27,6 +27,8 @@ from servicing.sandbox import Sandbox
 from tests.conftest import browser_of, browser_of_superuser, existing_user, htmx, superuser
 from tests.test_structure import addresses
 
+pytestmark = pytest.mark.postgres
+
 PASSWORD = "walnut-harbor-77"
 STAFF_FORM = {"username": "servicer", "role": "servicer", "theme": "light", "density": "comfortable"}
 
@@ -186,6 +188,7 @@ class TestProfile:
         user = User.objects.get()
         assert (user.theme, user.role, user.is_superuser) == ("dark", Role.SERVICER, False)
 
+    @pytest.mark.slow
     def test_the_theme_follows_the_system_until_changed(self, viewer: Browser) -> None:
         assert 'data-theme="auto"' in viewer.get("/").content.decode()
         for chosen in ("light", "auto"):
@@ -267,6 +270,7 @@ class TestSuperuser:
     def root(self, portal_service: Sandbox) -> Browser:
         return browser_of_superuser()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("selected", [["nobody"], ["1", "x"], ["9" * 30], ["\0"]])
     def test_an_action_on_unknown_accounts_changes_nothing(self, admin: Browser, selected: list[str]) -> None:
         before = Entry.objects.count()
@@ -279,6 +283,7 @@ class TestSuperuser:
         assert "Nothing was changed." in body
         assert Entry.objects.count() == before
 
+    @pytest.mark.slow
     def test_the_admin_lists_only_accounts_and_the_audit_trail(self, root: Browser) -> None:
         page = root.get("/admin/").content.decode()
         linked = {path.split("/")[2] for path in re.findall(r'href="(/admin/\w+/\w+/)', page)}
@@ -297,6 +302,7 @@ class TestSuperuser:
         factor = {"user": maya.pk, "type": "totp", "data": "{}"}
         assert root.post("/admin/mfa/authenticator/add/", factor).status_code == 404
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("role", [role for role in Role if role != Role.ADMIN])
     def test_losing_the_admin_role_revokes_access_at_once(self, root: Browser, role: Role) -> None:
         assert root.get("/admin/accounts/user/").status_code == 200
@@ -312,6 +318,7 @@ class TestSuperuser:
         assert user.role == role
         assert not user.has_perm("accounts.change_user")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("role", Role)
     def test_django_flags_grant_no_admin_access(self, portal_service: Sandbox, role: Role) -> None:
         plain, flagged = browser_of(role), browser_of_superuser(role)
@@ -423,6 +430,7 @@ class TestLastAdministrator:
         assert not is_signed_in(admin)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("way", ["form", "code"])
 def test_two_administrators_who_lower_each_other_at_once_leave_one(
@@ -553,6 +561,7 @@ class TestRecordedChanges:
         assert "gravel-lantern-9" not in stored
         assert maya.password not in stored
 
+    @pytest.mark.slow
     def test_rehashing_a_password_is_not_recorded(
         self, anonymous: Browser, maya: User, settings: LazySettings
     ) -> None:

@@ -21,6 +21,8 @@ from servicing import Loan, RemoteTime, Repayment, Statement, codec
 from servicing.sandbox.wire import dumps
 from tests.portal.pages import page, panel
 
+pytestmark = pytest.mark.slow
+
 OWNER = "0f0e0d0c-0000-4000-8000-000000000001"
 ACCOUNT = "0f0e0d0c-0000-4000-8000-000000000002"
 EXAMPLES = settings(

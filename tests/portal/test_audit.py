@@ -20,6 +20,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
 
+pytestmark = pytest.mark.postgres
+
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
 
 
@@ -94,6 +96,7 @@ class TestChain:
 class TestRecordedViews:
     """Viewing personal data on any page leaves one entry per ten minutes."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("address", "action"),
         [

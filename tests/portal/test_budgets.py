@@ -18,6 +18,8 @@ from tests import given
 from tests.conftest import browser_of
 from tests.portal.places import addresses_with_content
 
+pytestmark = pytest.mark.postgres
+
 BORROWERS = 30
 TABS = ("people", "applications", "loans", "lines", "repayments", "messages", "notes", "history")
 COLD = "home:index, caches empty"
@@ -162,6 +164,7 @@ def cost(browser: Browser, name: str, address: str) -> tuple[int, int] | None:
     return min(statements), len(answer.content)
 
 
+@pytest.mark.slow
 def test_no_page_costs_more_than_its_budget(addresses: dict[str, str], supervisor: Browser) -> None:
     found = {name: cost(supervisor, name, address) for name, address in sorted(addresses.items())}
     costs = {name: each for name, each in found.items() if each}

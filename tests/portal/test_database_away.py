@@ -17,7 +17,13 @@ from tests.portal.borrowers.editor import Editor
 from tests.portal.pages import page, visible_text
 
 # These tests mostly wait, so one worker runs them and leaves the other cores to busy tests.
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("waiting")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.postgres,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.xdist_group("waiting"),
+]
 LONGEST_SECONDS = 8
 
 

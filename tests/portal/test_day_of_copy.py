@@ -18,6 +18,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal import pages
 
+pytestmark = pytest.mark.postgres
+
 DAYS_AGO: Final = 3
 
 

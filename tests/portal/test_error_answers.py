@@ -12,7 +12,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import allow_refresh, page, panel, visible_text
 
-pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the service
+# Other threads call the service
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 STATEMENT, REPAYMENTS = "credit_lines.statement", "repayments.of_line"
 PANELS = ("line", "line-repayments")

@@ -19,6 +19,8 @@ from portal.records.models import Borrower
 from portal.ui.forms import StaffForm
 from tests.drills.hostile import WORDS
 
+pytestmark = pytest.mark.slow
+
 PROFILE = {"known": {}, "version": "v", "url": "/edit/"}
 OWNER = Borrower(uuid="b-1", name="Northwind LLC")
 

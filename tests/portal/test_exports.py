@@ -29,7 +29,7 @@ from tests.portal.documents.test_document import document_addresses
 from tests.portal.spreadsheets import cells_of, frozen_rows
 
 # On PostgreSQL every export reads in a transaction, so all tests need the database.
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 LISTS = {
     "borrowers": "/borrowers/export/",
     "loans": "/loans/export.csv",
@@ -112,6 +112,7 @@ def test_a_list_is_exported_as_csv_by_default() -> None:
     assert text_of(list_file(request, "loans", ["Name"], [["x"]])) == '\ufeff"Name"\r\n"x"\r\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", LISTS)
 def test_csv_and_json_lines_match_and_are_audited(
     portal_service: Sandbox, viewer: Browser, area: str

@@ -40,6 +40,8 @@ from tests.portal.jobs.scripted import run_taken
 from tests.portal.pages import card, cells, visible_text
 from tests.portal.spreadsheets import cells_of
 
+pytestmark = pytest.mark.slow
+
 FIRST_DAY = date(2028, 2, 1)  # in a leap year
 ZERO = Decimal(0)
 ACCOUNTS = "Loans and lines of credit of this borrower"

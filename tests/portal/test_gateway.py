@@ -32,7 +32,7 @@ from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of, htmx
 from tests.servicing.wire import Wire, response
 
-pytestmark = pytest.mark.urls("tests.portal.trial_urls")
+pytestmark = [pytest.mark.postgres, pytest.mark.urls("tests.portal.trial_urls")]
 
 
 @pytest.fixture
@@ -82,6 +82,7 @@ class TestWrite:
         assert call.intent_id == WriteIntent.objects.get().pk
         assert call.request_id.startswith(answer["X-Request-ID"])
 
+    @pytest.mark.slow
     def test_durations_are_recorded_in_milliseconds(
         self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
     ) -> None:
@@ -106,6 +107,7 @@ class TestWrite:
             assert entry.borrower_uuid == borrower.uuid
             assert (entry.request_id, entry.user_agent) == (answer["X-Request-ID"], "Desk browser")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("fault", "state", "status"),
         [
@@ -197,6 +199,7 @@ class TestSendingOnce:
         assert (again.status_code, count_submissions(portal_service)) == (409, 1)
         assert WriteIntent.objects.get().get_absolute_url() in again.content.decode()
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     def test_two_simultaneous_clicks_send_once(
         self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
@@ -282,6 +285,7 @@ class TestPortalFailures:
             servicer.post("/trial/submit-in-a-transaction/", typed)
         assert portal_service.calls == []
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     def test_a_write_of_a_killed_process_becomes_unknown(
         self, servicer: Browser, borrower: Borrower, portal_service: Sandbox
@@ -367,6 +371,7 @@ class TestRead:
         assert (call.operation, call.outcome, call.tries) == ("loans.get", "answered", 1)
         assert (call.actor_name, call.intent_id) == ("Viewer (viewer)", None)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("fault", "outcome", "status"),
         [

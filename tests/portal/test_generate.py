@@ -22,6 +22,8 @@ from servicing import Loan, Statement, codec
 from servicing import Message as ListedMessage
 from tests.databases import database_url, forget_connections
 
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+
 MODELS = {
     Kind.BORROWER: servicing.Borrower,
     Kind.KEY_PERSON: servicing.KeyPerson,

@@ -10,6 +10,7 @@ from tests.conftest import browser_of
 from tests.drills.hostile import attack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "start", "count"),
     [(Role.SUPERVISOR, "/", 200), (Role.ADMIN, "/admin/", 40), (None, "/sign-in/", 60)],
@@ -24,6 +25,7 @@ def test_hostile_forms_and_queries_cause_no_server_error(
     assert [str(one) for one in attack(browser, starts, count, pages=40)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     [

@@ -26,7 +26,8 @@ from tests.portal.borrowers.editor import Editor, html_of_error
 from tests.portal.borrowers.wizard import BUSINESS, EIN, SSN, Wizard
 from tests.portal.pages import page, visible_text
 
-pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the service.
+# Other threads call the service.
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 DAY = "2026-03-15"
 FIELD_KEY = "00112233-4455-6677-8899-aabbccddeeff"

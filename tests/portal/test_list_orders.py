@@ -18,6 +18,8 @@ from portal.ui.paging import MAX_COUNTED
 from servicing.sandbox import Sandbox
 from tests import given
 
+pytestmark = pytest.mark.postgres
+
 # The worklist sorts the accounts it has: those past due, and those with payments due since their copy.
 LISTS = [BORROWERS, APPLICATIONS, LOANS, LINES, REPAYMENTS]
 
@@ -48,6 +50,7 @@ def test_a_date_range_sorts_by_the_filtered_date(db: None, list_page: ListPage, 
         assert "TEMP B-TREE" not in plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", ["borrowers", "applications", "loans", "lines", "repayments"])
 def test_an_empty_list_does_not_blame_its_filters(viewer: Browser, area: str) -> None:
     page = viewer.get(f"/{area}/?status=FAILED&entity=CORPORATION&q=acme").content.decode()
@@ -55,12 +58,14 @@ def test_an_empty_list_does_not_blame_its_filters(viewer: Browser, area: str) ->
     assert "The filters hide" not in page
 
 
+@pytest.mark.slow
 def test_the_count_includes_new_records_at_once(viewer: Browser, portal_service: Sandbox) -> None:
     for number in (1, 2):
         given.borrower(portal_service)
         assert f'id="borrower-total">{number}<' in viewer.get("/borrowers/").content.decode()
 
 
+@pytest.mark.slow
 def test_each_long_list_shows_its_own_count(viewer: Browser, portal_service: Sandbox) -> None:
     numbers = {Kind.BORROWER: MAX_COUNTED + 1, Kind.LOAN: 60}
     for kind, number in numbers.items():

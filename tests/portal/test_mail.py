@@ -157,6 +157,7 @@ class TestServer:
         assert OutgoingMail.objects.get().sealed == ""
         assert states() == ["sent"]
 
+    @pytest.mark.slow
     def test_mail_and_password_go_only_to_a_trusted_server(
         self, server: MailServer, settings: LazySettings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -195,6 +196,7 @@ class TestServer:
         outbox.queue_mail("one:1", "ada@desk.example", "Subject", "Text")
         assert not OutgoingMail.objects.exists()
 
+    @pytest.mark.slow
     def test_retries_back_off_while_the_server_is_down(self, server: MailServer) -> None:
         server.stop()
         with time_machine.travel(MONDAY_NOON, tick=False) as clock:
@@ -240,6 +242,7 @@ class TestServer:
         send()
         assert server.subjects == ["One"]
 
+    @pytest.mark.slow
     def test_a_server_that_never_answers_receives_mail_once(
         self, server: MailServer, settings: LazySettings, viewer: Browser
     ) -> None:
@@ -252,6 +255,7 @@ class TestServer:
         words = "Mail: 1 possibly not delivered: the server closed the connection or didn’t respond (last 7 days)."
         assert words in viewer.get("/status/").content.decode()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("command", ["RCPT", "DATA"])
     def test_refused_messages_do_not_hold_up_the_others(
         self, server: MailServer, viewer: Browser, command: str
@@ -321,6 +325,7 @@ class TestServer:
         send()
         assert (states(), server.subjects) == (["refused", "sent"], ["Two"])
 
+    @pytest.mark.slow
     def test_only_the_most_frequent_reasons_are_reported(self, server: MailServer) -> None:
         server.refusals["RCPT"] = {one: f"55{number} No" for number, one in enumerate(queue_many(9))}
         send()
@@ -393,6 +398,7 @@ def request_change(maker: User, owner: Any) -> Approval:
     return approval
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("names_allowed", [False, True])
 def test_approvals_are_mailed_to_approvers_then_the_maker(
@@ -431,6 +437,7 @@ def test_approvals_are_mailed_to_approvers_then_the_maker(
     assert (owner.label in str(maker_mail)) == names_allowed
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("names_allowed", [False, True])
 def test_daily_mail_is_sent_once_per_business_day_and_names_only_if_allowed(
@@ -513,6 +520,7 @@ def delay_messages() -> None:
     Run.objects.update_or_create(started_at=then, defaults={"ended_at": then})
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("happen", "subject"),
@@ -536,6 +544,7 @@ def test_operators_are_alerted_once(
     assert "https://desk.example/status/" in mail.get_content()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_profile_page_offers_mail_settings(server: MailServer, ada: User, boss: User) -> None:
     browser = Browser()

@@ -125,6 +125,7 @@ def test_missing_values_from_a_file_name_the_file(viewer: Browser) -> None:
     assert set(null_hints(page(viewer, address)).values()) == {words}
 
 
+@pytest.mark.slow
 def test_values_are_unknown_before_the_first_answer(viewer: Browser, portal_service: Sandbox) -> None:
     record = given.account(Kind.LOAN, given.borrower(portal_service), ACCOUNT)
     assert "Unknown: never asked" in HOVER.findall(page(viewer, "/loans/"))

@@ -20,7 +20,8 @@ from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.pages import age_record_views, card, load_panels, page, panel, plain, visible_text
 
-pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the service
+# Other threads call the service
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def test_a_page_calls_nobody(viewer: Browser, portal_service: Sandbox, loan: Acc
     assert portal_service.calls == []
 
 
+@pytest.mark.slow
 def test_a_panel_reads_the_account_and_its_repayments_once(
     viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
@@ -59,6 +61,7 @@ def test_a_panel_reads_the_account_and_its_repayments_once(
     assert len(portal_service.calls) == 2
 
 
+@pytest.mark.slow
 def test_the_two_answers_are_read_at_once(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     portal_service.fail_next("*", delay=0.6, times=2)
     started = monotonic()
@@ -89,6 +92,7 @@ def test_a_call_that_took_half_a_minute_is_not_due_again_at_once(
     assert len(portal_service.calls) == 2
 
 
+@pytest.mark.slow
 def test_what_no_borrower_is_confirmed_for_says_so_instead_of_a_refresh(
     viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
@@ -122,6 +126,7 @@ def test_a_panel_of_a_tab_left_open_is_no_page_view(
     assert PageView.objects.filter(subject_uuid=loan.uuid).get().count == 1
 
 
+@pytest.mark.slow
 def test_a_panel_is_no_page_view(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     borrower = Borrower.objects.get()
     for address in (loan.get_absolute_url(), borrower.get_absolute_url()):
@@ -139,6 +144,7 @@ def test_an_account_requested_alone_is_a_view_of_its_borrower(
     assert (view.page, view.subject_uuid) == ("borrowers.detail", loan.borrower_uuid)
 
 
+@pytest.mark.slow
 def test_while_somebody_else_reads_the_copy_is_shown_and_looked_at_again(
     viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
@@ -159,6 +165,7 @@ def test_while_somebody_else_reads_the_copy_is_shown_and_looked_at_again(
     assert max(calls(portal_service).values()) == 2
 
 
+@pytest.mark.slow
 def test_ten_people_open_a_borrower_with_forty_accounts(portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     for number in range(40):
@@ -194,6 +201,7 @@ def test_ten_people_open_a_borrower_with_forty_accounts(portal_service: Sandbox)
     assert set(read.values()) == {1}
 
 
+@pytest.mark.slow
 def test_of_many_accounts_the_cards_load_those_they_name(viewer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     for _ in range(13):
@@ -205,6 +213,7 @@ def test_of_many_accounts_the_cards_load_those_they_name(viewer: Browser, portal
     assert len(portal_service.calls) <= 6
 
 
+@pytest.mark.slow
 def test_twelve_accounts_load_themselves_and_thirteen_wait(viewer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     for _ in range(12):
@@ -216,6 +225,7 @@ def test_twelve_accounts_load_themselves_and_thirteen_wait(viewer: Browser, port
     assert shown.count('data-due="in-view"') == 13
 
 
+@pytest.mark.slow
 def test_a_job_refreshes_all_of_many_accounts(viewer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     for _ in range(13):
@@ -232,6 +242,7 @@ def test_a_job_refreshes_all_of_many_accounts(viewer: Browser, portal_service: S
     assert job.get_absolute_url() not in page(viewer, address)
 
 
+@pytest.mark.slow
 def test_without_scripts_the_refresh_button_waits(
     viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
@@ -242,6 +253,7 @@ def test_without_scripts_the_refresh_button_waits(
     assert len(portal_service.calls) == 4
 
 
+@pytest.mark.slow
 def test_a_page_that_was_refreshed_does_not_refresh_again_by_itself(
     viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
@@ -279,6 +291,7 @@ def test_an_account_is_read_for_its_own_borrower_only(
     assert portal_service.calls == []
 
 
+@pytest.mark.slow
 def test_borrower_cards_show_their_age_once(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     given.line(portal_service, borrower := Borrower.objects.get())
     shown = page(viewer, borrower.get_absolute_url())
@@ -302,6 +315,7 @@ def test_a_failed_panel_is_reported_in_the_header(
     assert "Loans failing since" in visible_text(answer.partition('id="health"')[2])
 
 
+@pytest.mark.slow
 def test_links_of_panels_omit_the_refresh(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     given.line(portal_service, Borrower.objects.get())
     for record in (*Borrower.objects.all(), *Account.objects.filter(kind__in=[Kind.LOAN, Kind.LINE])):

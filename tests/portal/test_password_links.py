@@ -28,6 +28,8 @@ from tests.portal.conftest import use_provider
 from tests.portal.test_mail import MailServer, server
 from tests.portal.test_sign_in import actions, set_up_app
 
+pytestmark = pytest.mark.postgres
+
 __all__ = ["server"]
 OLD, NEW = "walnut-harbor-77", "copper-lantern-42"
 ASK = "/sign-in/password/"
@@ -68,6 +70,7 @@ def sign_in(browser: Browser, password: str = NEW) -> bool:
 
 @pytest.mark.django_db
 class TestForgottenPassword:
+    @pytest.mark.slow
     def test_a_link_sets_a_new_password_once(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
@@ -119,6 +122,7 @@ class TestForgottenPassword:
         assert sorted(answers) == [302, 404, 404, 404]
         assert Entry.objects.filter(action="accounts.password_changed").count() == 1
 
+    @pytest.mark.slow
     def test_the_second_factor_is_still_required(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
@@ -131,6 +135,7 @@ class TestForgottenPassword:
         assert answer["Location"].startswith("/sign-in/second-factor/")
         assert stranger.get("/").status_code == 302
 
+    @pytest.mark.slow
     def test_a_new_password_lifts_the_rate_limit(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
@@ -220,6 +225,7 @@ class TestUnknownEmails:
         run_worker()
         assert [mail["To"] for mail in server.received] == ["Maya@desk.example"]
 
+    @pytest.mark.slow
     def test_an_account_receives_one_link_per_ten_minutes(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:

@@ -26,7 +26,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 TIMES = 6
 
 
@@ -74,6 +74,7 @@ def subject_url(name: str, record: Account) -> str:
     return reverse(name, args=[record.kind, record.uuid])
 
 
+@pytest.mark.slow
 def test_a_note_is_saved_once(owner: Borrower) -> None:
     servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
     typed = {"text": "Called about the wire.", "save_id": form_id(servicer, address)}
@@ -91,6 +92,7 @@ def test_a_follow_up_is_saved_once(owner: Borrower) -> None:
     assert FollowUp.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_a_contact_with_its_promise_and_follow_up_is_saved_once(
     portal_service: Sandbox, owner: Borrower
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_view_is_saved_once(owner: Borrower) -> None:
     assert SavedView.objects.count() == Entry.objects.filter(action="saved_views.save").count() == 1
 
 
+@pytest.mark.slow
 def test_a_file_is_imported_once(owner: Borrower) -> None:
     supervisor, address = browser_of(Role.SUPERVISOR), reverse("lookup:import_records")
     file = File("ids.csv", b"kind,uuid,borrower_uuid,label\nborrower,b-77,,Acme\n")
@@ -129,6 +132,7 @@ def test_a_file_is_imported_once(owner: Borrower) -> None:
     assert Upload.objects.count() == Job.objects.filter(name="lookup.import_file").count() == 1
 
 
+@pytest.mark.slow
 def test_a_record_is_archived_and_corrected_once(owner: Borrower) -> None:
     supervisor = browser_of(Role.SUPERVISOR)
     for name, act, typed in (
@@ -141,6 +145,7 @@ def test_a_record_is_archived_and_corrected_once(owner: Borrower) -> None:
         assert Entry.objects.filter(action=act).count() == 1
 
 
+@pytest.mark.slow
 def test_a_repeated_post_elsewhere_says_that_it_is_saved(owner: Borrower) -> None:
     servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
     save_id = form_id(servicer, address)
@@ -169,6 +174,7 @@ def test_a_snooze_posted_again_leads_home(portal_service: Sandbox, owner: Borrow
     assert Entry.objects.filter(action="home.snooze").count() == 1
 
 
+@pytest.mark.slow
 def test_other_words_in_a_form_that_is_saved_are_not_said_to_be_added(owner: Borrower) -> None:
     servicer, address = browser_of(Role.SERVICER), subject_url("notes:add", owner)
     save_id = form_id(servicer, address)

@@ -39,7 +39,7 @@ from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 OWNER = "0f0e0d0c-0000-4000-8000-000000000001"
 LINE = "0f0e0d0c-0000-4000-8000-000000000002"
 TODAY = date(2026, 11, 27)

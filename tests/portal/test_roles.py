@@ -82,6 +82,7 @@ def offered_acts(shown: str) -> Iterator[tuple[str, str]]:
             yield act, text_of(inner)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", Role)
 def test_no_page_offers_an_act_the_role_lacks(places: list[str], role: Role) -> None:
     offers, superuser_offers = (
@@ -93,6 +94,7 @@ def test_no_page_offers_an_act_the_role_lacks(places: list[str], role: Role) -> 
     assert superuser_offers == offers
 
 
+@pytest.mark.slow
 def test_viewers_see_supervisor_acts_disabled(places: list[str]) -> None:
     supervisor, viewer = browser_of(Role.SUPERVISOR), browser_of(Role.VIEWER)
     not_disabled, compared = [], 0

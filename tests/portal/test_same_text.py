@@ -17,7 +17,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import visible_text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 PAIRS = [
     ("O’Brien Freight LLC", "o'brien freight"),
     ("O'Brien Freight LLC", "OBRIEN"),
@@ -36,6 +36,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("name", "typed"), PAIRS)
 class TestText:
+    @pytest.mark.slow
     def test_search_and_the_list_find_the_borrower(
         self, viewer: Browser, portal_service: Sandbox, name: str, typed: str
     ) -> None:
@@ -44,18 +45,21 @@ class TestText:
             shown = viewer.get(f"{address}?{urlencode({'q': typed})}").content.decode()
             assert f'href="{known.get_absolute_url()}"' in shown
 
+    @pytest.mark.slow
     def test_the_trail_finds_the_entry(self, admin: Browser, name: str, typed: str) -> None:
         append(Actor.system("test"), "notes.add", subject_label=name, reason="")
         state = urlencode({"q": typed, "when": "all"})
         shown = visible_text(admin.get(f"/admin/audit/entry/?{state}").content.decode())
         assert name in shown
 
+    @pytest.mark.slow
     def test_messages_find_the_payload(self, viewer: Browser, name: str, typed: str) -> None:
         text = codec.to_json({"uuid": "m-1", "event": "x", "payload": {"memo": f"for {name}"}})
         save_messages([codec.decode(RemoteMessage, text)])
         shown = viewer.get(f"/messages/?{urlencode({'source': 'copy', 'q': typed.replace('3m', '')})}")
         assert 'href="/messages/m-1/' in shown.content.decode()
 
+    @pytest.mark.slow
     def test_search_finds_the_note(
         self, viewer: Browser, portal_service: Sandbox, name: str, typed: str
     ) -> None:
@@ -109,6 +113,7 @@ def test_a_corrected_name_is_compared(portal_service: Sandbox) -> None:
     assert [one.record for one in find_matches(["new name"])] == [known]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["3m", "3M", "$1 store", "$1 STORE"])
 def test_an_amount_may_be_a_name(viewer: Browser, portal_service: Sandbox, typed: str) -> None:
     name = "3M" if "m" in typed.lower() else "$1 Store"

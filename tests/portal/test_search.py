@@ -29,7 +29,7 @@ from portal.records.store import Observation, records_in_answer, save, set_searc
 from portal.records.texts import search_text
 from servicing import codec
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 ONE = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 TWO = "0f0e0d0c-0000-4000-8000-000000000002"
 LONG_NAME = "".join(f"{number:x}" for number in range(2_000))
@@ -426,7 +426,7 @@ class TestOperators:
         assert query.alternatives == (("northwind",),)
 
     @pytest.mark.parametrize(
-        ("typed", "plain", "answer"),
+        ("typed", "plain", "said"),
         [
             ("oyster*", "oyster", "“oyster*”"),
             ("*yster inc **bay**", "yster inc bay", "“*yster”, “**bay**”"),
@@ -699,6 +699,7 @@ class TestRanking:
         add_record(LONG_NAME, "Austin", label="Long")
         assert find(LONG_NAME[:40]) == find("austin") == ["Long"]
 
+    @pytest.mark.slow
     def test_a_very_common_word_is_found_with_a_filter(self) -> None:
         Borrower.objects.bulk_create(
             new_record(f"{number} LLC", uuid=f"m-{number}", state="CO") for number in range(1_000)

@@ -33,7 +33,12 @@ from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of
 from tests.portal.borrowers.wizard import BUSINESS, Wizard, people
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.portal.trial_urls")]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls("tests.portal.trial_urls"),
+]
 
 EIN, SSN, OTHER_SSN = "84-0917263", "517-28-4039", "608-39-5140"
 DIGITS = [text.replace("-", "") for text in (EIN, SSN, OTHER_SSN)]
@@ -118,6 +123,7 @@ def onboard_borrower(detector: LeakDetector, browser: Browser) -> HttpResponse:
 
 
 class TestOnboarding:
+    @pytest.mark.slow
     def test_onboarding_stores_no_secrets(self, detector: LeakDetector, servicer: Browser) -> None:
         assert onboard_borrower(detector, servicer).status_code == 303
         (user,) = detector.sandbox.world.users()
@@ -128,6 +134,7 @@ class TestOnboarding:
         }
         detector.assert_no_secrets()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "fault",
         [
@@ -151,6 +158,7 @@ class TestOnboarding:
         assert WriteIntent.objects.get().state != "sending"
         detector.assert_no_secrets()
 
+    @pytest.mark.slow
     def test_a_draft_stores_no_secrets(self, detector: LeakDetector, servicer: Browser) -> None:
         wizard = Wizard(servicer)
         person = {"first_name": "Elena", "ssn": SSN, "ssn_again": SSN}
@@ -159,6 +167,7 @@ class TestOnboarding:
         onboard_borrower(detector, servicer)
         detector.assert_no_secrets()
 
+    @pytest.mark.slow
     def test_a_draft_and_its_report_are_stored_encrypted_until_discarded(
         self, detector: LeakDetector, servicer: Browser, settings: LazySettings
     ) -> None:
@@ -194,6 +203,7 @@ class TestOnboarding:
         servicer.post(f"/borrowers/new/{draft.pk}/discard/")
         assert not Draft.objects.exists()
 
+    @pytest.mark.slow
     def test_a_draft_without_its_key_is_typed_again(
         self, servicer: Browser, settings: LazySettings, portal_service: Sandbox
     ) -> None:
@@ -213,6 +223,7 @@ class TestOnboarding:
         settings.SECRET_KEY = old
         assert Draft.objects.get().data == before
 
+    @pytest.mark.slow
     def test_the_debug_page_shows_no_secrets(
         self, detector: LeakDetector, portal_service: Sandbox, settings: LazySettings
     ) -> None:
@@ -251,6 +262,7 @@ class TestUpdate:
         detector.record(servicer.get(WriteIntent.objects.get().get_absolute_url()))
         detector.assert_no_secrets()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("debug", [True, False])
     def test_an_exception_that_contains_an_ssn_is_masked(
         self, detector: LeakDetector, settings: LazySettings, debug: bool
@@ -279,6 +291,7 @@ print(browser.post("/trial/give-ssn/", typed).content.decode())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("debug", ["on", "off"])
 def test_a_real_terminal_shows_no_secrets(servicer: Browser, portal_service: Sandbox, debug: str) -> None:
     """In a separate process, every logger writes to its real output."""

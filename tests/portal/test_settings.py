@@ -12,6 +12,8 @@ import pytest
 from docker import settings_reference
 from portal.settings import BASE_DIR
 
+pytestmark = pytest.mark.slow
+
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 # The settings that every deployment requires.
 NEEDED = {

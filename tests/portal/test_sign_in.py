@@ -101,6 +101,7 @@ def actions() -> list[str]:
 
 
 class TestSecondFactor:
+    @pytest.mark.slow
     def test_the_app_code_is_required_at_the_next_sign_in(self, browser: Browser) -> None:
         secret, codes = set_up_app(browser)
         assert len(codes) == 10
@@ -113,6 +114,7 @@ class TestSecondFactor:
             "sign_in", "second_factor_added", "second_factor_added", "sign_in_failed", "sign_in",
         ]  # fmt: skip
 
+    @pytest.mark.slow
     def test_a_code_and_a_recovery_code_work_once(self, browser: Browser) -> None:
         secret, codes = set_up_app(browser)
         for given_code in (code(secret), codes[0]):
@@ -150,6 +152,7 @@ class TestSecondFactor:
         assert browser.get(f"{PAGES}app/")["Location"].startswith("/accounts/confirm/")
         assert browser.get(f"{PAGES}passkeys/add/")["Location"].startswith("/accounts/confirm/")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("required", [["all"], ["servicer"]])
     def test_a_required_second_factor_must_be_set_up_first(
         self, browser: Browser, settings: LazySettings, required: list[str]
@@ -164,6 +167,7 @@ class TestSecondFactor:
         settings.SECOND_FACTOR_REQUIRED = ["supervisor", "admin"]
         assert browser.get("/borrowers/").status_code == 200
 
+    @pytest.mark.slow
     def test_an_administrator_removes_lost_second_factors(
         self, browser: Browser, admin: Browser, maya: User
     ) -> None:
@@ -179,6 +183,7 @@ class TestSecondFactor:
         )
         assert sign_in(Browser())["Location"] == "/"
 
+    @pytest.mark.slow
     def test_a_malformed_passkey_is_rejected(self, browser: Browser, anonymous: Browser) -> None:
         browser.post("/accounts/confirm/", {"password": PASSWORD})
         for nonsense in ("{}", "[]", '{"id": "x", "response": {"userHandle": "%%"}}', "null"):
@@ -246,11 +251,13 @@ class TestSessions:
         assert other_browser.get("/loans/").status_code == 302
         assert actions()[-1] == "password_changed"
 
+    @pytest.mark.slow
     def test_a_short_or_common_password_is_rejected(self, browser: Browser) -> None:
         for weak in ("short-one-1", "Maya@desk.example", "1qaz2wsx3edc"):
             new = {"oldpassword": PASSWORD, "password1": weak, "password2": weak}
             assert "The password was not changed." in html(browser.post("/accounts/password/", new))
 
+    @pytest.mark.slow
     def test_other_sessions_can_be_listed_and_ended(self, browser: Browser) -> None:
         first, second = Browser(headers={"User-Agent": "Firefox/140 (Windows NT 10.0)"}), Browser()
         sign_in(first)
@@ -336,6 +343,7 @@ class TestRateLimits:
             self.failed_sign_in(anonymous, **{"X-Forwarded-For": "6.6.6.6, 203.0.113.9"}).ip == "203.0.113.9"
         )
 
+    @pytest.mark.slow
     def test_wrong_passwords_for_one_name_do_not_keep_others_out(
         self, anonymous: Browser, maya: User
     ) -> None:
@@ -344,6 +352,7 @@ class TestRateLimits:
                 anonymous.post("/sign-in/", {"login": name, "password": f"guess-{number}"})
         assert sign_in(anonymous)["Location"] == "/"
 
+    @pytest.mark.slow
     def test_one_address_can_try_twenty_names(self, anonymous: Browser, maya: User) -> None:
         def guess(name: str) -> list[str]:
             return errors(anonymous.post("/sign-in/", {"login": name, "password": "x"}))
@@ -375,6 +384,7 @@ class TestRateLimits:
         with time_machine.travel(start + timedelta(seconds=301), tick=False):
             assert sign_in(anonymous)["Location"] == "/"
 
+    @pytest.mark.slow
     def test_the_page_names_the_wait_after_wrong_codes(self, browser: Browser) -> None:
         set_up_app(browser)
         other, start = Browser(), timezone.now()
@@ -420,10 +430,12 @@ class TestPasswordGuessing:
         assert "Too many attempts" in html(self.sign_in_from("203.0.113.9")[1])
         assert self.sign_in_from()[1]["Location"] == "/"
 
+    @pytest.mark.slow
     def test_many_guesses_do_not_lock_out_a_password_only_owner(self, anonymous: Browser, maya: User) -> None:
         self.guess_passwords(110, each_from="203.0.113.{}")
         assert self.sign_in_from()[1]["Location"] == "/"
 
+    @pytest.mark.slow
     def test_guesses_do_not_lock_out_a_second_factor_owner(self, browser: Browser) -> None:
         secret, _ = set_up_app(browser)
         self.guess_passwords(12)
@@ -432,6 +444,7 @@ class TestPasswordGuessing:
         assert answer["Location"] == "/sign-in/second-factor/"
         assert other.post("/sign-in/second-factor/", {"code": code(secret)})["Location"] == "/"
 
+    @pytest.mark.slow
     def test_after_100_guesses_sign_in_asks_for_the_code_first(self, browser: Browser) -> None:
         secret, recovery_codes = set_up_app(browser)
         self.guess_passwords(100, each_from="203.0.113.{}")
@@ -487,6 +500,7 @@ def sign_in_with_provider(browser: Browser, provider: IdentityProvider) -> Any:
 
 
 class TestSingleSignOn:
+    @pytest.mark.slow
     def test_a_known_user_signs_in_and_is_connected(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
@@ -504,6 +518,7 @@ class TestSingleSignOn:
         sign_in_with_provider(anonymous, provider)
         assert anonymous.get("/loans/").status_code == 200
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("said", "why"),
         [
@@ -543,6 +558,7 @@ class TestSingleSignOn:
         assert (entry.action, entry.subject_label) == ("accounts.sign_in_failed", said.get("email", "s-1"))
         assert entry.detail["at"].startswith("single sign-on: no_")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("match", "said"),
         [
@@ -596,12 +612,14 @@ class TestSingleSignOn:
         assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
         assert SocialAccount.objects.get().user == maya
 
+    @pytest.mark.slow
     def test_an_email_shared_by_two_accounts_is_rejected(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
         User.objects.create_user("maya2", "maya@desk.example", PASSWORD)
         assert "No account here" in html(sign_in_with_provider(anonymous, provider))
 
+    @pytest.mark.slow
     def test_a_deactivated_user_cannot_sign_in(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
@@ -670,6 +688,7 @@ class TestSingleSignOn:
         provider_app.save()
         assert provider.authorize_url(anonymous)
 
+    @pytest.mark.slow
     def test_an_account_without_a_password_cannot_change_it(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
@@ -750,6 +769,7 @@ class TestGroups:
             assert (entry.actor_role, entry.subject_label) == ("system", "maya")
             assert entry.changes == {"role": ["servicer", role]}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("groups", [[], ["staff"], None, [{"name": "Staff"}], 7])
     def test_users_without_a_mapped_group_are_rejected(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, groups: Any, settings: LazySettings
@@ -761,6 +781,7 @@ class TestGroups:
         assert "none of your groups has a role here" in html(answer)
         assert anonymous.get("/loans/").status_code == 302
 
+    @pytest.mark.slow
     def test_groups_change_no_inactive_account(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
@@ -780,6 +801,7 @@ class TestGroups:
         provider.set_claims(**self.MAYA, **{"https://desk.example/groups": ["Staff"]})
         assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
 
+    @pytest.mark.slow
     def test_a_missing_account_is_created_with_its_role(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
     ) -> None:
@@ -820,6 +842,7 @@ class TestGroups:
         assert "“Ravi|Rao <b>” can’t be the username of an account" in page
         assert User.objects.count() == 1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("settings_", "claims", "code", "words"),
         [
@@ -887,6 +910,7 @@ class TestGroups:
         texts = [one for one in claims["groups"] if isinstance(one, str)]
         assert detail["groups"] == ([] if "OIDC_GROUPS_CLAIM" in settings_ else texts)
 
+    @pytest.mark.slow
     def test_the_trail_names_twenty_of_very_many_groups(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
@@ -900,6 +924,7 @@ class TestGroups:
         left = parse_qs(urlsplit(anonymous.post("/sign-out/")["Location"]).query)
         assert left.keys() == {"client_id", "post_logout_redirect_uri"}
 
+    @pytest.mark.slow
     def test_groups_never_lower_the_last_administrator(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
@@ -935,6 +960,7 @@ class TestSecondIdentity:
 
     CLAIMS = {"email": "maya@desk.example", "email_verified": True, "preferred_username": "maya"}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("match", ["email", "preferred_username"])
     def test_another_identity_with_the_same_claim_is_rejected(
         self,
@@ -959,6 +985,7 @@ class TestSecondIdentity:
         provider.set_claims("s-1", groups=["Staff"])
         assert sign_in_with_provider(Browser(), provider)["Location"] == "/loans/"
 
+    @pytest.mark.slow
     def test_an_administrator_disconnects_an_identity(
         self, anonymous: Browser, provider: IdentityProvider, maya: User, admin: Browser
     ) -> None:
@@ -971,6 +998,7 @@ class TestSecondIdentity:
         assert sign_in_with_provider(anonymous, provider)["Location"] == "/loans/"
         assert SocialAccount.objects.get().uid == "s-2"
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     def test_two_tabs_at_once_connect_one_identity(
         self, portal_service: Sandbox, transactional_db: None, provider: IdentityProvider, maya: User
@@ -1060,6 +1088,7 @@ class TestAnyClaims:
 
     MAYA = {"sub": "s-1", "email": "maya@desk.example", "email_verified": True, "preferred_username": "maya"}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("value", [*NOT_TEXT, *UNSTORABLE], ids=ascii)
     def test_claims_that_are_not_needed_do_not_matter(
         self, anonymous: Browser, any_provider: type[AnyProvider], maya: User, value: Any
@@ -1071,6 +1100,7 @@ class TestAnyClaims:
         any_provider.id_token = any_provider.userinfo = self.MAYA | dict.fromkeys(names, value)
         assert sign_in_with_any(anonymous, any_provider)["Location"] == "/loans/"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("match", ["email", "preferred_username", "upn"])
     @pytest.mark.parametrize("value", [*NOT_TEXT, *UNSTORABLE], ids=ascii)
     def test_a_matching_claim_of_another_type_is_missing(
@@ -1091,6 +1121,7 @@ class TestAnyClaims:
         assert Entry.objects.latest("id").detail["at"].removeprefix("single sign-on: ") in expected
         assert not SocialAccount.objects.exists()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("value", [*NOT_TEXT, "s" * 192, "s-2"], ids=lambda value: ascii(value)[:9])
     def test_an_unusable_id_of_the_person_is_rejected(
         self, anonymous: Browser, any_provider: type[AnyProvider], maya: User, value: Any
@@ -1106,6 +1137,7 @@ class TestAnyClaims:
         assert entry.detail["at"].startswith("single sign-on: The ")
         assert not SocialAccount.objects.exists()
 
+    @pytest.mark.slow
     def test_an_answer_nested_too_deeply_is_rejected(
         self, anonymous: Browser, any_provider: type[AnyProvider], maya: User
     ) -> None:
@@ -1113,6 +1145,7 @@ class TestAnyClaims:
         answer = sign_in_with_any(anonymous, any_provider)
         assert (answer.status_code, "You’re not signed in." in html(answer)) == (401, True)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("userinfo", [[], "maya", 12, None, [{"sub": "s-1"}]], ids=repr)
     def test_the_identity_token_is_enough(
         self, anonymous: Browser, any_provider: type[AnyProvider], maya: User, userinfo: Any
@@ -1120,6 +1153,7 @@ class TestAnyClaims:
         any_provider.id_token, any_provider.userinfo = self.MAYA, userinfo
         assert sign_in_with_any(anonymous, any_provider)["Location"] == "/loans/"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "claims",
         [
@@ -1136,6 +1170,7 @@ class TestAnyClaims:
         assert Entry.objects.latest("id").action == "accounts.sign_in_failed"
         assert anonymous.get("/").status_code == 302
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("said", [{"expires_in": {}}, {"expires_in": 10**400}, {"refresh_token": 5}])
     def test_the_rest_of_the_token_answer_does_not_matter(
         self, anonymous: Browser, any_provider: type[AnyProvider], maya: User, said: dict[str, Any]
@@ -1143,6 +1178,7 @@ class TestAnyClaims:
         any_provider.userinfo, any_provider.token_answer = self.MAYA, said
         assert sign_in_with_any(anonymous, any_provider)["Location"] == "/loans/"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("token", [12, {}, ["x"], True, "x", None], ids=repr)
     def test_an_unreadable_identity_token_is_rejected(
         self, browser: Browser, any_provider: type[AnyProvider], token: Any
@@ -1150,6 +1186,7 @@ class TestAnyClaims:
         any_provider.userinfo, any_provider.token_answer = self.MAYA, {"id_token": token}
         assert sign_in_with_any(browser, any_provider).status_code == 401
 
+    @pytest.mark.slow
     def test_only_claims_used_here_are_stored(
         self, anonymous: Browser, any_provider: type[AnyProvider], maya: User
     ) -> None:
@@ -1162,6 +1199,7 @@ class TestAnyClaims:
 class TestKeys:
     """SECRET_KEY signs sessions and encrypts second factors; replacing it signs no one out."""
 
+    @pytest.mark.slow
     def test_the_secret_key_can_be_replaced_in_three_steps(
         self, browser: Browser, settings: LazySettings, maya: User
     ) -> None:
@@ -1175,6 +1213,7 @@ class TestKeys:
         sign_in(other)
         assert other.post("/sign-in/second-factor/", {"code": code(secret)}).status_code == 302
 
+    @pytest.mark.slow
     def test_the_services_secret_can_be_replaced(
         self, servicer: Browser, portal_service: Sandbox, settings: LazySettings, tmp_path: Path
     ) -> None:

@@ -26,6 +26,8 @@ from servicing import KeyPerson, Loan, Statement, codec
 from servicing.sandbox import Sandbox
 from tests import given
 
+pytestmark = pytest.mark.postgres
+
 LONG = "x" * 600
 IDS = {"borrower_id": "owner-1", "line_id": "line-1"}
 ADDRESS = {"line_1": LONG, "city": LONG, "state": LONG, "zip": LONG, "country": LONG}

@@ -24,6 +24,7 @@ STRANGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/repayments/", "/messages/"])
 @pytest.mark.parametrize("typed", STRANGE)
 def test_a_filter_shows_the_invalid_amount_again(viewer: Browser, path: str, typed: str) -> None:
@@ -32,6 +33,7 @@ def test_a_filter_shows_the_invalid_amount_again(viewer: Browser, path: str, typ
     assert STRANGE[typed] in visible_text(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", STRANGE)
 def test_the_application_form_shows_the_invalid_amount_again(
     servicer: Browser, portal_service: Sandbox, typed: str

@@ -237,6 +237,7 @@ def stored_texts(log: str, folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_an_ssn_or_ein_typed_into_any_field_is_never_stored(
     portal_service: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: LazySettings

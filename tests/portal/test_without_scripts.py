@@ -5,6 +5,7 @@ import re
 from datetime import date
 from urllib.parse import urljoin
 
+import pytest
 from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
@@ -23,6 +24,7 @@ def link_to(page: str, words: str) -> str:
     return html.unescape(re.search(r'href="([^"#]*)', found)[1])  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_links_open_a_loan_and_its_full_schedule(viewer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service), installments=360, paid=40)
     list_page = plain(viewer, "/loans/")
@@ -33,6 +35,7 @@ def test_links_open_a_loan_and_its_full_schedule(viewer: Browser, portal_service
     assert full_schedule.count('<th scope="row" class="sd-num">') == 360
 
 
+@pytest.mark.slow
 def test_links_page_through_statements(
     viewer: Browser, portal_service: Sandbox, settings: LazySettings
 ) -> None:

@@ -33,6 +33,7 @@ def test_every_state_and_territory_is_known() -> None:
     assert set(ZIP_PREFIXES) == {code for code, _ in choices}
 
 
+@pytest.mark.slow
 def test_client_and_sandbox_accept_the_same_zip_codes() -> None:
     """Their tables are independent. Prefixes shared by several states are skipped."""
     address = Address(line_1="401 Congress Ave", zip="", city="Austin", state="", country="UNITED STATES")

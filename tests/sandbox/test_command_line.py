@@ -76,6 +76,7 @@ def run_service(db: Path, *words: str, **variables: str) -> Iterator[tuple[subpr
         process.communicate()
 
 
+@pytest.mark.slow
 def test_the_portfolio_is_ready_when_the_port_opens(db: Path) -> None:
     with run_service(db, "--seed", "--auth", "none") as (_, url):
         caller = Caller(url)
@@ -84,6 +85,7 @@ def test_the_portfolio_is_ready_when_the_port_opens(db: Path) -> None:
         caller.session.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_the_service_cleanly(db: Path, number: signal.Signals) -> None:
     with run_service(db) as (process, _):
@@ -92,6 +94,7 @@ def test_a_signal_stops_the_service_cleanly(db: Path, number: signal.Signals) ->
         assert (process.returncode, errors) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_secret_may_come_from_the_environment(db: Path) -> None:
     with run_service(db, SANDBOX_SECRET=SECRET) as (_, url):
         caller = Caller(url, secret=SECRET)
@@ -99,6 +102,7 @@ def test_the_secret_may_come_from_the_environment(db: Path) -> None:
         caller.session.close()
 
 
+@pytest.mark.slow
 def test_a_lender_that_differs_in_many_points_is_started_with_flags(
     db: Path, business: dict[str, Any]
 ) -> None:
@@ -144,6 +148,7 @@ def test_a_lender_that_differs_in_many_points_is_started_with_flags(
         assert call(f"/v1/users/{user}/loan/{loan}")[0] == 401
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "headers"),
     [
@@ -159,6 +164,7 @@ def test_the_token_may_come_from_the_environment(db: Path, flags: str, headers: 
         assert requests.get(path, timeout=10).status_code == 401
 
 
+@pytest.mark.slow
 def test_signed_headers_and_the_epochs_unit_are_flags(db: Path) -> None:
     with run_service(db, "--auth-headers", "a,b, c,d", "--epoch", "s") as (_, url):
         path = f"{url}/v1/webhooks/endpoints/messages"
@@ -181,6 +187,7 @@ def test_every_flag_has_the_default_of_its_argument(db: Path) -> None:
     assert differing == {"port": (8001, 0)}
 
 
+@pytest.mark.slow
 def test_an_update_survives_kill_9(db: Path) -> None:
     with run_service(db, "--auth", "none") as (process, url):
         caller = Caller(url)
@@ -197,6 +204,7 @@ def test_an_update_survives_kill_9(db: Path) -> None:
     sandbox.close()
 
 
+@pytest.mark.slow
 def test_requests_are_logged_only_with_the_log_option(db: Path) -> None:
     for words, lines in (((), 0), (("--log",), 1)):
         with run_service(db, *words, "--auth", "none") as (process, url):
@@ -208,6 +216,7 @@ def test_requests_are_logged_only_with_the_log_option(db: Path) -> None:
             assert len(errors.splitlines()) == lines
 
 
+@pytest.mark.slow
 def test_the_log_never_holds_credentials_from_a_query(db: Path) -> None:
     with run_service(db, "--log", "--auth", "oauth2") as (process, url):
         requests.post(f"{url}/oauth/token?client_secret=s-1", data={"grant_type": "x"}, timeout=10)
@@ -268,11 +277,13 @@ def test_a_failure_is_reported_in_one_sentence(db: Path, words: tuple[str, ...],
     assert sentence in output
 
 
+@pytest.mark.slow
 def test_a_failure_exits_with_1_and_without_a_traceback(db: Path) -> None:
     result = subprocess.run(command_line("ids", "--db", db), capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (1, "", f"{db} doesn’t exist.\n")
 
 
+@pytest.mark.slow
 def test_advance_works_while_the_service_runs(db: Path) -> None:
     with run_service(db, "--auth", "none") as (_, url):
         sandbox = Sandbox(db)
@@ -313,6 +324,7 @@ def test_profiles_are_printed_as_json_lines(db: Path) -> None:
     assert [json.loads(line) for line in run_command("profiles", "--db", db).splitlines()] == users
 
 
+@pytest.mark.slow
 def test_a_reset_empties_the_database(db: Path) -> None:
     sandbox = Sandbox(db)
     sandbox.world.borrower()

@@ -62,6 +62,7 @@ def test_a_truncated_answer_is_shorter_than_its_length(service: Sandbox, caller:
         caller.get(MESSAGES)
 
 
+@pytest.mark.slow
 def test_a_call_that_times_out_still_creates_the_borrower(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
@@ -146,6 +147,7 @@ def test_a_chunked_answer_has_trailers(service: Sandbox) -> None:
     assert body.endswith(b"\r\nX-Sum: 1\r\n\r\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["interim", "head", "sizes", "body", "trailers"])
 def test_any_part_of_an_answer_can_drip(service: Sandbox, caller: Caller, part: str) -> None:
     service.fail_next("messages.list", drip=0.001, drip_at=part, interim=(103,) if part == "interim" else ())

@@ -110,6 +110,7 @@ def test_the_example_of_each_operation_succeeds(
     assert send_and_validate(service, case, known_ids).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("name", DESCRIBED)
 def test_every_answer_matches_the_description(
@@ -153,6 +154,7 @@ def test_a_request_without_a_token_is_answered_as_described(token_service: Sandb
         assert send_and_validate(token_service, case).status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_every_answer_to_a_token_request_matches_the_description(
     token_service: Sandbox, mode: GenerationMode

@@ -73,6 +73,7 @@ def contents(world: World) -> bytes:
     return dumps([records, world.messages()])
 
 
+@pytest.mark.slow
 def test_the_same_day_gives_the_same_portfolio(world: World, tmp_path: Path) -> None:
     again = seed_sandbox(tmp_path / "again.db", TODAY)
     assert contents(again.world) == contents(world)
@@ -87,6 +88,7 @@ def test_a_file_with_data_is_not_seeded(tmp_path: Path) -> None:
     sandbox.close()
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("start dates")
 @pytest.mark.parametrize("day", ["2024-02-29", "2026-12-31", "2027-01-01", "2027-03-31"])
 def test_any_start_date_gives_3000_messages_of_one_year(tmp_path: Path, day: str) -> None:
@@ -99,6 +101,7 @@ def test_any_start_date_gives_3000_messages_of_one_year(tmp_path: Path, day: str
     sandbox.close()
 
 
+@pytest.mark.slow
 def test_there_are_borrowers_of_every_kind(world: World) -> None:
     users = world.users()
     assert len(users) >= 60
@@ -115,6 +118,7 @@ def test_some_names_and_cities_are_hard_to_display(world: World) -> None:
     assert {"Española", "Cañon City", "Bayamón"} <= {user["address"]["city"] for user in world.users()}
 
 
+@pytest.mark.slow
 def test_every_user_passes_the_services_checks(world: World) -> None:
     for user in world.users():
         for person in (user, *user.get("key_people", ())):
@@ -124,6 +128,7 @@ def test_every_user_passes_the_services_checks(world: World) -> None:
             assert phonenumbers.is_valid_number(number)
 
 
+@pytest.mark.slow
 def test_every_object_has_exactly_the_interfaces_fields(world: World) -> None:
     kinds = {
         "loan": interface.LOAN,
@@ -175,6 +180,7 @@ def loan_payment(loan: dict[str, Any]) -> Decimal:
     return Decimal(first.get("total") or first["PaymentAmount"])
 
 
+@pytest.mark.slow
 def test_some_accounts_are_unusual(world: World) -> None:
     loans, lines = world.store.all("loan"), world.store.all("line")
     assert {loan.body["status"] for loan in loans} == {
@@ -287,6 +293,7 @@ def test_messages_are_written_in_mixed_zones(world: World) -> None:
     assert all(TIME.fullmatch(message["created_at"]) for message in messages)
 
 
+@pytest.mark.slow
 def test_statements_open_as_documents_of_one_to_three_pages(world: World, tmp_path: Path) -> None:
     papers = sorted(world.store.all("statement"), key=lambda paper: len(paper.private["activity"]))
     pages = set()
@@ -298,6 +305,7 @@ def test_statements_open_as_documents_of_one_to_three_pages(world: World, tmp_pa
     assert {1, 3} <= pages <= {1, 2, 3}
 
 
+@pytest.mark.slow
 def test_advancing_days_adds_messages(world_copy: World) -> None:
     before = len(world_copy.messages())
     world_copy.advance(14)

@@ -34,6 +34,7 @@ def record(uuid: str) -> Record:
     return Record(kind="user", uuid=uuid, owner="", body={"uuid": uuid})
 
 
+@pytest.mark.slow
 def test_kill_9_loses_no_acknowledged_write(path: Path) -> None:
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None

@@ -194,6 +194,7 @@ def test_a_report_that_is_not_base64_of_gzip_is_rejected(
     assert message.startswith("asset_report_json_gzip must be")
 
 
+@pytest.mark.slow
 def test_a_report_that_unpacks_too_large_is_rejected(caller: Caller, business: dict[str, Any]) -> None:
     bomb = gzip_base64(bytes(65 * 1024 * 1024))
     assert len(bomb) < 100_000

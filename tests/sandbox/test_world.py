@@ -234,6 +234,7 @@ def test_an_unused_line_has_no_payment_due(world: World, user: str) -> None:
     assert len(world.store.all("statement", owner=line)) == 2
 
 
+@pytest.mark.slow
 def test_some_payments_fail_or_are_returned_and_are_retried(world: World, user: str) -> None:
     loan = world.loan(user, installments=36)["uuid"]
     world.advance(365 * 3)

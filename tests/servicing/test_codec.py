@@ -397,6 +397,7 @@ JSON = st.recursive(
 FIELD_NAMES = sorted({name for model in MODELS for name in model.__struct_fields__})
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(FIELD_NAMES) | st.text(max_size=5), JSON, max_size=20))
 def test_any_object_with_a_uuid_can_be_read(values: dict[str, Any]) -> None:
     fields = values | {"uuid": "u-1"}

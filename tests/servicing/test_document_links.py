@@ -317,6 +317,7 @@ def test_a_self_signed_certificate_is_rejected(tls_server: tuple[Wire, str]) -> 
     assert "isn’t valid" in refusal_message(local_fetcher(url, resolve=resolve_to("127.0.0.1")), url)
 
 
+@pytest.mark.slow
 def test_size_and_time_limits_apply_over_tls(tls_server: tuple[Wire, str]) -> None:
     server, path = tls_server
     url = f"https://{FILES}:{server.port}/a.pdf"

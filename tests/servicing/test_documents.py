@@ -123,6 +123,7 @@ def test_a_refused_document_has_a_reason(
     assert refusal_message(local_fetcher(sandbox.url), link) == why
 
 
+@pytest.mark.slow
 def test_a_document_that_arrives_too_slowly_is_refused(sandbox: Sandbox, link: str) -> None:
     sandbox.fail_next("documents.fetch", drip=0.01)
     with local_fetcher(sandbox.url, time_limit=2).fetch(link) as document:
@@ -234,6 +235,7 @@ def test_a_document_may_have_exactly_the_maximum_size(wire: Wire) -> None:
     assert "too large" in refusal_message(local_fetcher(wire.url, max_bytes=len(PDF) - 1), wire.url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     [
@@ -259,6 +261,7 @@ def test_a_response_that_is_not_http_is_unavailable(wire: Wire, reply: Reply) ->
     assert unavailable_message(local_fetcher(wire.url), wire.url).endswith("the response can’t be read.")
 
 
+@pytest.mark.slow
 def test_an_endless_trickle_of_chunks_is_refused(wire: Wire) -> None:
     wire.answer(trickling(OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\n%PDF-1.7\n\r\n"))
 

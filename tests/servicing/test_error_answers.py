@@ -41,6 +41,7 @@ def wire() -> Any:
         yield wire
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", RECORD_READS)
 @pytest.mark.parametrize(
     ("body", "reasons"),
@@ -100,6 +101,7 @@ def test_an_envelope_named_like_a_field_is_no_statement(wire: Wire) -> None:
     read_error(wire, RECORD_READS[0], {"statements": STATEMENT})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", LIST_READS)
 @pytest.mark.parametrize(
     ("body", "reasons"),

@@ -101,6 +101,7 @@ def test_the_documented_error_tree_lists_every_rejection() -> None:
             assert f"│   ├── {name}" in tree or f"│   └── {name}" in tree
 
 
+@pytest.mark.slow
 def test_the_library_imports_neither_django_nor_the_sandbox() -> None:
     check = "import servicing, sys; print([m for m in sys.modules if m in ('django', 'servicing.sandbox')])"
     found = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)

@@ -446,6 +446,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(ROWS | st.just("entry"), max_size=6),
     st.none() | st.booleans(),

@@ -127,6 +127,7 @@ def test_a_service_as_documented_is_ready(open_sandbox: OpenSandbox) -> None:
     assert text.endswith("\n\nReady.\n")
 
 
+@pytest.mark.slow
 def test_the_settings_of_a_ready_report_are_only_those_found_out(open_sandbox: OpenSandbox) -> None:
     for messages in (0, 1):
         report = first_day(open_sandbox(messages, offset="rows"))
@@ -308,6 +309,7 @@ class TestCredentials:
 
 
 class TestPages:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("cap", "size"), [(70, 50), (40, 25), (20, 20), (7, 7)])
     @pytest.mark.parametrize("errors", ["message", "oauth", "list", "ok"])
     @pytest.mark.parametrize("wrap_errors", ["", "problem"])
@@ -428,6 +430,7 @@ class TestFilters:
 
 
 class TestOffset:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("offset", "counts"), [("rows", "rows"), ("pages", "pages0"), ("pages-from-1", "pages1")]
     )
@@ -668,6 +671,7 @@ class TestAnswers:
         assert "Out of order." in report.verdict
         assert not report.is_usable
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("fault", "words"),
         [
@@ -787,6 +791,7 @@ CONFIGURED: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_the_settings_of_the_report_lead_to_a_ready_service(open_sandbox: OpenSandbox, seed: int) -> None:
     """Any mixture of differences and settings: apply what the report names, and run it again."""
@@ -823,6 +828,7 @@ def run_command(service: Sandbox, *options: str, **environment: str) -> subproce
 
 
 class TestCommandLine:
+    @pytest.mark.slow
     def test_it_prints_the_report(self, open_sandbox: OpenSandbox) -> None:
         service = open_sandbox(offset="rows", filters="body")
         known = seed_records(service)
@@ -833,6 +839,7 @@ class TestCommandLine:
         assert "\n  SERVICING_OFFSET_COUNTS=rows\n" in result.stdout
         assert result.stdout.endswith("\n\nReady.\n")
 
+    @pytest.mark.slow
     def test_it_exits_with_1_if_something_is_left(self, open_sandbox: OpenSandbox) -> None:
         service = open_sandbox()
         result = run_command(service, SERVICING_SECRET="0123456789abcdef")
@@ -844,6 +851,7 @@ class TestCommandLine:
             "The secret is missing; requests cannot be signed without it.\n",
         )
 
+    @pytest.mark.slow
     def test_certificates_and_a_proxy_are_used(self, open_sandbox: OpenSandbox, tmp_path: Path) -> None:
         service = open_sandbox()
         for option in ("--verify", "--cert"):

@@ -14,6 +14,8 @@ from servicing.sandbox import Sandbox
 from tests.servicing import test_live
 from tests.servicing.test_first_day import OpenSandbox, open_sandbox, seed_records
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["open_sandbox"]  # pytest finds the fixture by this import.
 ROOT = Path(__file__).parents[2]
 (RECIPE,) = re.findall(

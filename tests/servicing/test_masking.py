@@ -393,6 +393,7 @@ def test_scrubbing_works_at_any_depth() -> None:
     assert deep == {"ssn": HIDDEN}
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.sampled_from(["123-45-6789", "fine"]) | st.integers(),

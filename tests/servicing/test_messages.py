@@ -94,6 +94,7 @@ def test_date_filters_use_the_service_time_zone(sandbox: Sandbox) -> None:
             assert client.messages.list(end_date=date(2026, 5, 1)).filters_ignored is is_ignored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", [{"ignored_parameters": ["offset"]}, {"ignored_parameters": ["offset", "limit"]}, {"total": 99}]
 )
@@ -104,6 +105,7 @@ def test_an_incomplete_list_raises_an_error(service: Sandbox, fault: dict[str, A
         list(client.messages.iterate(limit=20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [1, 20, 25, 50, 89])
 def test_a_total_that_is_too_low_drops_no_messages(service: Sandbox, total: int) -> None:
     uuids = add_messages(service, 90)

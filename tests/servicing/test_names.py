@@ -22,6 +22,7 @@ def test_short_names_follow_the_interface_pattern() -> None:
             assert (not rules.name_problems(text)) == bool(NAME_PATTERN.fullmatch(text)), text
 
 
+@pytest.mark.slow
 def test_every_character_follows_the_interface_pattern() -> None:
     for character in map(chr, range(0x3000)):
         for text in (character, f"{character}a", f"a{character}", f"a{character}a", f"a {character}"):

@@ -26,7 +26,8 @@ from tests.servicing.test_readme import (
 )
 
 __all__ = ["open_sandbox"]  # pytest finds the fixture by this import.
-pytestmark = pytest.mark.xdist_group("package")  # One process builds the environments.
+# One process builds the environments.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("package")]
 WITHOUT_EXTRA, WITH_EXTRA = (
     shlex.split(line) for line in re.findall(r"^pip install (.+)$", TEXT, re.MULTILINE)
 )

@@ -57,6 +57,7 @@ def serve(wire: Wire, envelope: Envelope, counts: str, number: int = 7, total: i
     wire.answer(reply)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", ["rows", "pages0", "pages1"])
 @pytest.mark.parametrize("envelope", ENVELOPES.values(), ids=ENVELOPES)
 @pytest.mark.parametrize("number", [4, 6, 7])
@@ -82,6 +83,7 @@ def test_a_whole_list_is_read_once(wire: Wire, number: int) -> None:
     assert len(wire.requests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "number", "words"), [("nothing", 7, "3 of 9"), ("pages0", 7, "7 of 9"), ("rows", 0, "0 of 9")]
 )

@@ -174,6 +174,7 @@ some_promises = st.lists(
 )
 
 
+@pytest.mark.slow
 @for_any(some_promises, some_repayments, days, st.randoms())
 def test_decisions_are_consistent_for_any_repayments(
     promises: list[Promise], paid: list[SeenRepayment], today: date, random: Any

@@ -66,6 +66,7 @@ def test_the_error_table_lists_every_error() -> None:
     assert {*re.findall(r"`(\w+)`", table)} & kinds == kinds - {"ServicingError", "Unreadable"}
 
 
+@pytest.mark.slow
 def test_the_report_is_the_documented_one(open_sandbox: OpenSandbox) -> None:
     done = run_command(open_sandbox(**REPORTED))
     assert REPORT_PATTERN.fullmatch(done.stdout), done.stdout

@@ -138,6 +138,7 @@ def test_a_total_is_exact_or_none(parts: list[str | None], sum_of_them: str | No
     assert total(part and Decimal(part) for part in parts) == (sum_of_them and Decimal(sum_of_them))
 
 
+@pytest.mark.slow
 @given(st.lists(st.dictionaries(KEYS, JSON_VALUES, max_size=6) | JSON_VALUES, max_size=8))
 def test_any_installment_becomes_a_row_with_its_values(rows: list[Any]) -> None:
     found = build_schedule(*rows)

@@ -1,6 +1,10 @@
 """Broken connections, mutated answers and oversized ones, through the client library alone."""
 
+import pytest
+
 from tests.drills import wire
+
+pytestmark = pytest.mark.slow
 
 
 def test_broken_connections_never_cause_a_wrong_outcome() -> None:

@@ -16,6 +16,8 @@ from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.applications.answers import UUID, application_data, offer, save_application
 
+pytestmark = pytest.mark.slow
+
 SCALARS = (
     st.none()
     | st.booleans()

@@ -228,6 +228,7 @@ class TestRefresh:
         offers(viewer, record, "?sort=apr")
         assert len(portal_service.calls) == 1
 
+    @pytest.mark.slow
     def test_the_saved_copy_is_shown_while_the_service_is_down(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
@@ -239,6 +240,7 @@ class TestRefresh:
         assert "Purpose Stock" in words(shown)
         assert "Failing since" in shown
 
+    @pytest.mark.slow
     def test_a_failed_first_read_shows_an_error(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:

@@ -46,6 +46,7 @@ def test_long_values_are_cut_with_a_count_of_the_rest() -> None:
     assert (as_text(list(range(2000))) or "").endswith(f"and {2000 - MAX_LINES} more")
 
 
+@pytest.mark.slow
 def test_deep_nesting_is_cut_with_a_count() -> None:
     value: Any = "core"
     for _ in range(5000):
@@ -53,6 +54,7 @@ def test_deep_nesting_is_cut_with_a_count() -> None:
     assert as_text(value) == "1 1 1: 1 more inside"
 
 
+@pytest.mark.slow
 @given(ANY_VALUE)
 def test_any_other_value_has_lines(value: Any) -> None:
     found = details(value)

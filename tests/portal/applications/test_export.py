@@ -86,6 +86,7 @@ class TestList:
         assert len(download_rows(viewer, "/applications/export/?status=APPROVED")) == 3
         assert len(download_rows(viewer, "/applications/export/?status=REJECTED&all=1")) == 6
 
+    @pytest.mark.slow
     def test_the_file_has_one_page_or_all(self, viewer: Browser, borrower: Borrower) -> None:
         uuids = [f"c40e91d7-0000-4000-8000-0000000000{n:02}" for n in range(30)]
         for uuid in uuids:

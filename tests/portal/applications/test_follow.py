@@ -54,6 +54,7 @@ def test_a_loan_with_the_offers_id_is_saved_and_linked(
     assert f'href="{loan.get_absolute_url()}"' in page(servicer, record.get_absolute_url())
 
 
+@pytest.mark.slow
 def test_a_line_with_the_offers_id_is_saved(
     servicer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
@@ -82,6 +83,7 @@ def test_the_lookup_is_audited(servicer: Browser, portal_service: Sandbox, recor
     assert (entry.subject_uuid, entry.detail) == (record.uuid, {"offer": uuid, "found": ""})
 
 
+@pytest.mark.slow
 def test_an_unavailable_service_shows_503(
     servicer: Browser, portal_service: Sandbox, record: Application
 ) -> None:
@@ -91,6 +93,7 @@ def test_an_unavailable_service_shows_503(
     assert "isn’t responding" in answer.content.decode()
 
 
+@pytest.mark.slow
 def test_only_lending_roles_can_look_up_accounts(portal_service: Sandbox, record: Application) -> None:
     uuid = first_offer_id(portal_service, record)
     for role in Role:
@@ -98,6 +101,7 @@ def test_only_lending_roles_can_look_up_accounts(portal_service: Sandbox, record
         assert follow(browser_of(role), record, uuid).status_code == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "uuid", ["", "51aa7f29-0000-4000-8000-000000000009", "../../users", "\x00", "x" * 5000]
 )

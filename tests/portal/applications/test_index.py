@@ -12,6 +12,8 @@ from tests import given
 from tests.portal.applications.answers import offer, saved_application
 from tests.portal.lists import RecordList
 
+pytestmark = pytest.mark.postgres
+
 
 class TestList(RecordList):
     address = "/applications/"
@@ -46,6 +48,7 @@ class TestList(RecordList):
         assert record.get_absolute_url() in found
         assert "14.92%" not in found
 
+    @pytest.mark.slow
     def test_the_newest_application_is_first(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service)
         times = [
@@ -68,6 +71,7 @@ class TestList(RecordList):
         assert order("") == order("?sort=submitted") == newest
         assert order("?sort=-submitted") == [0, 2, 1, 3, 4]
 
+    @pytest.mark.slow
     def test_values_shared_by_all_rows_are_shown_once(self, viewer: Browser, portal_service: Sandbox) -> None:
         for hour, status in enumerate(("APPROVED", "REJECTED", "APPROVED"), 15):
             added_at = datetime(2026, 11, 3, hour, tzinfo=UTC)
@@ -94,6 +98,7 @@ class TestList(RecordList):
             assert incomplete.get_absolute_url() in found
             assert complete.get_absolute_url() not in found
 
+    @pytest.mark.slow
     def test_the_date_filter_uses_the_local_day_added(self, viewer: Browser, portal_service: Sandbox) -> None:
         days = {
             day: datetime(2026, 11, day, 4, 30, tzinfo=UTC) for day in (2, 3, 4)
@@ -120,6 +125,7 @@ class TestList(RecordList):
         assert "Decision: Rejected" in found
         assert 'aria-label="Remove the filter Decision"' in found
 
+    @pytest.mark.slow
     def test_filters_offer_every_value_on_file(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.add_record(portal_service, decision="COUNTER_OFFERED", product="MICRO_LEASE")
         page = viewer.get(self.address).content.decode()

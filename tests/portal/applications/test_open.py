@@ -81,6 +81,7 @@ def test_invalid_ids_are_rejected_with_a_reason(
     assert portal_service.calls == []
 
 
+@pytest.mark.slow
 def test_an_unavailable_service_shows_503(
     servicer: Browser, portal_service: Sandbox, borrower: Borrower, uuid: str
 ) -> None:

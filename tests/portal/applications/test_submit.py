@@ -23,6 +23,8 @@ from tests import databases, given
 from tests.conftest import browser_of, htmx
 from tests.portal.applications.answers import offer, saved_application
 
+pytestmark = pytest.mark.postgres
+
 ACT = "applications.submit"
 SEND = "Send application for $25,000.00"
 
@@ -232,6 +234,7 @@ def test_the_confirmation_says_none_on_file(servicer: Browser, borrower: Borrowe
 # --- Rejections ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("amount", "reason"),
     [
@@ -331,6 +334,7 @@ def test_a_sent_form_cannot_send_another_amount(
     assert sent_bodies(portal_service) == ['{"amount":25000.00}']
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_two_clicks_at_once_open_one_application(portal_service: Sandbox) -> None:
     borrower, submit_id = given.borrower(portal_service), str(uuid4())

@@ -26,6 +26,8 @@ from tests.drills.answers import RemoteBrowser
 from tests.drills.killing import Portal
 from tests.portal.borrowers.editor import BORN, SSN, TWICE, UPDATE, WITH_SSN, Editor, fields, html, sent
 
+pytestmark = pytest.mark.postgres
+
 NAME = {"first_name": "Bay Bakery LLC"}
 REASON = {"reason": "Articles of amendment"}
 AGAIN = {"again": "on"}
@@ -69,6 +71,7 @@ def steps() -> list[str]:
     return [entry.action.removeprefix("approvals.") for entry in entries.order_by("id")]
 
 
+@pytest.mark.slow
 def test_a_name_change_is_requested_approved_and_sent(
     editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
@@ -106,6 +109,7 @@ def test_the_setting_selects_the_fields_that_need_approval(
     assert request_approval(editor, email="new@bakery.example").acts == ["Email"]
 
 
+@pytest.mark.slow
 def test_a_change_cannot_be_sent_without_approval(
     editor: Editor, portal_service: Sandbox, supervisor: Browser
 ) -> None:
@@ -118,6 +122,7 @@ def test_a_change_cannot_be_sent_without_approval(
     assert steps() == ["ask", "refuse"]
 
 
+@pytest.mark.slow
 def test_an_approval_covers_only_the_approved_change(
     editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
@@ -132,6 +137,7 @@ def test_an_approval_covers_only_the_approved_change(
     )
 
 
+@pytest.mark.slow
 def test_only_the_requester_can_send_an_approved_change(
     editor: Editor, supervisor: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
@@ -162,6 +168,7 @@ def test_other_roles_cannot_approve(editor: Editor, role: Role) -> None:
     assert steps() == ["ask"]
 
 
+@pytest.mark.slow
 def test_a_rejection_requires_a_comment_without_an_ssn(editor: Editor, supervisor: Browser) -> None:
     approval = request_approval(editor)
     for comment in ("", f"SSN is {SSN}"):
@@ -200,6 +207,7 @@ def test_a_request_is_decided_only_once(editor: Editor, supervisor: Browser) -> 
     assert steps() == ["ask", "approve"]
 
 
+@pytest.mark.slow
 def test_an_ssn_is_entered_only_after_approval(
     person_editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
@@ -214,6 +222,7 @@ def test_an_ssn_is_entered_only_after_approval(
     assert portal_service.world.received_ssn(person_editor.record.uuid) == "219099999"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_pending_date_of_birth_is_never_in_plain_text(
     person_editor: Editor, caplog: pytest.LogCaptureFixture, portal_service: Sandbox
@@ -224,6 +233,7 @@ def test_a_pending_date_of_birth_is_never_in_plain_text(
     assert [birth for birth in (b"1987-04-19", b"Apr 19, 1987", b"dob_year") if birth in stored] == []
 
 
+@pytest.mark.slow
 def test_an_approval_is_void_after_the_borrower_changes(
     editor: Editor, supervisor: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
@@ -238,6 +248,7 @@ def test_an_approval_is_void_after_the_borrower_changes(
     assert editor.post(editor.review_fields(**NAME) | REASON, "send").status_code == 422
 
 
+@pytest.mark.slow
 def test_a_request_for_a_changed_borrower_cannot_be_approved(
     editor: Editor, supervisor: Browser, borrower: Borrower
 ) -> None:
@@ -247,6 +258,7 @@ def test_a_request_for_a_changed_borrower_cannot_be_approved(
     assert steps() == ["ask"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_approved", [False, True])
 def test_a_request_expires(
     editor: Editor,
@@ -274,6 +286,7 @@ def test_expiry_erases_the_proposal_left_by_a_crash(editor: Editor, supervisor: 
     assert (approval.state, approval.sealed) == ("sent", "")
 
 
+@pytest.mark.slow
 def test_the_requester_can_withdraw_or_replace_a_request(editor: Editor, supervisor: Browser) -> None:
     first = request_approval(editor)
     second = request_approval(editor, first_name="Gulf Bakery LLC")
@@ -284,6 +297,7 @@ def test_the_requester_can_withdraw_or_replace_a_request(editor: Editor, supervi
     assert steps() == ["ask", "withdraw", "ask", "withdraw"]
 
 
+@pytest.mark.slow
 def test_a_change_rejected_by_the_service_can_be_sent_again(
     editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
@@ -297,6 +311,7 @@ def test_a_change_rejected_by_the_service_can_be_sent_again(
     assert steps() == ["ask", "approve", "send"]
 
 
+@pytest.mark.slow
 def test_an_unknown_outcome_is_sent_again_only_after_confirmation(
     editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
@@ -317,6 +332,7 @@ def test_an_unknown_outcome_is_sent_again_only_after_confirmation(
     assert steps() == ["ask", "approve", "send"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("found", "state"), [("yes", "sent"), ("no", "approved")])
 def test_resolving_the_write_updates_its_approval(
     editor: Editor, supervisor: Browser, portal_service: Sandbox, found: str, state: str
@@ -332,6 +348,7 @@ def test_resolving_the_write_updates_its_approval(
     assert approval.state == state
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_an_approval_stays_tied_to_its_write_after_a_crash(
     supervisor: Browser, portal_service: Sandbox
@@ -397,6 +414,7 @@ def check_unknown(approval: Approval, intent: WriteIntent, editor: Editor, super
     assert (approval.state, approval.intent_id) == ("unknown", intent.pk)
 
 
+@pytest.mark.slow
 def test_posting_a_form_twice_sends_it_once(
     editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
@@ -408,6 +426,7 @@ def test_posting_a_form_twice_sends_it_once(
     assert len(portal_service.calls) == 1
 
 
+@pytest.mark.slow
 def test_the_requester_and_supervisors_see_the_request(
     editor: Editor, supervisor: Browser, borrower: Borrower, read_home: Callable[[Browser], str]
 ) -> None:

@@ -102,6 +102,7 @@ def test_the_first_answer_ends_the_outage(
     assert "Paused after" not in page(viewer, "/status/")
 
 
+@pytest.mark.slow
 def test_a_failed_retry_starts_another_pause(
     calls_before_pause: int, viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:

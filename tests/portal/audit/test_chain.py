@@ -36,6 +36,8 @@ from tests import databases
 from tests.conftest import browser_of
 from tests.portal.pages import page
 
+pytestmark = pytest.mark.postgres
+
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
 COLUMNS = ", ".join(field.column for field in Entry._meta.concrete_fields if field.column != "id")
 STRANGE = COLUMNS.replace("previous_hash, hash,", f"'{'a' * 64}', '{'b' * 64}',")
@@ -174,6 +176,7 @@ class TestVerify:
 class TestReport:
     """A failed check shows on the home page, on the job and in the doctor."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("attack", ["UPDATE audit_entry SET reason = 'x' WHERE id = 2", ""])
     def test_a_failed_scheduled_check_is_reported(
         self, portal_service: Sandbox, viewer: Browser, attack: str
@@ -189,6 +192,7 @@ class TestReport:
         reason = "Entry 2 was altered" if attack else "the trigger audit_entry_"
         assert any(reason in one.words for one in doctor.trail() if one.grade == "bad")
 
+    @pytest.mark.slow
     def test_a_passed_check_clears_the_warning(self, portal_service: Sandbox, viewer: Browser) -> None:
         guard.remove_triggers(connection)
         assert run_scheduled_check() == Job.State.FAILED
@@ -320,6 +324,7 @@ threads = [threading.Thread(target=work) for _ in range(3)]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_processes_append_to_one_chain() -> None:
     environment = os.environ | {"DATABASE_URL": databases.database_url()}

@@ -28,6 +28,8 @@ from tests.conftest import browser_of, htmx
 from tests.portal.borrowers.editor import Editor
 from tests.portal.pages import visible_text
 
+pytestmark = pytest.mark.postgres
+
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
 SYSTEM = Actor(name="system", role="system", request_id="sync-1")
 LOAN = {"subject_kind": "loan", "subject_uuid": "l-1", "borrower_uuid": "b-1"}
@@ -79,6 +81,7 @@ class TestFilters:
         hidden = ["Nine days old", "Saved as it was", "looked at", "the first half"]
         assert [words for words in hidden if words in page] == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("state", "found", "not_found"),
         [
@@ -150,6 +153,7 @@ class TestFilters:
 
 
 class TestDetail:
+    @pytest.mark.slow
     def test_the_page_shows_the_change_and_the_call(
         self, servicer: Browser, supervisor: Browser, portal_service: Sandbox
     ) -> None:
@@ -246,6 +250,7 @@ class TestHistory:
         assert "that borrower" in borrower
         assert "/audit/?request" not in loan
 
+    @pytest.mark.slow
     def test_an_auditor_reaches_who_viewed_a_record(
         self, auditor: Browser, viewer: Browser, portal_service: Sandbox
     ) -> None:

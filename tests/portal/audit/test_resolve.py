@@ -20,6 +20,8 @@ from tests.portal.borrowers.editor import Editor
 from tests.portal.borrowers.wizard import ELENA, PRIYA, Wizard
 from tests.portal.pages import visible_text
 
+pytestmark = pytest.mark.postgres
+
 FOUND = {"found": "yes", "reason": "Told by Dana at the lender, 14:20"}
 NOT_FOUND = {"found": "no", "reason": "Not in the lender’s list"}
 SUBMIT, UPDATE = "applications.submit", "borrowers.update"
@@ -64,6 +66,7 @@ class TestApplication:
         assert submit_application(servicer, borrower).status_code == 303
         return WriteIntent.objects.get()
 
+    @pytest.mark.slow
     def test_a_found_application_goes_on_file_and_lifts_the_block(
         self, supervisor: Browser, servicer: Browser, borrower: Borrower, lost: WriteIntent
     ) -> None:
@@ -80,6 +83,7 @@ class TestApplication:
         assert "<h2>$25,000.00 requested, as sent</h2>" in html(servicer.get(known.get_absolute_url()))
         assert submit_application(servicer, borrower).status_code == 303
 
+    @pytest.mark.slow
     def test_an_application_not_found_lifts_the_block(
         self, supervisor: Browser, servicer: Browser, borrower: Borrower, lost: WriteIntent
     ) -> None:
@@ -89,6 +93,7 @@ class TestApplication:
         assert not Application.objects.exists()
         assert submit_application(servicer, borrower).status_code == 303
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("typed", "refusal"),
         [
@@ -111,6 +116,7 @@ class TestApplication:
         lost.refresh_from_db()
         assert (lost.state, Entry.objects.filter(action="audit.resolve").count()) == ("unknown", 0)
 
+    @pytest.mark.slow
     def test_an_id_created_by_another_write_is_rejected(
         self,
         supervisor: Browser,
@@ -124,6 +130,7 @@ class TestApplication:
         page = html(supervisor.post(resolve_url(lost), FOUND | {"uuid": uuid}))
         assert "Another request is about that record" in page
 
+    @pytest.mark.slow
     def test_an_id_on_file_is_rejected_whatever_it_names(
         self, supervisor: Browser, borrower: Borrower, portal_service: Sandbox, lost: WriteIntent
     ) -> None:
@@ -140,6 +147,7 @@ class TestApplication:
         lost.refresh_from_db()
         assert (lost.state, lost.subject_uuid) == ("unknown", "")
 
+    @pytest.mark.slow
     def test_a_write_is_resolved_only_once(self, supervisor: Browser, lost: WriteIntent) -> None:
         supervisor.post(resolve_url(lost), NOT_FOUND)
         page = html(supervisor.post(resolve_url(lost), FOUND | {"uuid": "a-9"}, follow=True))
@@ -165,6 +173,7 @@ class TestApplication:
         assert "25000.00" in page
         assert 'aria-label="Copy the question"' in page
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER, Role.AUDITOR, Role.ADMIN])
     def test_other_roles_cannot_resolve(self, lost: WriteIntent, role: Role) -> None:
         browser = browser_of(role)
@@ -173,12 +182,14 @@ class TestApplication:
         assert browser.post(resolve_url(lost), NOT_FOUND).status_code == 403
         assert WriteIntent.objects.get().state == "unknown"
 
+    @pytest.mark.slow
     def test_the_home_page_links_to_the_write(self, supervisor: Browser, lost: WriteIntent) -> None:
         page = html(supervisor.get("/"))
         assert lost.get_absolute_url() in page
 
 
 class TestBorrower:
+    @pytest.mark.slow
     def test_a_found_borrower_gets_a_page(
         self, servicer: Browser, supervisor: Browser, portal_service: Sandbox
     ) -> None:
@@ -201,6 +212,7 @@ class TestBorrower:
         assert Wizard(servicer).fill(ELENA, PRIYA, sam, ada).send().status_code == 303
         return WriteIntent.objects.get()
 
+    @pytest.mark.slow
     def test_what_was_sent_is_shown_as_sent_until_an_answer_says_more(
         self, servicer: Browser, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
     ) -> None:
@@ -227,6 +239,7 @@ class TestBorrower:
         assert "As sent" not in page
         assert len(re.findall(r'<h2 id="person-\d">', page)) == 4
 
+    @pytest.mark.slow
     def test_messages_and_answers_since_are_compared_field_by_field(
         self, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
     ) -> None:
@@ -246,6 +259,7 @@ class TestBorrower:
         assert rows["Address: city"] == ["Austin", "—"]
         assert not any("1029384" in cell for cells in rows.values() for cell in cells)
 
+    @pytest.mark.slow
     def test_an_answer_shares_the_name_the_email_or_the_phone(
         self, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
     ) -> None:
@@ -257,6 +271,7 @@ class TestBorrower:
         rows = compared(html(supervisor.get(lost.get_absolute_url())))
         assert rows["Phone"] == ["5125550143", "+15125550143 Same"]
 
+    @pytest.mark.slow
     def test_a_wrong_id_is_corrected_and_both_stay_in_the_trail(
         self, servicer: Browser, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
     ) -> None:
@@ -291,6 +306,7 @@ class TestBorrower:
             len([call for call in portal_service.calls if call.operation.endswith("create_commercial")]) == 1
         )
 
+    @pytest.mark.slow
     def test_a_creation_corrected_to_not_carried_out_can_be_sent_again(
         self, supervisor: Browser, servicer: Browser, portal_service: Sandbox
     ) -> None:
@@ -306,6 +322,7 @@ class TestBorrower:
         again = Wizard(servicer).fill()
         assert again.send().status_code == 303
 
+    @pytest.mark.slow
     def test_a_borrower_not_found_can_be_sent_again(
         self, servicer: Browser, supervisor: Browser, portal_service: Sandbox
     ) -> None:
@@ -328,12 +345,14 @@ class TestUpdate:
         editor.send(email="new@bakery.example")
         return WriteIntent.objects.get()
 
+    @pytest.mark.slow
     def test_sending_again_resolves_the_write(self, editor: Editor, lost: WriteIntent) -> None:
         assert editor.send({"again": "on"}, email="new@bakery.example").status_code == 303
         lost.refresh_from_db()
         assert lost.state == "confirmed"
         assert "sent again as r-" in resolution_entry().detail["note"]
 
+    @pytest.mark.slow
     def test_a_colleague_cannot_send_the_same_change(
         self, editor: Editor, lost: WriteIntent, portal_service: Sandbox, supervisor: Browser
     ) -> None:
@@ -344,6 +363,7 @@ class TestUpdate:
         assert lost.get_absolute_url() in html(answer)
         assert colleague.send({"again": "on"}, email="other@bakery.example").status_code == 303
 
+    @pytest.mark.slow
     def test_an_update_is_resolved_without_an_id(
         self, editor: Editor, lost: WriteIntent, supervisor: Browser
     ) -> None:

@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from portal.accounts.roles import ACTS
 from portal.audit.models import Entry
 from portal.audit.reading import sentence
@@ -35,6 +37,7 @@ def find_actions() -> Iterator[str]:
                 yield from (text for text in texts if isinstance(text, str) and ACTION.fullmatch(text))
 
 
+@pytest.mark.slow
 def test_every_action_has_a_sentence() -> None:
     actions = {*find_actions(), *LIST_ACTIONS, *WRITES}
     assert len(actions) > 60

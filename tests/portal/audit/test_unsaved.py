@@ -26,6 +26,8 @@ from tests.portal.borrowers.editor import BORN, SSN, TWICE, WITH_SSN, Editor
 from tests.portal.borrowers.wizard import Wizard
 from tests.portal.pages import page, visible_text
 
+pytestmark = pytest.mark.postgres
+
 OUTCOMES = "NEW.phase = 'outcome'"
 
 
@@ -73,6 +75,7 @@ def writes_sent(service: Sandbox) -> int:
     return sum(call.method != "GET" for call in service.calls)
 
 
+@pytest.mark.slow
 def test_the_answer_is_one_private_line(
     lost: tuple[WriteIntent, str], portal_service: Sandbox, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,6 +105,7 @@ def assert_recorded(intent: WriteIntent, uuid: str, service: Sandbox) -> None:
     call_command("verify_audit", verbosity=0)
 
 
+@pytest.mark.slow
 def test_the_command_records_it(
     lost: tuple[WriteIntent, str], portal_service: Sandbox, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,6 +117,7 @@ def test_the_command_records_it(
     assert "No answers are waiting to be saved." in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_supervisor_records_it_on_the_page(
     lost: tuple[WriteIntent, str], portal_service: Sandbox, supervisor: Browser, servicer: Browser
 ) -> None:
@@ -127,6 +132,7 @@ def test_a_supervisor_records_it_on_the_page(
     assert supervisor.post(f"{address}save-answer/").status_code == 303
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_marked_unknown_is_resolved(
     lost: tuple[WriteIntent, str], portal_service: Sandbox, supervisor: Browser
 ) -> None:
@@ -157,6 +163,7 @@ def test_the_offers_of_an_application_are_kept(servicer: Browser, portal_service
     assert [offer["uuid"] for offer in saved["offers"]] == [offer["uuid"] for offer in sent.body["offers"]]
 
 
+@pytest.mark.slow
 def test_the_file_holds_no_secrets(servicer: Browser, portal_service: Sandbox) -> None:
     editor = Editor(servicer, given.individual(portal_service))
     databases.reject_inserts("audit_entry", OUTCOMES)
@@ -182,6 +189,7 @@ def test_without_a_file_the_log_and_the_page_have_the_id(
     assert "this line alone" in lines[-1]["message"]
 
 
+@pytest.mark.slow
 def test_an_incomplete_line_is_skipped(servicer: Browser, portal_service: Sandbox) -> None:
     answers_file().write_text('{"intent_id": "cut o')
     databases.reject_inserts("audit_entry", OUTCOMES)
@@ -192,6 +200,7 @@ def test_an_incomplete_line_is_skipped(servicer: Browser, portal_service: Sandbo
     assert WriteIntent.objects.get().state == "confirmed"
 
 
+@pytest.mark.slow
 def test_an_answer_of_another_database_stays(servicer: Browser, portal_service: Sandbox) -> None:
     databases.reject_inserts("audit_entry", OUTCOMES)
     update(servicer, portal_service)
@@ -203,6 +212,7 @@ def test_an_answer_of_another_database_stays(servicer: Browser, portal_service: 
     assert len(kept_answers()) == 1
 
 
+@pytest.mark.slow
 def test_the_doctor_reports_unsaved_answers(
     servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -216,6 +226,7 @@ def test_the_doctor_reports_unsaved_answers(
     assert words in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.xdist_group("waiting")
 @pytest.mark.parametrize(

@@ -257,6 +257,7 @@ def act_of(row: Any) -> str:
     return str(row.page if isinstance(row, PageView) else row.action)
 
 
+@pytest.mark.slow
 def test_every_page_list_and_file_is_recorded(
     places: dict[str, str], supervisor: Browser, borrower: Borrower
 ) -> None:
@@ -301,6 +302,7 @@ PARTS = {
 }
 
 
+@pytest.mark.slow
 def test_a_panel_requested_alone_is_recorded(places: dict[str, str], supervisor: Browser) -> None:
     targets = [(name, part) for name, parts in PARTS.items() for part in parts]
     unrecorded = [
@@ -343,6 +345,7 @@ def test_suggestions_are_counted_per_session(supervisor: Browser, borrower: Borr
     assert "har" not in str([view.detail for view in views])
 
 
+@pytest.mark.slow
 def test_similar_borrowers_are_counted_like_suggestions(supervisor: Browser, borrower: Borrower) -> None:
     wizard = Wizard(supervisor)
     wizard.fill(first_name="Another Name LLC", email="unknown@unknown.example")

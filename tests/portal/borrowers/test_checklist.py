@@ -12,7 +12,8 @@ from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor
 from tests.portal.borrowers.wizard import SSN, Wizard
 from tests.portal.pages import load_panels, page, panel, visible_text
 
-pytestmark = pytest.mark.django_db(transaction=True)  # Other threads call the service.
+# Other threads call the service.
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 def onboard_business(servicer: Browser) -> Account:

@@ -52,6 +52,7 @@ def no_service(settings: LazySettings) -> Iterator[None]:
 # --- Success ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["business", "people", "review"])
 def test_draft_urls_redirect_to_the_created_borrower(step: str, wizard: Wizard, sandbox: Sandbox) -> None:
     wizard.send()
@@ -60,12 +61,14 @@ def test_draft_urls_redirect_to_the_created_borrower(step: str, wizard: Wizard, 
     assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{user['uuid']}/")
 
 
+@pytest.mark.slow
 def test_a_pasted_tab_becomes_a_space(wizard: Wizard, sandbox: Sandbox) -> None:
     wizard.post("business", BUSINESS | {"first_name": "Bay\tBakery LLC"})
     wizard.send()
     assert [user["first_name"] for user in sandbox.world.users()] == ["Bay Bakery LLC"]
 
 
+@pytest.mark.slow
 def test_all_fields_are_sent(wizard: Wizard, sandbox: Sandbox) -> None:
     answer = wizard.send()
     (user,) = sandbox.world.users()
@@ -83,6 +86,7 @@ def test_all_fields_are_sent(wizard: Wizard, sandbox: Sandbox) -> None:
     assert sandbox.world.received_dob(priya["uuid"]) == "1987/04/19"
 
 
+@pytest.mark.slow
 def test_the_service_decrypts_the_ein_and_ssn(wizard: Wizard, sandbox: Sandbox) -> None:
     wizard.send({"ssn_1": SSN, "ssn_1_again": "219 09 9999"})
     (user,) = sandbox.world.users()
@@ -91,6 +95,7 @@ def test_the_service_decrypts_the_ein_and_ssn(wizard: Wizard, sandbox: Sandbox) 
     assert received == [None, "219099999"]
 
 
+@pytest.mark.slow
 def test_a_key_person_can_have_another_address(servicer: Browser, sandbox: Sandbox) -> None:
     address = {
         "same_address": "",
@@ -105,6 +110,7 @@ def test_a_key_person_can_have_another_address(servicer: Browser, sandbox: Sandb
     assert person["address"]["zip"] == "00901-1234"
 
 
+@pytest.mark.slow
 def test_review_shows_the_masked_request(wizard: Wizard) -> None:
     page = html(wizard.get("review"))
     assert "Create O&#x27;Neil &amp; Daughters, LLC" in page
@@ -131,6 +137,7 @@ def test_onboarding_requires_sign_in(anonymous: Browser) -> None:
     assert anonymous.get("/borrowers/new/")["Location"].startswith("/sign-in/")
 
 
+@pytest.mark.slow
 def test_another_users_draft_cannot_be_sent(wizard: Wizard, supervisor: Browser, sandbox: Sandbox) -> None:
     typed = wizard.hidden_fields() | SIGNED
     assert supervisor.post(f"{wizard.url}review/", typed).status_code == 404
@@ -158,6 +165,7 @@ def test_mismatched_ein_and_ssn_are_rejected_and_not_shown(wizard: Wizard, sandb
     assert not sandbox.world.users()
 
 
+@pytest.mark.slow
 def test_an_error_asks_again_for_every_number_typed(wizard: Wizard, sandbox: Sandbox) -> None:
     page = html_of_error(wizard.send({"ein_again": "47-1029385", "ssn_1": SSN, "ssn_1_again": SSN}))
     for name in ("ein", "ssn_1", "ssn_1_again"):
@@ -167,6 +175,7 @@ def test_an_error_asks_again_for_every_number_typed(wizard: Wizard, sandbox: San
     assert SSN not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lose",
     [
@@ -187,6 +196,7 @@ def test_review_remembers_whose_ssn_was_cleared(
     assert not re.search(r"\b9999\b", page)
 
 
+@pytest.mark.slow
 def test_an_unsent_request_asks_again_for_its_ssns(
     wizard: Wizard, sandbox: Sandbox, settings: LazySettings
 ) -> None:
@@ -195,6 +205,7 @@ def test_an_unsent_request_asks_again_for_its_ssns(
     assert page.count("This was cleared. Enter it again.") == 1
 
 
+@pytest.mark.slow
 def test_a_rejected_review_is_an_htmx_fragment(wizard: Wizard) -> None:
     page = html_of_error(wizard.send({"ein": "1"}, headers=htmx("wizard")))
     assert page.strip().startswith('<div class="sd-wizard" id="wizard">')
@@ -207,6 +218,7 @@ def test_review_shows_no_reports_and_asks_to_confirm_the_ein(wizard: Wizard) -> 
     assert ">Confirm EIN<" in shown
 
 
+@pytest.mark.slow
 def test_an_incomplete_draft_is_not_sent(servicer: Browser, sandbox: Sandbox) -> None:
     wizard = Wizard(servicer)
     wizard.post("business", BUSINESS)
@@ -216,6 +228,7 @@ def test_an_incomplete_draft_is_not_sent(servicer: Browser, sandbox: Sandbox) ->
     assert not sandbox.world.users()
 
 
+@pytest.mark.slow
 def test_a_draft_changed_in_another_window_is_not_sent(wizard: Wizard, sandbox: Sandbox) -> None:
     seen = wizard.hidden_fields()
     wizard.post("business", BUSINESS | {"email": "other@oneil.example"})
@@ -225,6 +238,7 @@ def test_a_draft_changed_in_another_window_is_not_sent(wizard: Wizard, sandbox: 
     assert not sandbox.world.users()
 
 
+@pytest.mark.slow
 def test_an_error_from_the_client_library_returns_to_its_step(
     wizard: Wizard, sandbox: Sandbox, settings: LazySettings
 ) -> None:
@@ -239,6 +253,7 @@ def test_an_error_from_the_client_library_returns_to_its_step(
 # --- Rejected or not sent ---
 
 
+@pytest.mark.slow
 def test_a_rejected_phone_returns_to_the_business_step(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, **PHONE_REJECTED)
     page = html_of_error(wizard.send())
@@ -249,6 +264,7 @@ def test_a_rejected_phone_returns_to_the_business_step(wizard: Wizard, sandbox: 
     assert phases(CREATE) == ["attempt", "outcome rejected"]
 
 
+@pytest.mark.slow
 def test_a_rejection_keeps_all_input_but_ein_and_ssn(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, **PHONE_REJECTED)
     wizard.send({"ssn_1": SSN, "ssn_1_again": SSN})
@@ -259,6 +275,7 @@ def test_a_rejection_keeps_all_input_but_ein_and_ssn(wizard: Wizard, sandbox: Sa
     assert not re.search(r"\b9999\b", review)
 
 
+@pytest.mark.slow
 def test_a_rejected_draft_can_be_corrected_and_sent(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, **PHONE_REJECTED)
     wizard.send()
@@ -268,6 +285,7 @@ def test_a_rejected_draft_can_be_corrected_and_sent(wizard: Wizard, sandbox: San
     assert [user["phone"] for user in sandbox.world.users()] == ["5125550144"]
 
 
+@pytest.mark.slow
 def test_resubmitting_a_rejected_page_shows_the_rejection(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, status=422, message="computer says no")
     typed = wizard.hidden_fields() | SIGNED
@@ -278,6 +296,7 @@ def test_resubmitting_a_rejected_page_shows_the_rejection(wizard: Wizard, sandbo
     assert not sandbox.world.users()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "step", "marked"),
     [
@@ -300,6 +319,7 @@ def test_a_rejection_links_to_the_field_it_names(
     assert f'href="#{marked}"' in page
 
 
+@pytest.mark.slow
 def test_a_rejection_without_a_field_stays_on_review(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, status=400, body={"errors": ["Try again on Monday", "Or <b>never</b>"]})
     page = html_of_error(wizard.send())
@@ -313,6 +333,7 @@ def test_a_byte_order_mark_before_the_answer_changes_nothing(wizard: Wizard, san
     assert phases(CREATE) == ["attempt", "outcome confirmed"]
 
 
+@pytest.mark.slow
 def test_a_busy_service_is_named_with_its_wait(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, status=429, headers={"Retry-After": "17"}, message="Too Many")
     shown = visible_text(html_of_error(wizard.send(), 503))
@@ -321,6 +342,7 @@ def test_a_busy_service_is_named_with_its_wait(wizard: Wizard, sandbox: Sandbox)
     assert phases(CREATE) == ["attempt", "outcome not_sent"]
 
 
+@pytest.mark.slow
 def test_a_draft_can_be_sent_after_an_outage(
     wizard: Wizard, sandbox: Sandbox, settings: LazySettings
 ) -> None:
@@ -336,6 +358,7 @@ def test_a_draft_can_be_sent_after_an_outage(
 # --- Already on file ---
 
 
+@pytest.mark.slow
 def test_a_duplicate_borrower_requires_a_reason(wizard: Wizard, sandbox: Sandbox) -> None:
     known = given.borrower(sandbox, phone="5125550143")
     page = html_of_error(wizard.send())
@@ -346,6 +369,7 @@ def test_a_duplicate_borrower_requires_a_reason(wizard: Wizard, sandbox: Sandbox
     assert attempt.reason == "A second business at the same desk"
 
 
+@pytest.mark.slow
 def test_a_similar_unknown_outcome_requires_a_reason(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, cut_after_commit=True)
     wizard.send()
@@ -360,6 +384,7 @@ def test_a_similar_unknown_outcome_requires_a_reason(wizard: Wizard, sandbox: Sa
     assert len(sandbox.world.users()) == 2
 
 
+@pytest.mark.slow
 def test_the_reason_survives_a_rejection(wizard: Wizard, sandbox: Sandbox) -> None:
     given.borrower(sandbox, email="OFFICE@oneil.example")
     sandbox.fail_next(CREATE, **PHONE_REJECTED)
@@ -370,6 +395,7 @@ def test_the_reason_survives_a_rejection(wizard: Wizard, sandbox: Sandbox) -> No
 # --- Hostile input ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 10_000, "\0", "\ud800", "‮<script>alert(1)</script>", "9" * 5_000])
 def test_hostile_text_on_review_is_rejected(text: str, wizard: Wizard) -> None:
     names = ("submit_id", "seen", "ein", "ein_again", "checked", "ssn_0", "ssn_99", "reason", "act")
@@ -393,6 +419,7 @@ class TestPhoneNotOnTheList:
 
     NEW: ClassVar = "(624) 305-1111"
 
+    @pytest.mark.slow
     def test_a_confirmed_number_is_sent(self, wizard: Wizard, portal_service: Sandbox) -> None:
         wizard.fill(ELENA, phone=self.NEW)
         assert "isn’t on our list of US numbers" in html(wizard.get("business"))
@@ -402,11 +429,13 @@ class TestPhoneNotOnTheList:
         assert wizard.send({"phone_checked": "on"}).status_code == 303
         assert portal_service.world.users()[0]["phone"] == "6243051111"
 
+    @pytest.mark.slow
     def test_a_key_persons_number_needs_confirmation(self, wizard: Wizard, portal_service: Sandbox) -> None:
         wizard.fill(ELENA | {"phone": self.NEW})
         assert wizard.send().status_code == 422
         assert wizard.send({"phone_checked": "on"}).status_code == 303
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("phone", ["911-555-0143", "512-411-0143", "199-555-0143", "876-200-1234"])
     def test_what_cannot_be_a_us_number_is_rejected(self, wizard: Wizard, phone: str) -> None:
         assert wizard.post("business", BUSINESS | {"phone": phone}).status_code == 422
@@ -417,6 +446,7 @@ class TestPhoneNotOnTheList:
 
 
 class TestZipOfNineDigits:
+    @pytest.mark.slow
     @pytest.mark.parametrize("typed", ["787021234", "78702 1234", "78702–1234", "78702-1234"])
     def test_it_is_sent_with_a_dash_and_never_taken_for_an_ssn(
         self, wizard: Wizard, portal_service: Sandbox, typed: str
@@ -430,6 +460,7 @@ class TestZipOfNineDigits:
         (user,) = portal_service.world.users()
         assert user["address"]["zip"] == user["key_people"][0]["address"]["zip"] == "78702-1234"
 
+    @pytest.mark.slow
     def test_an_ssn_in_it_is_still_refused_and_not_kept(self, wizard: Wizard) -> None:
         answer = wizard.post("address", ADDRESS | {"zip": SSN})
         assert "Remove the SSN or EIN" in html_of_error(answer)
@@ -443,6 +474,7 @@ class TestZipOfBorderingState:
 
     TEXHOMA: ClassVar = {"line_1": "12 Main St", "city": "Texhoma", "state": "Texas", "zip": "73949"}
 
+    @pytest.mark.slow
     def test_a_confirmed_zip_is_sent(self, wizard: Wizard, portal_service: Sandbox) -> None:
         wizard.fill(ELENA)
         wizard.post("address", self.TEXHOMA)
@@ -454,6 +486,7 @@ class TestZipOfBorderingState:
         assert wizard.send({"zip_checked": "on"}).status_code == 303
         assert Borrower.objects.count() == 1
 
+    @pytest.mark.slow
     def test_a_key_persons_zip_needs_confirmation(self, wizard: Wizard, portal_service: Sandbox) -> None:
         person = {name: text for name, text in ELENA.items() if name != "same_address"} | self.TEXHOMA
         wizard.fill(person)
@@ -465,6 +498,7 @@ class TestZipOfBorderingState:
         answer = wizard.post("address", self.TEXHOMA | {"zip": "94043"})
         assert "it belongs to California (CA)" in html(answer)
 
+    @pytest.mark.slow
     def test_a_matching_zip_needs_no_confirmation(self, wizard: Wizard) -> None:
         wizard.fill(ELENA)
         assert "zip_checked" not in html(wizard.get("review"))

@@ -27,6 +27,8 @@ from tests.portal.borrowers.wizard import (
     html_of_error,
 )
 
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+
 
 def read_database() -> str:
     """Return every value of every table as one text."""

@@ -70,6 +70,7 @@ def test_only_https_urls_become_links(
     assert (f'href="{url}"' in shown) == is_link
 
 
+@pytest.mark.slow
 def test_every_tab_opens_with_only_an_id_on_file(viewer: Browser) -> None:
     record = Borrower.objects.create(uuid="b-1", name="Northwind LLC")
     for tab in TABS:
@@ -83,6 +84,7 @@ def test_the_404_page_offers_to_search_for_the_id(viewer: Browser) -> None:
     assert f'name="q" value="{uuid}"' in " ".join(answer.content.decode().split())
 
 
+@pytest.mark.slow
 def test_an_individual_has_no_key_people_tab(viewer: Browser, portal_service: Sandbox) -> None:
     record = given.individual(portal_service, first_name="Ines", last_name="Duarte")
     shown = page(viewer, record)
@@ -100,6 +102,7 @@ def test_a_person_without_a_user_type_is_an_individual(viewer: Browser, portal_s
     assert "No SSN or date of birth on file" in " ".join(shown.split())
 
 
+@pytest.mark.slow
 def test_the_timeline_shows_changes_and_repayments(
     servicer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
@@ -113,6 +116,7 @@ def test_the_timeline_shows_changes_and_repayments(
     assert re.search(rf"Repayment \w+ [^$]*Loan {loan.uuid[:8]}", shown)
 
 
+@pytest.mark.slow
 def test_history_lists_a_settled_write_once(servicer: Browser, borrower: Borrower) -> None:
     Editor(servicer, borrower).send(email="payables@northwind.example")
     shown = visible_text(page(servicer, borrower, "?tab=history"))
@@ -232,6 +236,7 @@ def timeline_rows(shown: str) -> list[str]:
     return [visible_text(row) for row in re.findall(r"<li>.*?</li>", timeline, re.DOTALL)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tab", [*TABS, "evil", ""])
 def test_every_tab_opens_with_all_kinds_of_accounts(
     viewer: Browser, portal_service: Sandbox, borrower: Borrower, tab: str
@@ -271,6 +276,7 @@ def test_an_archived_borrower_is_marked(viewer: Browser, borrower: Borrower) -> 
     assert "Archived" in page(viewer, borrower)
 
 
+@pytest.mark.slow
 def test_repeated_views_are_recorded_once(viewer: Browser, borrower: Borrower) -> None:
     page(viewer, borrower)
     page(viewer, borrower, "?tab=people")
@@ -281,6 +287,7 @@ def test_repeated_views_are_recorded_once(viewer: Browser, borrower: Borrower) -
     assert ">Borrower</th>" not in history
 
 
+@pytest.mark.slow
 def test_a_failed_read_keeps_the_saved_copy(
     viewer: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
@@ -314,6 +321,7 @@ def test_rows_of_many_accounts_load_themselves(
     assert page(viewer, borrower, "?tab=loans").count("<tr data-row") == number
 
 
+@pytest.mark.slow
 def test_a_person_is_listed_once_among_recent_viewers(
     viewer: Browser, servicer: Browser, borrower: Borrower
 ) -> None:

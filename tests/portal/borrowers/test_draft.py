@@ -18,6 +18,8 @@ from tests import given
 from tests.conftest import htmx
 from tests.portal.borrowers.wizard import ADDRESS, BUSINESS, EIN, ELENA, PRIYA, SSN, Wizard, html, people
 
+pytestmark = pytest.mark.postgres
+
 
 @pytest.fixture
 def wizard(servicer: Browser) -> Wizard:
@@ -54,6 +56,7 @@ def test_opening_the_first_step_saves_nothing(servicer: Browser) -> None:
     assert not Draft.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "kept"), [(999, 999), (1_000, 1_000), (1_001, 1_000), (400_000, 1_000)])
 def test_a_draft_keeps_the_beginning_of_a_long_value(wizard: Wizard, length: int, kept: int) -> None:
     answer = wizard.post("business", BUSINESS | {"first_name": "1 " * (length // 2) + "x" * (length % 2)})
@@ -158,6 +161,7 @@ def test_a_draft_is_private_to_its_creator(wizard: Wizard, supervisor: Browser) 
     assert BUSINESS["email"] not in html(supervisor.get("/borrowers/new/"))
 
 
+@pytest.mark.slow
 def test_the_first_page_offers_to_resume_a_draft(wizard: Wizard) -> None:
     page = html(wizard.browser.get("/borrowers/new/"))
     assert f'href="{wizard.url}address/">Resume</a>' in page
@@ -209,6 +213,7 @@ INVALID = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", INVALID)
 def test_a_step_shows_all_errors_at_once(step: str, wizard: Wizard) -> None:
     invalid, reasons = INVALID[step]
@@ -218,6 +223,7 @@ def test_a_step_shows_all_errors_at_once(step: str, wizard: Wizard) -> None:
     assert "Nothing was sent." in html(answer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", INVALID)
 def test_a_rejected_step_is_an_htmx_fragment(step: str, wizard: Wizard) -> None:
     answer = wizard.post(step, INVALID[step][0], headers=htmx("wizard"))
@@ -241,6 +247,7 @@ def test_an_address_can_be_checked_before_continuing(wizard: Wizard) -> None:
 HOSTILE = ["x" * 10_000, "\0", "\ud800", "‮<script>alert(1)</script>", "٣" * 50, "-1", "../../etc/passwd"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("step", ["business", "address", "people", "reports"])
 def test_hostile_text_is_escaped(step: str, text: str, wizard: Wizard) -> None:
@@ -307,6 +314,7 @@ def test_met_requirements_are_checked_off(wizard: Wizard) -> None:
 # --- Key people ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "left"),
     [
@@ -339,6 +347,7 @@ def test_the_last_person_cannot_be_removed(wizard: Wizard) -> None:
     assert first_names() == ["Elena"]
 
 
+@pytest.mark.slow
 def test_a_person_can_use_the_business_address(wizard: Wizard) -> None:
     wizard.post("address", ADDRESS)
     assert "Same address as the business: 1180 Airport Blvd, Austin, TX 78702" in html(wizard.get("people"))
@@ -346,6 +355,7 @@ def test_a_person_can_use_the_business_address(wizard: Wizard) -> None:
     assert wizard.post("people", people(ELENA | {"same_address": ""})).status_code == 422
 
 
+@pytest.mark.slow
 def test_a_repeated_email_and_phone_show_a_warning(wizard: Wizard) -> None:
     shared = {"email": ELENA["email"].upper(), "phone": "(512) 555-0178"}
     wizard.post("people", people(ELENA, PRIYA | shared))
@@ -353,6 +363,7 @@ def test_a_repeated_email_and_phone_show_a_warning(wizard: Wizard) -> None:
     assert page.count("Also entered for person 1.") == 2
 
 
+@pytest.mark.slow
 def test_a_person_matching_a_borrower_shows_a_warning(wizard: Wizard, sandbox: Sandbox) -> None:
     known = given.borrower(sandbox, first_name="Tallgrass Farms LP", phone="5125550199")
     wizard.post("people", people(ELENA, PRIYA))
@@ -362,6 +373,7 @@ def test_a_person_matching_a_borrower_shows_a_warning(wizard: Wizard, sandbox: S
     assert wizard.post("people", people(ELENA, PRIYA)).status_code == 303
 
 
+@pytest.mark.slow
 def test_a_person_matching_a_key_person_shows_a_warning(wizard: Wizard, sandbox: Sandbox) -> None:
     existing = given.borrower(sandbox, first_name="Tallgrass Farms LP")
     person = KeyPerson.objects.filter(borrower_uuid=existing.uuid)[0]
@@ -389,6 +401,7 @@ def test_a_byte_order_mark_is_ignored(wizard: Wizard) -> None:
     assert gzip.decompress(draft().asset_report or b"") == b'{"accounts": []}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -430,12 +443,14 @@ def test_a_report_over_the_limit_is_rejected(wizard: Wizard, settings: LazySetti
     assert "larger than 1 MB" in page
 
 
+@pytest.mark.slow
 def test_a_rejected_report_keeps_the_previous_one(wizard: Wizard) -> None:
     wizard.post("reports", {"asset_report": make_file(b"[1]", "first.json")}, act="upload")
     wizard.post("reports", {"asset_report": make_file(b"nonsense")})
     assert draft().asset_report_name == "first.json"
 
 
+@pytest.mark.slow
 def test_review_shows_a_rejected_report_until_replaced(wizard: Wizard) -> None:
     wizard.fill()
     assert "Not attached" not in html(wizard.get("review"))
@@ -451,6 +466,7 @@ def test_review_shows_a_rejected_report_until_replaced(wizard: Wizard) -> None:
     assert "Not attached" not in html(wizard.get("review"))
 
 
+@pytest.mark.slow
 def test_checking_without_a_file_asks_for_one(wizard: Wizard) -> None:
     wizard.post("reports", {"asset_report": make_file(b"<xml/>", "assets.json")}, act="upload")
     answer = wizard.post("reports", {}, act="upload")
@@ -460,6 +476,7 @@ def test_checking_without_a_file_asks_for_one(wizard: Wizard) -> None:
     assert "<b>Not attached</b><small>assets.json: This is not JSON" in page
 
 
+@pytest.mark.slow
 def test_a_report_can_be_removed(wizard: Wizard) -> None:
     wizard.post("reports", {"asset_report": make_file(b"[1]")}, act="upload")
     wizard.post("reports", {}, act="clear")
@@ -483,6 +500,7 @@ def opened_by(wizard: Wizard, step: str) -> dict[str, str]:
     return {"opened": re.findall(r'name="opened" value="([^"]+)"', html(wizard.get(step)))[0]}
 
 
+@pytest.mark.slow
 def test_an_older_window_does_not_overwrite_a_newer_one(wizard: Wizard) -> None:
     older, newer = opened_by(wizard, "address"), opened_by(wizard, "address")
     assert wizard.post("address", ADDRESS | newer).status_code == 303
@@ -499,6 +517,7 @@ def test_an_older_window_does_not_overwrite_a_newer_one(wizard: Wizard) -> None:
     assert saved_fields(Step.ADDRESS)[0]["line_1"] == "9 Second Window Rd"
 
 
+@pytest.mark.slow
 def test_both_versions_can_be_kept(wizard: Wizard) -> None:
     wizard.post("reports", {"asset_report": make_file(b'{"accounts": []}')}, "upload")
     older, newer = opened_by(wizard, "address"), opened_by(wizard, "address")
@@ -515,6 +534,7 @@ def test_both_versions_can_be_kept(wizard: Wizard) -> None:
     assert first.submit_id != second.submit_id
 
 
+@pytest.mark.slow
 def test_one_window_saves_as_often_as_it_likes(wizard: Wizard) -> None:
     opened = opened_by(wizard, "address")
     for number in range(3):
@@ -523,6 +543,7 @@ def test_one_window_saves_as_often_as_it_likes(wizard: Wizard) -> None:
     assert wizard.post("address", ADDRESS | opened).status_code == 303
 
 
+@pytest.mark.slow
 def test_another_step_or_the_same_text_is_no_conflict(wizard: Wizard) -> None:
     older = opened_by(wizard, "address")
     wizard.post("people", people(ELENA) | opened_by(wizard, "people"))
@@ -537,6 +558,7 @@ def crowd(number: int) -> list[dict[str, str]]:
     return [ELENA | {"first_name": "Ana" + "b" * n, "email": f"p{n}@oneil.example"} for n in range(number)]
 
 
+@pytest.mark.slow
 def test_people_beyond_the_limit_are_named_and_kept(wizard: Wizard) -> None:
     answer = wizard.post("people", people(*crowd(53)))
     assert answer.status_code == 422
@@ -558,6 +580,7 @@ def test_no_person_is_lost_for_a_gap_in_the_numbers(wizard: Wizard) -> None:
     assert first_names() == ["Elena"]
 
 
+@pytest.mark.slow
 def test_adding_beyond_the_limit_is_refused_with_words(wizard: Wizard) -> None:
     answer = wizard.post("people", people(*crowd(50)), "add")
     assert len(saved_fields(Step.PEOPLE)) == 50

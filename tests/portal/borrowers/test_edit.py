@@ -33,6 +33,8 @@ from tests.portal.borrowers.editor import (
     text,
 )
 
+pytestmark = pytest.mark.slow
+
 # --- What is sent ---
 
 

@@ -31,6 +31,7 @@ from tests.portal.borrowers.editor import (
 )
 
 
+@pytest.mark.slow
 def test_a_rejection_keeps_all_input_but_the_ssn(person_editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, status=422, message="email belongs to somebody else")
     page = html_of_error(person_editor.send(TWICE, email="taken@maya.example", **WITH_SSN))
@@ -43,6 +44,7 @@ def test_a_rejection_keeps_all_input_but_the_ssn(person_editor: Editor, portal_s
     assert phases() == ["attempt", "outcome rejected"]
 
 
+@pytest.mark.slow
 def test_a_rejected_change_can_be_corrected_and_sent(editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, status=400, message="no")
     form = fields(html_of_error(editor.send(email="taken@bakery.example")))
@@ -51,6 +53,7 @@ def test_a_rejected_change_can_be_corrected_and_sent(editor: Editor, portal_serv
     assert sent(portal_service) == {"email": "free@bakery.example"}
 
 
+@pytest.mark.slow
 def test_a_conflict_at_the_service_shows_409(editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, status=409, message="changed while you were editing")
     assert "changed while you were editing" in html_of_error(editor.send(email="new@bakery.example"), 409)
@@ -64,6 +67,7 @@ def test_a_borrower_missing_at_the_service_is_not_found(servicer: Browser, porta
     assert "Record not found at the service" in page
 
 
+@pytest.mark.slow
 def test_a_change_can_be_sent_after_an_outage(
     editor: Editor, portal_service: Sandbox, settings: LazySettings
 ) -> None:
@@ -78,6 +82,7 @@ def test_a_change_can_be_sent_after_an_outage(
     assert editor.post(fields(page) | {"reason": "Called"}, "send").status_code == 303
 
 
+@pytest.mark.slow
 def test_resending_an_unknown_outcome_requires_confirmation(editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, cut_after_commit=True)
     lost = editor.send(email="new@bakery.example")
@@ -94,12 +99,14 @@ def test_resending_an_unknown_outcome_requires_confirmation(editor: Editor, port
     assert phases() == ["attempt", "outcome unknown", "attempt", "outcome confirmed"]
 
 
+@pytest.mark.slow
 def test_another_field_is_sent_without_confirmation(editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, cut_after_commit=True)
     editor.send(email="new@bakery.example")
     assert editor.send(line_2="Suite 4").status_code == 303
 
 
+@pytest.mark.slow
 def test_two_clicks_send_once(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.review_fields(email="new@bakery.example") | {"reason": ""}
     first, second = (editor.post(preview, "send") for _ in range(2))
@@ -116,6 +123,7 @@ def test_a_second_click_shows_the_unknown_outcome(editor: Editor, portal_service
     assert len(portal_service.calls) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "words"),
     [("sending", "Being sent"), ("rejected", "rejected this"), ("not_sent", "Nothing was sent")],
@@ -126,6 +134,7 @@ def test_result_shows_each_unconfirmed_state(editor: Editor, state: str, words: 
     assert words in html(editor.browser.get(url))
 
 
+@pytest.mark.slow
 def test_a_submit_id_used_for_another_record_is_rejected(
     editor: Editor, person_editor: Editor, portal_service: Sandbox
 ) -> None:
@@ -136,6 +145,7 @@ def test_a_submit_id_used_for_another_record_is_rejected(
     assert len(portal_service.calls) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proposal", ["", "x", "x:y:z", "\0", b"\xed\xa0\x80"])
 def test_an_unreadable_review_is_not_sent(editor: Editor, portal_service: Sandbox, proposal: Any) -> None:
     page = html_of_error(editor.send({"proposal": proposal}, email="new@bakery.example"))
@@ -143,6 +153,7 @@ def test_an_unreadable_review_is_not_sent(editor: Editor, portal_service: Sandbo
     assert not portal_service.calls
 
 
+@pytest.mark.slow
 def test_a_review_is_valid_only_for_its_user_and_record(
     editor: Editor, person_editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
@@ -152,6 +163,7 @@ def test_a_review_is_valid_only_for_its_user_and_record(
     assert not portal_service.calls
 
 
+@pytest.mark.slow
 def test_a_review_expires_after_15_minutes(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.review_fields(email="new@bakery.example") | {"reason": ""}
     with time_machine.travel(timezone.now() + timedelta(minutes=15, seconds=2)):
@@ -161,6 +173,7 @@ def test_a_review_expires_after_15_minutes(editor: Editor, portal_service: Sandb
         assert editor.post(fields(page) | {"reason": ""}, "send").status_code == 303
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_simultaneous_clicks_send_once(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.review_fields(email="new@bakery.example") | {"reason": ""}
@@ -183,6 +196,7 @@ def test_simultaneous_clicks_send_once(editor: Editor, portal_service: Sandbox) 
     assert phases() == ["attempt", "outcome confirmed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["preview", "send"])
 def test_an_error_from_the_client_library_returns_to_the_form(
     editor: Editor, portal_service: Sandbox, settings: LazySettings, step: str

@@ -21,6 +21,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import UPDATE, Editor, fields, html, html_of_error
 
+pytestmark = pytest.mark.postgres
+
 STALE = timedelta(minutes=5)
 
 
@@ -43,6 +45,7 @@ def during_write(send: Callable[[], Any], portal_service: Sandbox) -> Iterator[l
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_concurrent_edit_is_rejected_and_keeps_its_input(
     servicer: Browser, supervisor: Browser, portal_service: Sandbox
@@ -69,6 +72,7 @@ def test_a_concurrent_edit_is_rejected_and_keeps_its_input(
     assert "second@bakery.example" in Borrower.objects.get(uuid=record.uuid).answer.body
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_key_person_and_borrower_can_be_edited_at_once(
     servicer: Browser, supervisor: Browser, portal_service: Sandbox
@@ -92,6 +96,7 @@ def test_a_key_person_and_borrower_can_be_edited_at_once(
     assert "later@bakery.example" in saved_text(KeyPerson.objects.get(uuid=person.uuid))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["lost", "crashed"])
 def test_an_unknown_outcome_warns_but_does_not_block_edits(
     servicer: Browser, supervisor: Browser, portal_service: Sandbox, way: str

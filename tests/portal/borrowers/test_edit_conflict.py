@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from django.test import Client as Browser
 
 from portal.records import store
@@ -10,6 +11,8 @@ from portal.records.models import Account, Borrower, Kind, Source
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.borrowers.editor import Editor, fields, html, html_of_error, sent, text
+
+pytestmark = pytest.mark.postgres
 
 
 def change_copy(record: Account, **changes: Any) -> Account:

@@ -32,6 +32,7 @@ def test_all_errors_are_shown_at_once(editor: Editor, portal_service: Sandbox) -
     assert fields(page).items() >= invalid.items()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", ["x" * 10_000, "a\0b", b"a\xed\xa0\x80", b"\xff\xfe", "\u202e"])
 @pytest.mark.parametrize("name", ["first_name", "email", "phone", "line_1", "city", "state", "zip"])
 def test_hostile_text_is_rejected(editor: Editor, name: str, hostile: Any, portal_service: Sandbox) -> None:
@@ -39,12 +40,14 @@ def test_hostile_text_is_rejected(editor: Editor, name: str, hostile: Any, porta
     assert not portal_service.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["version", "seen", "choice-email", "reason"])
 @pytest.mark.parametrize("hostile", ["x" * 10_000, "a\0b", b"\xed\xa0\x80", "%"])
 def test_hostile_hidden_fields_cause_no_server_error(editor: Editor, name: str, hostile: Any) -> None:
     assert editor.check(email="new@bakery.example", **{name: hostile}).status_code in (200, 409, 422)
 
 
+@pytest.mark.slow
 @hypothesis_settings(
     max_examples=25,
     deadline=None,
@@ -61,6 +64,7 @@ def test_random_input_causes_no_server_error(person_editor: Editor, data: st.Dat
     assert answer.status_code in (200, 204, 409, 422)
 
 
+@pytest.mark.slow
 @hypothesis_settings(
     max_examples=25,
     deadline=None,
@@ -99,6 +103,7 @@ def test_an_invalid_date_of_birth_is_rejected(
     assert re.search(r"<details[^>]* open>", page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("days", "status"), [(0, 200), (1, 422)])
 def test_a_person_must_be_18_to_the_day(
     person_editor: Editor, settings: LazySettings, days: int, status: int
@@ -109,6 +114,7 @@ def test_a_person_must_be_18_to_the_day(
         assert person_editor.check(**youngest).status_code == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", ["219-09-9998", "", "12"])
 def test_a_mismatched_ssn_is_rejected_and_not_shown(
     person_editor: Editor, portal_service: Sandbox, again: str
@@ -119,6 +125,7 @@ def test_a_mismatched_ssn_is_rejected_and_not_shown(
     assert not portal_service.calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -149,11 +156,13 @@ def test_an_invalid_report_is_rejected(
     assert not portal_service.calls
 
 
+@pytest.mark.slow
 def test_a_selected_report_requires_a_file(editor: Editor, portal_service: Sandbox) -> None:
     assert "Choose a file" in html_of_error(editor.send(with_asset_report="on"))
     assert not portal_service.calls
 
 
+@pytest.mark.slow
 def test_a_rejected_form_asks_for_the_file_again(person_editor: Editor, portal_service: Sandbox) -> None:
     file = SimpleUploadedFile("assets.json", b"{}")
     page = html_of_error(person_editor.send({"asset_report": file}, with_asset_report="on", **WITH_SSN))
@@ -170,6 +179,7 @@ def test_a_chosen_file_shows_its_size_before_sending(editor: Editor, portal_serv
     assert editor.post({"other": SimpleUploadedFile("a.json", b"{}")}, "measure").status_code == 204
 
 
+@pytest.mark.slow
 def test_an_upload_never_touches_the_disk(
     editor: Editor, portal_service: Sandbox, tmp_path: Any, settings: LazySettings
 ) -> None:
@@ -179,6 +189,7 @@ def test_an_upload_never_touches_the_disk(
     assert answer.status_code == 303
 
 
+@pytest.mark.slow
 def test_a_confirmed_zip_of_a_bordering_state_is_sent(editor: Editor, portal_service: Sandbox) -> None:
     typed = {"state": "Texas", "zip": "73949", "city": "Texhoma"}
     assert "belongs to Oklahoma (OK), which borders Texas" in html(editor.check(**typed))

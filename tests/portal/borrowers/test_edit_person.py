@@ -53,15 +53,18 @@ def test_only_the_title_and_ssn_are_sent(
     assert portal_service.world.received_ssn(maya.uuid) == "219099999"
 
 
+@pytest.mark.slow
 def test_result_counts_confirmed_and_unreturned_values(maya_editor: Editor) -> None:
     page = maya_editor.result_page(TWICE, title="DIRECTOR", **BORN, **WITH_SSN)
     assert "Sent: 1 confirmed, 2 not returned" in page
 
 
+@pytest.mark.slow
 def test_an_address_returned_without_empty_lines_is_confirmed(maya_editor: Editor) -> None:
     assert "Sent: 1 confirmed" in maya_editor.result_page(city="Springfield")
 
 
+@pytest.mark.slow
 def test_result_highlights_a_title_changed_by_the_service(
     maya_editor: Editor, portal_service: Sandbox
 ) -> None:
@@ -71,12 +74,14 @@ def test_result_highlights_a_title_changed_by_the_service(
     assert "added: </span>Beneficiary</ins>" in page
 
 
+@pytest.mark.slow
 def test_a_lowercase_title_is_the_same_title(maya_editor: Editor, portal_service: Sandbox) -> None:
     portal_service.fail_next(UPDATE, changes={"title": "director"})
     assert "1 confirmed" in maya_editor.result_page(title="DIRECTOR")
     assert "No changes to send." in html(maya_editor.check(title="DIRECTOR"))
 
 
+@pytest.mark.slow
 def test_a_field_missing_from_the_answer_shows_as_not_returned(
     maya_editor: Editor, maya: KeyPerson, portal_service: Sandbox
 ) -> None:
@@ -86,6 +91,7 @@ def test_a_field_missing_from_the_answer_shows_as_not_returned(
     assert "Sent: 1 confirmed, 1 not returned" in page
 
 
+@pytest.mark.slow
 def test_an_unknown_title_on_file_does_not_block_other_changes(
     servicer: Browser, owner: Borrower, portal_service: Sandbox
 ) -> None:
@@ -98,6 +104,7 @@ def test_an_unknown_title_on_file_does_not_block_other_changes(
     assert sent(portal_service) == {"email": "new@maya.example"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
@@ -149,6 +156,7 @@ def test_audit_trail_names_the_key_person_and_borrower(maya_editor: Editor, owne
     assert WriteIntent.objects.get().borrower_uuid == owner.uuid
 
 
+@pytest.mark.slow
 def test_two_clicks_send_once(maya_editor: Editor, portal_service: Sandbox) -> None:
     preview = maya_editor.review_fields(title="DIRECTOR") | {"reason": ""}
     first, second = (maya_editor.post(preview, "send") for _ in range(2))

@@ -16,6 +16,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
 
+pytestmark = pytest.mark.postgres
+
 
 def rows(browser: Browser, query: str = "") -> str:
     answer = browser.get(f"/borrowers/{query}", headers=htmx("borrower-rows"))

@@ -40,7 +40,7 @@ from tests.conftest import browser_of, existing_user, htmx
 from tests.portal import pages
 from tests.portal.collections.conftest import ACTOR, advance, late_loan, refresh
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 TOMORROW = (timezone.localdate() + timedelta(days=1)).isoformat()
 CONTACT = {"person": "Someone else", "channel": "phone", "outcome": "reached"}
 
@@ -84,6 +84,7 @@ def export_rows(browser: Browser, query: str = "") -> list[dict[str, str]]:
 
 
 class TestWorklist:
+    @pytest.mark.slow
     def test_past_due_accounts_are_listed_worst_first(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         worse = late_loan(sandbox, amount="2400.00")
@@ -125,6 +126,7 @@ class TestWorklist:
         (row,) = export_rows(servicer)
         assert (row["Account"], row["Past due"], row["Aging"]) == (loan.uuid, "", "60–89 days")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["loan", "line"])
     def test_an_open_account_that_says_nothing_of_past_due_is_counted_as_not_known(
         self, sandbox: Sandbox, servicer: Browser, kind: str
@@ -161,6 +163,7 @@ class TestWorklist:
         assert "Refresh accounts" in shown
         assert "accounts to refresh." in shown
 
+    @pytest.mark.slow
     def test_days_past_due_of_a_line_show_the_date_of_its_copy(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -173,6 +176,7 @@ class TestWorklist:
         shown = pages.visible_text(pages.page(servicer, "/collections/"))
         assert f"$55.50 12 days as of {short_day(in_days(-2))} 12" in shown
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("query", "number"),
         [
@@ -207,6 +211,7 @@ class TestWorklist:
         assert f" selected>{phrase}</option>" in shown
         assert re.search(rf'sd-chip-here">\s*{phrase}\s*<a', shown)
 
+    @pytest.mark.slow
     def test_newly_past_due_and_cured_accounts_are_marked(self, sandbox: Sandbox, servicer: Browser) -> None:
         today = sandbox.world.clock.today()
         paid, falls_due = late_loan(sandbox), late_loan(sandbox, opened=today - timedelta(days=25))
@@ -249,6 +254,7 @@ class TestWorklist:
         assert 'aria-current="page"' in tabs
         assert "Search by borrower" in page
 
+    @pytest.mark.slow
     def test_next_account_walks_the_worklist_to_its_end(self, sandbox: Sandbox, servicer: Browser) -> None:
         loans = [late_loan(sandbox) for _ in range(3)]
         address, walked = "/collections/next/?kind=loan", []
@@ -263,6 +269,7 @@ class TestWorklist:
         for broken in ("?at=evil", "?at=1e99~1", "?at=~", f"?at={'9' * 50}~{'9' * 50}", "?at=NaN~1"):
             assert servicer.get(f"/collections/next/{broken}").status_code == 302
 
+    @pytest.mark.slow
     def test_next_account_continues_after_an_account_is_cured(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -271,6 +278,7 @@ class TestWorklist:
         Account.objects.filter(pk=first.pk).update(past_due=0, past_due_rank=None, is_past_due=False)
         assert next_account(state) == second
 
+    @pytest.mark.slow
     def test_last_contact_includes_contacts_with_the_borrower(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -284,6 +292,7 @@ class TestWorklist:
         page = pages.visible_text(pages.page(servicer, "/collections/"))
         assert page.count("Hardship") == page.count("Left message") == 1
 
+    @pytest.mark.slow
     def test_a_changed_account_is_marked_once(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         pages.page(servicer, loan.get_absolute_url())
@@ -329,6 +338,7 @@ class TestWorklist:
 
 
 class TestOwners:
+    @pytest.mark.slow
     def test_servicers_take_accounts_and_supervisors_assign_them(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -405,6 +415,7 @@ def test_invalid_ids_are_not_taken(sandbox: Sandbox, servicer: Browser) -> None:
     assert AccountOwner.objects.get().account_uuid == loan.uuid
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_simultaneous_contacts_and_takes_are_saved_once(sandbox: Sandbox, servicer: Browser) -> None:
     loan, colleague = late_loan(sandbox), browser_of(Role.SUPERVISOR)
@@ -418,6 +429,7 @@ def test_simultaneous_contacts_and_takes_are_saved_once(sandbox: Sandbox, servic
 
 
 class TestContacts:
+    @pytest.mark.slow
     def test_a_contact_is_logged_on_the_page_and_in_a_panel(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -450,6 +462,7 @@ class TestContacts:
         assert Entry.objects.filter(action="collections.log", subject_uuid=loan.uuid).count() == 2
         assert PageView.objects.filter(page="collections.view", subject_uuid=loan.uuid).count() == 1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("typed", "reason"),
         [
@@ -507,6 +520,7 @@ class TestContacts:
         assert not Contact.objects.exists()
         assert log_contact(servicer, loan).status_code == 303
 
+    @pytest.mark.slow
     def test_contacts_follow_an_account_to_its_confirmed_borrower(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -548,6 +562,7 @@ class TestContacts:
         assert log_contact(servicer, loan, amount="50").status_code == 303
         assert Promise.objects.count() == 2
 
+    @pytest.mark.slow
     def test_each_warning_needs_its_own_confirmation(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan, colleague = late_loan(sandbox), browser_of(Role.SUPERVISOR)
         assert log_contact(colleague, loan, seen="0").status_code == 303
@@ -562,6 +577,7 @@ class TestContacts:
         assert "Log it anyway?" in pages.visible_text(answer.content.decode())
         assert log_contact(servicer, loan, amount="1200.01", **answers).status_code == 303
 
+    @pytest.mark.slow
     def test_a_promise_needs_an_active_account(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         owner = Borrower.objects.get()
@@ -591,6 +607,7 @@ class TestContacts:
 
 
 class TestPromises:
+    @pytest.mark.slow
     def test_a_payment_keeps_a_promise_and_its_return_reopens_it(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -636,6 +653,7 @@ class TestPromises:
         assert promise_state(loan) == "Open"
         assert export_rows(servicer)[0]["Pending payment"] == ""
 
+    @pytest.mark.slow
     def test_a_payment_of_unknown_amount_does_not_keep_a_promise(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -651,6 +669,7 @@ class TestPromises:
         assert "An unknown amount returned" in shown
         assert "None" not in shown.partition("Contacts and promises")[2].partition("Log contact")[0]
 
+    @pytest.mark.slow
     def test_an_outage_does_not_break_a_promise(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         log_contact(servicer, loan, amount="300")
@@ -660,6 +679,7 @@ class TestPromises:
         assert promise_state(loan) == "Awaiting update"
         assert "Awaiting update" in pages.visible_text(pages.page(servicer, "/collections/?promise=open"))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("about", ["account", "borrower"])
     def test_a_promise_broken_during_an_outage_stays_on_home_until_somebody_acts(
         self, sandbox: Sandbox, servicer: Browser, about: str
@@ -685,6 +705,7 @@ class TestPromises:
         assert export_rows(servicer, "?promise=unanswered") == []
         assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [loan.uuid]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("status", ["IN_REVIEW", ""])
     def test_a_payment_of_an_unknown_status_makes_a_promise_not_known(
         self, sandbox: Sandbox, servicer: Browser, status: str
@@ -699,6 +720,7 @@ class TestPromises:
         (row,) = export_rows(servicer, "?promise=open")
         assert row["Promise"] == "Not known"
 
+    @pytest.mark.slow
     def test_home_count_of_due_promises_matches_the_worklist(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -721,6 +743,7 @@ class TestPromises:
             assert next_account(state) == current
         assert next_account(QueryDict(f"promise=due&at={cursor_of(current)}")) is None
 
+    @pytest.mark.slow
     def test_home_shows_due_and_broken_promises(self, sandbox: Sandbox, servicer: Browser) -> None:
         due, broken = late_loan(sandbox), late_loan(sandbox)
         log_contact(servicer, broken, amount="250")
@@ -734,6 +757,7 @@ class TestPromises:
         assert [row["Account"] for row in export_rows(servicer, "?promise=due")] == [due.uuid]
         assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [broken.uuid]
 
+    @pytest.mark.slow
     def test_a_late_return_breaks_a_kept_promise(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         log_contact(servicer, loan, amount="300")
@@ -751,6 +775,7 @@ class TestPromises:
         assert "Broken promises 1" in pages.visible_text(pages.page(servicer, "/"))
         assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [loan.uuid]
 
+    @pytest.mark.slow
     def test_one_payment_keeps_only_the_first_of_two_promises(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -763,6 +788,7 @@ class TestPromises:
         refresh(loan)
         assert [one.get_state_display() for one in Promise.objects.all()] == ["Kept", "Broken"]
 
+    @pytest.mark.slow
     def test_a_promise_is_withdrawn_once_with_a_reason(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         log_contact(servicer, loan, amount="300")
@@ -832,6 +858,7 @@ class TestPromises:
         answer = pages.visible_text(pages.page(servicer, "/collections/?q=promise:maybe"))
         assert "Use promise:due, open, new, unanswered, broken or kept." in answer
 
+    @pytest.mark.slow
     def test_a_row_shows_the_newest_promise_that_was_not_withdrawn(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -845,6 +872,7 @@ class TestPromises:
 
 
 class TestReturns:
+    @pytest.mark.slow
     def test_returns_are_grouped_by_code_with_the_next_payment(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -984,6 +1012,7 @@ class TestReturns:
             assert row in shown
         assert "R12 " not in shown
 
+    @pytest.mark.slow
     def test_a_return_is_dated_by_its_message(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         paid = sandbox.world.repayment(loan.uuid, amount="70", status="SUCCEEDED", effective_date=in_days(-9))
@@ -1015,6 +1044,7 @@ class TestReturns:
         assert follows["R07"].startswith("Not again until authorized anew")
         assert follows["R99"] == follows["No code"] == "Ask your bank"
 
+    @pytest.mark.slow
     def test_totals_of_only_the_newest_payments_show_a_notice(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -1046,6 +1076,7 @@ class TestReturns:
         assert "R99 - Held by the bank" in shown
         assert "An unknown amount on" in shown
 
+    @pytest.mark.slow
     def test_a_payment_that_fails_before_its_date_counts_today(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -1082,6 +1113,7 @@ class TestReturns:
         refresh(loan)
         assert Repayment.objects.filter(has_failed=True).count() == 1
 
+    @pytest.mark.slow
     def test_an_undated_failed_payment_counts_on_the_day_it_was_read(
         self, sandbox: Sandbox, servicer: Browser
     ) -> None:
@@ -1097,6 +1129,7 @@ class TestReturns:
         assert "No returned payments" in pages.visible_text(pages.page(servicer, "/collections/returns/"))
 
 
+@pytest.mark.slow
 def test_a_collectors_day(sandbox: Sandbox, servicer: Browser) -> None:
     """Walk the worklist, log promises, review returns a few days later, assign accounts and print."""
     loans = [late_loan(sandbox, given.borrower(sandbox)) for _ in range(10)]

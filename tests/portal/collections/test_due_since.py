@@ -26,7 +26,7 @@ from tests.portal import pages
 from tests.portal.collections.conftest import advance, late_loan, refresh
 from tests.portal.jobs.scripted import run_taken
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.django_db]
 LISTS = {"loan": "/loans/", "line": "/lines/"}
 
 

@@ -309,6 +309,7 @@ class TestPanels:
         assert "$12,345.00" in shown
         assert "$310.00" in shown
 
+    @pytest.mark.slow
     def test_changes_since_the_last_view_are_marked(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:

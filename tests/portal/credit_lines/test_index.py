@@ -3,11 +3,14 @@
 from decimal import Decimal
 from typing import ClassVar
 
+import pytest
 from django.test import Client as Browser
 
 from portal.records.models import Kind
 from servicing.sandbox import Sandbox
 from tests.portal.portfolios import PortfolioList
+
+pytestmark = pytest.mark.postgres
 
 
 class TestList(PortfolioList):

@@ -71,6 +71,7 @@ def test_the_document_has_the_portals_own_headers(viewer: Browser, line: Account
     assert "no-store" in answer["Cache-Control"]
 
 
+@pytest.mark.slow
 def test_the_line_page_cannot_be_framed(viewer: Browser, line: Account) -> None:
     viewer.cookies["js"] = "1"
     assert viewer.get(line.get_absolute_url())["X-Frame-Options"] == "DENY"
@@ -105,6 +106,7 @@ def test_a_view_and_its_calls_are_recorded(viewer: Browser, line: Account) -> No
     assert call.path.startswith("127.0.0.1/documents/")
 
 
+@pytest.mark.slow
 def test_the_duration_is_recorded_in_milliseconds(
     viewer: Browser, line: Account, portal_service: Sandbox
 ) -> None:
@@ -118,6 +120,7 @@ def read_main(browser: Browser, address: str) -> str:
     return page(browser, address).partition("<main")[2]
 
 
+@pytest.mark.slow
 def test_a_statement_is_new_until_the_user_views_it(
     viewer: Browser, servicer: Browser, line: Account
 ) -> None:
@@ -136,6 +139,7 @@ def test_an_unchanged_document_has_one_fingerprint(viewer: Browser, line: Accoun
     assert fingerprint.last_at > fingerprint.first_at
 
 
+@pytest.mark.slow
 def test_a_changed_document_is_flagged_with_both_dates(
     viewer: Browser, portal_service: Sandbox, line: Account
 ) -> None:
@@ -149,6 +153,7 @@ def test_a_changed_document_is_flagged_with_both_dates(
     assert all(one.sha256[:8] in shown for one in Fingerprint.objects.all())
 
 
+@pytest.mark.slow
 def test_each_document_of_one_date_opens_by_its_position(
     viewer: Browser, portal_service: Sandbox, line: Account
 ) -> None:
@@ -207,6 +212,7 @@ def test_anything_but_a_complete_pdf_is_refused_with_a_reason(
     assert not PageView.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_document_that_arrives_too_slowly_is_refused(
     viewer: Browser, portal_service: Sandbox, line: Account, settings: LazySettings
 ) -> None:
@@ -219,6 +225,7 @@ def test_a_document_that_arrives_too_slowly_is_refused(
     assert not Fingerprint.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("table", "when"),
@@ -274,6 +281,7 @@ class TestKnownProblems:
         offers = [link for link in links if "Try again" not in link]
         return visible_text(shown), bool(offers) or "<iframe" in shown
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("url", "reason"),
         [
@@ -296,6 +304,7 @@ class TestKnownProblems:
         assert (is_offered, "Try again" in words, "secret" in words) == (False, False, False)
         assert not RemoteCall.objects.filter(operation="documents.fetch").exists()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "fault", [{"status": 404}, {"html": True}, {"cut_before": True}, {"truncate": True}]
     )

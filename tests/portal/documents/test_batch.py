@@ -27,7 +27,7 @@ from tests import databases, given
 from tests.drills.batches import kill_worker, run_worker
 from tests.portal.documents.test_document import elements
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 def start_batch(browser: Browser, query: str = "", **choices: str) -> Batch:

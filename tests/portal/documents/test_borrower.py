@@ -85,6 +85,7 @@ class TestPage:
         assert "Returned after posting, Returned" not in page
         assert "$25,000.00" in page
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     def test_loads_missing_accounts_in_its_panel(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = borrower_with_accounts(portal_service, is_read=False)
@@ -95,6 +96,7 @@ class TestPage:
         assert section.startswith('<section class="sd-card" id="document"')
         assert "Not loaded yet" not in section
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     def test_shows_saved_copies_while_the_service_is_down(
         self, portal_service: Sandbox, viewer: Browser
@@ -105,6 +107,7 @@ class TestPage:
         assert "couldn’t be refreshed since" in later
         assert "$24,000.00" in later
 
+    @pytest.mark.slow
     def test_a_view_is_recorded(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = borrower_with_accounts(portal_service)
         summary_page(viewer, record)
@@ -134,6 +137,7 @@ class TestPage:
 
 
 class TestPdf:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "query",
         [
@@ -156,6 +160,7 @@ class TestPdf:
         # As a word: a random ID may hold the digits of a year.
         assert not re.search(r"\b1971\b", text)
 
+    @pytest.mark.slow
     def test_the_borrower_copy_omits_internal_details(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
@@ -176,6 +181,7 @@ class TestPdf:
         names = [servicer.get(f"{address}?mode={mode}").headers["Content-Disposition"] for mode in Mode]
         assert [mode for mode, name in zip(Mode, names, strict=True) if "-internal-" in name] == ["internal"]
 
+    @pytest.mark.slow
     def test_a_closed_loan_is_marked_as_not_in_totals(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = given.borrower(portal_service)
         given.loan(portal_service, record, status="CHARGED_OFF")
@@ -183,6 +189,7 @@ class TestPdf:
         pdf = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf?mode=borrower").content)
         assert " ".join(pdf.split()).count("not in totals") == 1
 
+    @pytest.mark.slow
     def test_a_borrower_copy_of_three_accounts_fits_on_one_page(
         self, portal_service: Sandbox, viewer: Browser
     ) -> None:
@@ -203,6 +210,7 @@ class TestPdf:
         selected = viewer.get(f"{address}&chosen=borrower&section=loans")
         assert "Next installments" in text_of(selected.content)
 
+    @pytest.mark.slow
     def test_has_bookmarks_for_its_sections(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = borrower_with_accounts(portal_service)
         outline = PdfReader(io.BytesIO(viewer.get(f"/borrowers/{record.uuid}/summary.pdf").content)).outline
@@ -211,6 +219,7 @@ class TestPdf:
         )
         assert missing == set()
 
+    @pytest.mark.slow
     def test_has_metadata_paper_size_and_page_numbers(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = borrower_with_accounts(portal_service)
         summary_page(viewer, record)
@@ -226,6 +235,7 @@ class TestPdf:
         assert answer["Content-Type"] == "application/pdf"
         assert "no-store" in answer["Cache-Control"]
 
+    @pytest.mark.slow
     def test_embeds_its_own_fonts(self, portal_service: Sandbox, viewer: Browser) -> None:
         pdf = PdfReader(
             io.BytesIO(
@@ -236,11 +246,13 @@ class TestPdf:
         assert fonts
         assert all("Inter" in font for font in fonts)
 
+    @pytest.mark.slow
     def test_repeats_table_headers_after_a_page_break(self, portal_service: Sandbox, viewer: Browser) -> None:
         record = given.borrower(portal_service, key_people=[{"first_name": f"Person {n}"} for n in range(50)])
         pdf = PdfReader(io.BytesIO(viewer.get(f"/borrowers/{record.uuid}/summary.pdf").content))
         assert [page.extract_text().count("Email\n") for page in pdf.pages] == [2, 1]
 
+    @pytest.mark.slow
     def test_the_audit_entry_has_the_digest_of_the_pdf(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
@@ -250,6 +262,7 @@ class TestPdf:
         assert entry.detail["sha256"] == sha256(document).hexdigest()
         assert entry.subject_uuid == record.uuid
 
+    @pytest.mark.slow
     def test_is_rendered_in_another_process(self, portal_service: Sandbox, viewer: Browser) -> None:
         assert (
             viewer.get(f"/borrowers/{borrower_with_accounts(portal_service).uuid}/summary.pdf").status_code
@@ -257,6 +270,7 @@ class TestPdf:
         )
         assert "weasyprint" not in sys.modules
 
+    @pytest.mark.slow
     def test_html_in_names_is_printed_as_text(self, portal_service: Sandbox, viewer: Browser) -> None:
         hostile = "<img src=http://127.0.0.1:9/x><link rel=attachment href=file:///etc/passwd>"
         record = given.borrower(
@@ -316,6 +330,7 @@ def summary_html(record: Account, mode: Mode) -> str:
 
 @pytest.mark.django_db
 class TestUnusualAnswers:
+    @pytest.mark.slow
     @settings(
         max_examples=12,
         deadline=None,
@@ -348,6 +363,7 @@ class TestUnusualAnswers:
         assert {figure for figure in figures if figure not in text.replace("\n", " ")} == set()
         assert "918273645" not in text
 
+    @pytest.mark.slow
     def test_long_lists_are_cut_and_counted(self, viewer: Browser) -> None:
         record = Borrower.objects.create(uuid="b", name="B" * 300)
         rows = [
@@ -365,6 +381,7 @@ class TestUnusualAnswers:
         assert "1988 earlier repayments not printed" in text
         assert "1976 more lines of credit" in text
 
+    @pytest.mark.slow
     def test_each_loan_prints_its_first_120_installments(self, viewer: Browser) -> None:
         record = Borrower.objects.create(uuid="b", name="B")
         today = timezone.localdate()
@@ -376,6 +393,7 @@ class TestUnusualAnswers:
         text = text_of(download(viewer, "/borrowers/b/summary.pdf?data=copies&schedules=1"))
         assert text.count("240 later installments not printed") == 3
 
+    @pytest.mark.slow
     def test_long_words_do_not_push_columns_off_the_page(self) -> None:
         record = Borrower.objects.create(uuid="b", name="B" * 200)
         save_answer(

@@ -85,6 +85,7 @@ def document_addresses(portal_service: Sandbox) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_each_pdf_matches_its_preview_and_its_audit_entry(
     portal_service: Sandbox, viewer: Browser, settings: LazySettings
 ) -> None:
@@ -113,6 +114,7 @@ def elements(node: Any) -> Iterator[Any]:
             yield from elements(kid.get_object())
 
 
+@pytest.mark.slow
 def test_each_pdf_is_tagged_for_screen_readers(portal_service: Sandbox, viewer: Browser) -> None:
     addresses = document_addresses(portal_service)
     addresses["Borrower summary"] = f"{addresses['Offer sheet'].partition('/applications')[0]}/summary"
@@ -151,6 +153,7 @@ def test_a_schedule_has_yearly_subtotals_and_a_total(portal_service: Sandbox, vi
     assert "Total, 36 installments" in page
 
 
+@pytest.mark.slow
 def test_an_offer_sheet_has_a_disclaimer_and_widens_for_four_offers(
     portal_service: Sandbox, viewer: Browser
 ) -> None:
@@ -177,6 +180,7 @@ def test_an_offer_sheet_shows_every_row_with_a_value(
     assert f"Prepared by {'Viewer (viewer)' if mode == 'internal' else 'Viewer'}</p>" in page
 
 
+@pytest.mark.slow
 def test_a_statement_uses_the_filters_of_the_list(portal_service: Sandbox, viewer: Browser) -> None:
     address = document_addresses(portal_service)["Payment history"]
     page = viewer.get(f"{address}/?error=yes").content.decode()
@@ -228,6 +232,7 @@ def test_totals_leave_out_every_payment_that_did_not_succeed(
     assert "$13.00" in past.partition('aria-label="Repayments"')[2]
 
 
+@pytest.mark.slow
 def test_a_second_print_has_a_new_code_but_the_same_content_hash(
     portal_service: Sandbox, viewer: Browser
 ) -> None:
@@ -254,6 +259,7 @@ def test_a_pdf_says_when_only_the_id_is_on_file(portal_service: Sandbox, viewer:
     assert "only the ID is on file" in text_of(response.content).replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_the_bytes_of_a_pdf_differ_only_with_its_stamp(portal_service: Sandbox, viewer: Browser) -> None:
     owner = given.borrower(portal_service)
     loan = load_accounts(given.loan(portal_service, owner, installments=12))

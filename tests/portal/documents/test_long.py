@@ -31,7 +31,7 @@ from tests.drills.batches import run_worker
 from tests.portal.documents.test_document import figures_of, text_of
 from tests.portal.pages import visible_text
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 ALL = "/repayments/statement-of-account"
 
 

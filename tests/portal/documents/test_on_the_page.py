@@ -17,7 +17,7 @@ from tests.portal.applications.answers import offer, saved_application
 from tests.portal.documents.glyphs import glyphs_outside, rows_that_touch
 from tests.portal.documents.test_document import download, load_accounts, text_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 LONG_NAME = "Saint Bartholomew’s Agricultural Machinery, Irrigation & Cold Storage Cooperative of Ohio LLC"
 ONE_WORD = "Wordwithoutanybreak" * 5
 MOST_ROWS = 360

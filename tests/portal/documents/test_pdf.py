@@ -88,6 +88,7 @@ def test_the_print_stylesheet_is_allowed() -> None:
     assert render(PAGE.format('<link rel="stylesheet" href="css/print.css"><p>x')).startswith(b"%PDF-")
 
 
+@pytest.mark.slow
 def test_a_process_is_killed_at_its_time_limit_alone() -> None:
     pages: list[int] = []
     other_thread = threading.Thread(target=render, args=[LONG_PAGE], kwargs={"on_page": pages.append})
@@ -106,6 +107,7 @@ def test_a_document_that_takes_too_much_memory_is_stopped() -> None:
     assert render(PAGE.format("after")).startswith(b"%PDF-")
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     end_fork_server()
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -116,6 +118,7 @@ def test_a_killed_process_leaves_no_files(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.glob("documents-*")) == []
 
 
+@pytest.mark.slow
 def test_a_killed_server_leaves_no_files(tmp_path: Path) -> None:
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     result = subprocess.run(
@@ -125,6 +128,7 @@ def test_a_killed_server_leaves_no_files(tmp_path: Path) -> None:
     wait_until(lambda: list(tmp_path.glob("documents-*")) == [])
 
 
+@pytest.mark.slow
 def test_an_exception_in_a_listener_stops_rendering() -> None:
     def stop(pages: int) -> None:
         raise KeyboardInterrupt
@@ -134,12 +138,14 @@ def test_an_exception_in_a_listener_stops_rendering() -> None:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_a_dead_fork_server_is_replaced() -> None:
     render(PAGE.format("before"))
     end_fork_server()
     assert render(PAGE.format("after")).startswith(b"%PDF-")
 
 
+@pytest.mark.slow
 def test_concurrent_documents_are_all_rendered() -> None:
     pdfs: list[bytes] = []
     threads = [threading.Thread(target=lambda: pdfs.append(render(PAGE.format("x")))) for _ in range(6)]
@@ -150,6 +156,7 @@ def test_concurrent_documents_are_all_rendered() -> None:
     assert [pdf[:5] for pdf in pdfs] == [b"%PDF-"] * 6
 
 
+@pytest.mark.slow
 def test_missing_libraries_show_the_packages_to_install(
     portal_service: Sandbox, viewer: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +175,7 @@ def test_missing_libraries_show_the_packages_to_install(
     assert "print this page from the browser" in page
 
 
+@pytest.mark.slow
 def test_a_failed_pdf_returns_503_without_an_audit_entry(portal_service: Sandbox, viewer: Browser) -> None:
     record = given.borrower(portal_service)
     stopped = threading.Event()

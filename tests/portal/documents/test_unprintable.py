@@ -14,6 +14,7 @@ from tests.portal.documents.test_borrower import summary_html
 from tests.portal.pages import visible_text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "missing"),
     [
@@ -36,6 +37,7 @@ def notice(page: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", found[1]).split()) if found else ""
 
 
+@pytest.mark.slow
 def test_the_preview_and_the_document_say_which_characters_are_boxes(
     portal_service: Sandbox, viewer: Browser
 ) -> None:
@@ -50,6 +52,7 @@ def test_the_preview_and_the_document_say_which_characters_are_boxes(
     assert "3 characters can’t be printed and appear as boxes: U+6771, U+4EAC, U+C11C." in text
 
 
+@pytest.mark.slow
 def test_a_document_without_such_characters_says_nothing(portal_service: Sandbox, viewer: Browser) -> None:
     owner = given.borrower(portal_service, first_name="Åström & Søn Логистика LLC")
     page = viewer.get(f"/borrowers/{owner.uuid}/summary/?data=copies").content.decode()

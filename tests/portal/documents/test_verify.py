@@ -21,6 +21,7 @@ def upload(browser: Browser, code: str, content: bytes) -> str:
     return browser.post(f"/verify/{code}/", {"document": file}).content.decode()
 
 
+@pytest.mark.slow
 def test_a_code_shows_the_details_of_the_print(document: tuple[str, bytes], servicer: Browser) -> None:
     code, _ = document
     page = servicer.get(f"/verify/{code.lower()}/").content.decode()
@@ -31,6 +32,7 @@ def test_a_code_shows_the_details_of_the_print(document: tuple[str, bytes], serv
     assert servicer.get(f"/verify/?code={code}").content.decode().count(code) >= 2
 
 
+@pytest.mark.slow
 def test_a_file_that_differs_by_one_byte_is_detected(document: tuple[str, bytes], servicer: Browser) -> None:
     code, content = document
     altered = bytearray(content)
@@ -42,6 +44,7 @@ def test_a_file_that_differs_by_one_byte_is_detected(document: tuple[str, bytes]
     assert sorted(results) == ["different", "different", "same"]
 
 
+@pytest.mark.slow
 def test_submitting_without_a_file_shows_an_error(document: tuple[str, bytes], servicer: Browser) -> None:
     assert "No file selected." in servicer.post(f"/verify/{document[0]}/").content.decode()
 

@@ -5,6 +5,7 @@ from datetime import date
 from html import unescape
 from io import BytesIO
 
+import pytest
 from django.conf import LazySettings
 from django.test import Client as Browser
 from django.urls import reverse
@@ -53,6 +54,7 @@ def screen_text(sandbox: Sandbox) -> str:
     return visible_text(" ".join([*panels, *mains])).casefold()
 
 
+@pytest.mark.slow
 def test_every_help_term_appears_on_a_screen(portal_service: Sandbox, viewer: Browser) -> None:
     shown = page(viewer, "/help/")
     terms = re.findall(r"<dt>([^<]+)</dt>", shown.partition("data-terms")[2].partition("</dl>")[0])
@@ -61,6 +63,7 @@ def test_every_help_term_appears_on_a_screen(portal_service: Sandbox, viewer: Br
     assert [term for term in terms if term.casefold() not in text] == NOT_REPORTED
 
 
+@pytest.mark.slow
 def test_every_area_has_a_help_page(portal_service: Sandbox, viewer: Browser) -> None:
     for entry in navigation():
         assert help_pages()[entry.url_name.partition(":")[0]].picture
@@ -85,6 +88,7 @@ def test_help_lists_the_changes_that_need_approval(
     assert "need an approval" not in page(viewer, "/help/onboarding/")
 
 
+@pytest.mark.slow
 def test_help_pictures_are_small() -> None:
     """A first visit may weigh 130 kB, and a Help page without its picture weighs 117 kB."""
     for address in [one.address for one in help_pages().values() if one.picture]:
@@ -93,6 +97,7 @@ def test_help_pictures_are_small() -> None:
         assert Image.open(BytesIO(content)).size == (700, 420)
 
 
+@pytest.mark.slow
 def test_first_day_links_open(portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     given.loan(portal_service, borrower)
@@ -126,6 +131,7 @@ def test_search_suggests_help_pages(portal_service: Sandbox, viewer: Browser) ->
     assert "/help/" not in suggestions("new borrower")
 
 
+@pytest.mark.slow
 def test_each_version_marks_news_as_new_until_opened(portal_service: Sandbox, viewer: Browser) -> None:
     assert NEW in page(viewer, "/loans/")
     news = page(viewer, "/help/news/")

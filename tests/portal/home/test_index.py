@@ -31,6 +31,8 @@ from tests.conftest import htmx
 from tests.portal import pages
 from tests.portal.borrowers.wizard import BUSINESS, Wizard
 
+pytestmark = pytest.mark.postgres
+
 ME = Actor.system("test")
 
 
@@ -142,6 +144,7 @@ class TestAttention:
             read_account(owner, Kind.LOAN, loan["uuid"])
         assert [item[:21] for item in attention_items(servicer)] == ["Payment of $50.00 due"]
 
+    @pytest.mark.slow
     def test_a_long_group_shows_its_worst_items_and_total_count(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
@@ -155,6 +158,7 @@ class TestAttention:
             len(attention_items(servicer, "?show=past_due")) == len(attention_items(servicer, "?all=1")) == 12
         )
 
+    @pytest.mark.slow
     def test_title_and_groups_show_past_due_totals(self, portal_service: Sandbox, servicer: Browser) -> None:
         for kind, amount in ((Kind.LINE, "310.25"), (Kind.LOAN, "1000.10"), (Kind.LOAN, None)):
             flagged_account(portal_service, kind, amount, "Past Due LLC")
@@ -243,6 +247,7 @@ class TestAttention:
         items = [item for item, _ in servicer.get("/").context["items"] if item.key.startswith("repayment:")]
         assert {item.meta for item in items} == {f"loan {loan['uuid'][:8]}. Ask your bank."}
 
+    @pytest.mark.slow
     def test_a_new_undelivered_message_wakes_the_snoozed_item(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
@@ -262,6 +267,7 @@ class TestAttention:
         create_message(now + timedelta(seconds=2), "FAILED")
         assert attention_items(servicer) == ["3 messages not delivered. Newest: Payment failed"]
 
+    @pytest.mark.slow
     def test_a_new_borrower_with_unsent_details_is_listed(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:
@@ -282,6 +288,7 @@ class TestAttention:
         Draft.objects.update(updated_at=timezone.now() - timedelta(days=2))
         assert attention_items(servicer) == ["Draft not sent: Draft of servicer"]
 
+    @pytest.mark.slow
     def test_filter_counts_match_their_lists(
         self, portal_service: Sandbox, servicer: Browser, supervisor: Browser
     ) -> None:
@@ -357,6 +364,7 @@ class TestAttention:
         Draft.objects.update(updated_at=timezone.now() - timedelta(days=2))
         assert [waiting_number(one) for one in (servicer, supervisor)] == ["1", "2"]
 
+    @pytest.mark.slow
     def test_settled_writes_are_not_listed(
         self, portal_service: Sandbox, viewer: Browser, servicer: Browser
     ) -> None:
@@ -403,6 +411,7 @@ class TestAttention:
 
 
 class TestNumbers:
+    @pytest.mark.slow
     @pytest.mark.parametrize("spell", [str.upper, str.lower, str.capitalize])
     def test_seven_day_totals_match_the_repayment_list(
         self, portal_service: Sandbox, viewer: Browser, spell: Callable[[str], str]
@@ -488,6 +497,7 @@ class TestSections:
         assert "Call Priya" in page
         assert "Done already" not in page
 
+    @pytest.mark.slow
     def test_team_activity_lists_changes_but_not_views(
         self, portal_service: Sandbox, servicer: Browser, viewer: Browser
     ) -> None:
@@ -512,6 +522,7 @@ class TestSections:
         assert "data-refresh" in fragment.partition(">")[0]
         assert "<html" not in fragment
 
+    @pytest.mark.slow
     def test_page_reports_a_service_outage(self, portal_service: Sandbox, viewer: Browser) -> None:
         owner = given.borrower(portal_service)
         line = read_account(

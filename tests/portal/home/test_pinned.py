@@ -1,5 +1,6 @@
 """Saved views pinned to the home page."""
 
+import pytest
 from django.test import Client as Browser
 
 from portal.records.models import Kind
@@ -27,6 +28,7 @@ class TestPinned:
             "Incomplete onboarding": "0",
         }
 
+    @pytest.mark.slow
     def test_pinned_views_show_the_count_of_their_list(
         self, portal_service: Sandbox, servicer: Browser
     ) -> None:

@@ -52,6 +52,7 @@ class TestSnooze:
     def key(self, portal_service: Sandbox, servicer: Browser) -> str:
         return f"write:{unknown_write(given.borrower(portal_service)).pk}"
 
+    @pytest.mark.slow
     def test_a_snoozed_item_leaves_everyones_list(self, servicer: Browser, viewer: Browser, key: str) -> None:
         assert self.snooze(servicer, key).status_code == 303
         assert attention_items(servicer) == attention_items(viewer) == []
@@ -64,11 +65,13 @@ class TestSnooze:
         assert entry.reason == "they pay on Friday"
         assert entry.subject_label == "Outcome unknown: an application for $40,000.00"
 
+    @pytest.mark.slow
     def test_a_snoozed_item_returns_on_its_date(self, servicer: Browser, key: str) -> None:
         self.snooze(servicer, key)
         Snooze.objects.update(until=timezone.localdate())
         assert len(attention_items(servicer)) == 1
 
+    @pytest.mark.slow
     def test_waking_an_item_returns_it_to_the_list(self, servicer: Browser, key: str) -> None:
         self.snooze(servicer, key)
         assert servicer.post("/attention/wake/", {"item": key}).status_code == 303

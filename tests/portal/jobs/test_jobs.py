@@ -11,7 +11,7 @@ from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from portal.jobs.models import Job, Worker
 from portal.jobs.queue import start_job
 from tests.portal.jobs.scripted import SCRIPTS, patient, scripted
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 
 def start_scripted(work: Callable[[Progress], object], kind: JobKind = scripted) -> Job:

@@ -25,7 +25,7 @@ from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET
 from tests.databases import database_url
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 ACCOUNTS = 8
 
 

@@ -113,6 +113,7 @@ class TestFigures:
         assert "The service names a different borrower for this loan:" in shown
         assert "Cedar Mill Dental PC" in shown
 
+    @pytest.mark.slow
     def test_a_borrower_mismatch_excludes_the_loan_until_corrected(
         self, viewer: Browser, supervisor: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
@@ -325,6 +326,7 @@ class TestPanels:
         portal_service.world.amend(loan.uuid, status="CHARGED_OFF")
         assert "CHARGED_OFF" in read(viewer, loan, "?refresh=1")
 
+    @pytest.mark.slow
     def test_a_failed_call_shows_the_saved_copy_in_its_panel_only(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
@@ -356,6 +358,7 @@ class TestPanels:
         assert "The repayments couldn’t be loaded" in shown
         assert "No repayments on file" not in shown
 
+    @pytest.mark.slow
     def test_without_scripts_refresh_reads_the_service(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
@@ -373,6 +376,7 @@ class TestViews:
     ) -> None:
         assert "since your last visit" not in read(viewer, given.loan(portal_service, borrower))
 
+    @pytest.mark.slow
     def test_changes_since_the_last_view_are_marked(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:
@@ -387,6 +391,7 @@ class TestViews:
         for words in ("$12,000.00</del>", "$11,000.00</ins>", "Delinquent</dt>"):
             assert words in shown
 
+    @pytest.mark.slow
     def test_a_colleagues_view_does_not_clear_the_marks(
         self, viewer: Browser, servicer: Browser, portal_service: Sandbox, borrower: Borrower
     ) -> None:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import ClassVar
 
+import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
@@ -13,6 +14,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal import pages
 from tests.portal.portfolios import PortfolioList
+
+pytestmark = pytest.mark.postgres
 
 
 class TestList(PortfolioList):

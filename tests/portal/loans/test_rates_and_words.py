@@ -14,6 +14,7 @@ from tests.portal.pages import panel, visible_text
 pytestmark = pytest.mark.django_db(transaction=True)  # other threads call the service
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sent", "listed"), [("35.99995", "36.00%"), ("12.3", "12.30%")])
 def test_a_rate_is_as_sent_on_its_page_and_short_in_the_list(
     viewer: Browser, portal_service: Sandbox, sent: str, listed: str

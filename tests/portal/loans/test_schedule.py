@@ -19,6 +19,7 @@ def export_schedule(browser: Browser, address: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(content.removeprefix("\ufeff"), newline="")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 12, 360])
 def test_export_has_a_row_per_installment(viewer: Browser, portal_service: Sandbox, count: int) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service), installments=count)

@@ -9,6 +9,8 @@ from portal.records.models import Account, Borrower, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 
+pytestmark = pytest.mark.postgres
+
 
 @pytest.fixture
 def borrower(portal_service: Sandbox) -> Borrower:
@@ -26,6 +28,7 @@ def is_listed(browser: Browser) -> bool:
     return listed.pop()
 
 
+@pytest.mark.slow
 def test_an_archived_borrower_is_hidden_but_keeps_its_page(supervisor: Browser, borrower: Borrower) -> None:
     assert is_listed(supervisor)
     assert archive(supervisor, borrower)["Location"] == borrower.get_absolute_url()
@@ -49,6 +52,7 @@ def test_archiving_and_restoring_are_recorded_with_reasons(supervisor: Browser, 
     ]
 
 
+@pytest.mark.slow
 def test_archiving_twice_does_not_restore(supervisor: Browser, borrower: Borrower) -> None:
     archive(supervisor, borrower)
     archive(supervisor, borrower)
@@ -71,6 +75,7 @@ def test_a_missing_reason_or_unknown_action_is_rejected(
     assert is_listed(supervisor)
 
 
+@pytest.mark.slow
 def test_archiving_a_borrower_lists_what_stays_visible(
     supervisor: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:
@@ -98,6 +103,7 @@ def test_archiving_a_borrower_lists_what_stays_visible(
     assert "stay in lists and search" not in restoring
 
 
+@pytest.mark.slow
 def test_archiving_a_loan_lists_what_stays_visible(
     supervisor: Browser, portal_service: Sandbox, borrower: Borrower
 ) -> None:

@@ -11,6 +11,8 @@ from servicing import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 
+pytestmark = pytest.mark.postgres
+
 
 @pytest.fixture
 def loan(portal_service: Sandbox) -> Account:

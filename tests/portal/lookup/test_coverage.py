@@ -29,6 +29,7 @@ def accounts(portal_service: Sandbox) -> None:
                 Answer.objects.filter(kind=of_account, uuid=record.uuid).update(last_at=checked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "words"),
     [

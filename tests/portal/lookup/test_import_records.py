@@ -26,6 +26,8 @@ from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
 
+pytestmark = pytest.mark.postgres
+
 HEAD = "kind,uuid,borrower_uuid,label"
 IDS = f"{HEAD}\nborrower,b-1,,Northwind Baking Co LLC\nloan,l-1,b-1,Oven\n"
 
@@ -65,6 +67,7 @@ def test_each_import_is_recorded(supervisor: Browser) -> None:
     assert Entry.objects.get(action="lookup.upload").actor_name == "Supervisor (supervisor)"
 
 
+@pytest.mark.slow
 def test_a_worker_imports_and_deletes_the_file(supervisor: Browser) -> None:
     typed = {
         "exported_on": timezone.localdate().isoformat(),
@@ -152,6 +155,7 @@ def test_the_header_ignores_case(supervisor: Browser) -> None:
     assert "2 records imported, 0 lines rejected" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -199,6 +203,7 @@ def test_an_invalid_id_file_shows_the_reason(supervisor: Browser, data: bytes, r
     assert not given.uuids_on_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -299,6 +304,7 @@ def test_a_canceled_import_explains_what_was_saved(supervisor: Browser) -> None:
     assert "Imported lines are saved" in supervisor.get(address).content.decode()
 
 
+@pytest.mark.slow
 def test_repeated_lines_count_as_one_record(supervisor: Browser) -> None:
     """Also across batches, and for another kind with the same ID a record of its own."""
     ids = [f"borrower,b-{number % 1000},,Borrower {number}" for number in range(4_321)]
@@ -315,6 +321,7 @@ def test_repeated_lines_count_as_one_record(supervisor: Browser) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_large_file_is_imported_completely(supervisor: Browser) -> None:
     lines = [f"borrower,b-{number},,Borrower {number}" for number in range(1100)]
     page = upload(supervisor, ids="\n".join([HEAD, *lines, "ship,x,,"])).content.decode()
@@ -384,6 +391,7 @@ def test_ids_are_normalized(supervisor: Browser) -> None:
     assert set(Account.objects.values_list("uuid", "label")) == {(uuid, "Till"), (f"line-{uuid}", "")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", [0, store.BATCH_SIZE])
 def test_a_loan_cannot_be_imported_under_two_borrowers(supervisor: Browser, between: int) -> None:
     others = "".join(f"loan,other-{n},b-1,\n" for n in range(between))
@@ -392,6 +400,7 @@ def test_a_loan_cannot_be_imported_under_two_borrowers(supervisor: Browser, betw
     assert Account.objects.get(uuid="l-1").borrower_uuid == "b-1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", [0, store.BATCH_SIZE])
 def test_borrowers_not_on_file_after_the_import_are_listed(supervisor: Browser, between: int) -> None:
     Borrower.objects.create(uuid="known-before", archived_at=timezone.now())
@@ -412,6 +421,7 @@ def test_a_borrower_cannot_have_another_borrower(supervisor: Browser) -> None:
     assert "borrower_uuid of a borrower must be its own uuid or empty" in page
 
 
+@pytest.mark.slow
 def test_a_short_id_of_a_record_on_file_is_rejected(supervisor: Browser) -> None:
     owner, loan = "5fffffff-0000-4000-8000-0000000000ff", "6fffffff-0000-4000-8000-0000000000ff"
     upload(supervisor, ids=f"{HEAD}\nborrower,{owner},,Acme\nloan,{loan},{owner},\n")

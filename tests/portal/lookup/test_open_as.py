@@ -33,6 +33,7 @@ def test_an_account_at_the_service_is_saved_and_opened(
     assert (record.borrower_uuid, record.answer.source) == (owner.uuid, Source.SERVICE)
 
 
+@pytest.mark.slow
 def test_a_loan_missing_at_the_service_is_not_saved(viewer: Browser, portal_service: Sandbox) -> None:
     owner = given.borrower(portal_service, first_name="Acme LLC")
     answer = open_as(viewer, "loan", UNKNOWN, owner.uuid)
@@ -43,6 +44,7 @@ def test_a_loan_missing_at_the_service_is_not_saved(viewer: Browser, portal_serv
     assert not Account.objects.filter(uuid=UNKNOWN).exists()
 
 
+@pytest.mark.slow
 def test_an_unavailable_service_shows_503(viewer: Browser, portal_service: Sandbox) -> None:
     owner = given.borrower(portal_service)
     for _ in range(3):

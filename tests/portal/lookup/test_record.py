@@ -18,6 +18,7 @@ def save_loan(sandbox: Sandbox, **changes: object) -> Account:
     return store.save(store.observe(loan, borrower_uuid=owner.uuid), source=Source.SERVICE)[0]
 
 
+@pytest.mark.slow
 def test_page_shows_the_answer_and_links_the_borrower(viewer: Browser, portal_service: Sandbox) -> None:
     loan = save_loan(portal_service, risk_grade="B <2>")
     page = viewer.get(f"/registry/loan/{loan.uuid}/").content.decode()
@@ -26,6 +27,7 @@ def test_page_shows_the_answer_and_links_the_borrower(viewer: Browser, portal_se
     assert f'href="/borrowers/{loan.borrower_uuid}/">Northwind Baking Co LLC</a>' in page
 
 
+@pytest.mark.slow
 def test_an_earlier_answer_is_listed(viewer: Browser, portal_service: Sandbox) -> None:
     loan = save_loan(portal_service)
     later = codec.decode(Loan, dumps({"uuid": loan.uuid, "status": "CLOSED"}))
@@ -46,6 +48,7 @@ def test_a_loan_of_an_unknown_borrower_has_a_page(viewer: Browser) -> None:
     assert viewer.get("/registry/loan/loan-1/").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("role", "offered"), [("viewer", False), ("servicer", True)])
 def test_only_a_servicer_is_offered_to_correct(
     request: pytest.FixtureRequest, portal_service: Sandbox, role: str, offered: bool

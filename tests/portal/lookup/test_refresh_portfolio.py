@@ -17,7 +17,7 @@ from portal.records.models import Account, Answer, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
 
 @pytest.fixture
@@ -35,6 +35,7 @@ def refresh(**options: object) -> str:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_accounts_and_repayments_are_refreshed(portal_service: Sandbox, owner: Borrower) -> None:
     assert "4 refreshed, 0 failed" in refresh()
     assert {call.operation for call in portal_service.calls} == {
@@ -53,6 +54,7 @@ def test_recently_refreshed_records_are_skipped(portal_service: Sandbox, owner: 
     assert "1 refreshed" in refresh()
 
 
+@pytest.mark.slow
 def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, owner: Borrower) -> None:
     portal_service.fail_next("loans.get", status=500)
     assert "4 refreshed, 1 failed" in refresh()
@@ -98,6 +100,7 @@ def read_from_another_connection(record: Account) -> Iterator[bool]:
     return (time is not None for time in times)
 
 
+@pytest.mark.slow
 def test_finding_due_copies_takes_three_queries(
     portal_service: Sandbox, owner: Borrower, django_assert_num_queries: Any
 ) -> None:

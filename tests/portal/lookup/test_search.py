@@ -23,6 +23,8 @@ from tests import given
 from tests.conftest import htmx
 from tests.portal.pages import visible_text
 
+pytestmark = pytest.mark.postgres
+
 UNKNOWN = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
@@ -127,6 +129,7 @@ class TestSuggestions:
         assert 'href="/lines/"' in suggestions(viewer, "lines cred")
         assert 'href="/borrowers/new/"' in suggestions(servicer, "new borr")
 
+    @pytest.mark.slow
     def test_actions_of_this_page_are_suggested(
         self, viewer: Browser, servicer: Browser, portal_service: Sandbox
     ) -> None:
@@ -166,6 +169,7 @@ class TestSuggestions:
 
 
 class TestResults:
+    @pytest.mark.slow
     def test_results_are_counted_by_kind(self, viewer: Browser, portal_service: Sandbox) -> None:
         for number in range(12):
             given.borrower(portal_service, first_name=f"Acme {number} LLC", key_people=[])
@@ -174,6 +178,7 @@ class TestResults:
         assert '<span class="sd-count">12</span>' in html
         assert "Show all" in html
 
+    @pytest.mark.slow
     def test_results_of_one_kind_are_paged(self, viewer: Browser, portal_service: Sandbox) -> None:
         for number in range(27):
             Account.objects.create(
@@ -184,6 +189,7 @@ class TestResults:
             )
         assert "26 to 27 of 27" in results(viewer, "acme", kind="loan", page="2")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("typed", "line"), [("78701", "78701"), ("cafe", "Cafe")])
     def test_paging_lists_each_match_once(self, viewer: Browser, typed: str, line: str) -> None:
         uuids = [f"{typed:0<8}-4a71-4000-8000-000000000001", *(f"l-{number}" for number in range(60))]
@@ -202,6 +208,7 @@ class TestResults:
         answer = viewer.get("/search/?q=acme", headers=htmx("results")).content.decode().strip()
         assert answer.startswith('<div id="results"')
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "typed", ["5125550143", "(512) 555-0143", "+1 512.555.0143", "call 512-555-0143 please"]
     )
@@ -211,6 +218,7 @@ class TestResults:
         given.borrower(portal_service, first_name="Acme LLC", phone="5125550143")
         assert "Acme LLC" in results(viewer, typed)
 
+    @pytest.mark.slow
     def test_a_borrower_is_found_by_state_name(self, viewer: Browser, portal_service: Sandbox) -> None:
         address = {
             "line_1": "1 Main St",
@@ -222,6 +230,7 @@ class TestResults:
         given.borrower(portal_service, first_name="Acme LLC", address=address)
         assert "Acme LLC" in results(viewer, "texas")
 
+    @pytest.mark.slow
     def test_a_loan_is_found_by_its_external_id(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service, first_name="Acme LLC")
         loan = portal_service.world.loan(owner.uuid)
@@ -237,6 +246,7 @@ class TestResults:
         assert "“state:ZZ” was ignored." in html
         assert "“colour:” isn’t an operator" in html
 
+    @pytest.mark.slow
     def test_asterisks_are_ignored_with_a_note(self, viewer: Browser, portal_service: Sandbox) -> None:
         given.borrower(portal_service, first_name="Oyster Bay LLC")
         pages = [
@@ -246,12 +256,14 @@ class TestResults:
             assert "Bay LLC" in html
             assert "Searched without asterisks: “oyster*”. Words match anywhere." in html
 
+    @pytest.mark.slow
     def test_archived_records_are_not_found(self, viewer: Browser, portal_service: Sandbox) -> None:
         Borrower.objects.filter(pk=given.borrower(portal_service, first_name="Acme LLC").pk).update(
             archived_at=timezone.now()
         )
         assert "Acme LLC" not in results(viewer, "acme")
 
+    @pytest.mark.slow
     def test_no_results_offers_a_new_borrower(self, viewer: Browser, servicer: Browser) -> None:
         assert "No results" in results(viewer, "acme farms")
         assert 'href="/borrowers/new/?name=acme%20farms"' in results(servicer, "acme farms")
@@ -259,12 +271,14 @@ class TestResults:
     def test_an_empty_query_explains_the_operators(self, viewer: Browser) -> None:
         assert "past_due:&gt;0" in results(viewer, "")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "state", [{"kind": "ship"}, {"page": "x"}, {"page": "-1"}, {"kind": "loan", "page": "99"}]
     )
     def test_invalid_parameters_do_not_break_the_page(self, viewer: Browser, state: dict[str, str]) -> None:
         assert "Results for “acme”" in results(viewer, "acme", **state)
 
+    @pytest.mark.slow
     def test_results_take_a_limited_number_of_queries(
         self,
         viewer: Browser,
@@ -285,6 +299,7 @@ class TestMistypedNames:
         people = [{"first_name": "Ana", "middle_name": None, "last_name": "Lindqvist"}]
         return given.borrower(portal_service, first_name="Hathaway Farm Supply LLC", key_people=people)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "typed",
         [
@@ -307,12 +322,14 @@ class TestMistypedNames:
             assert "Hathaway Farm Supply LLC" in html
             assert "Cedar Grove" not in html
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("typed", ["Lindqvst", "Ana Lnidqvist", "anna lindkvist"])
     def test_a_typo_suggests_a_key_person(self, viewer: Browser, farm: Account, typed: str) -> None:
         for html in (suggestions(viewer, typed), results(viewer, typed)):
             assert f'href="/borrowers/{farm.uuid}/?tab=people"' in html
             assert "Key person of Hathaway Farm Supply LLC" in html
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "typed",
         ["hathaway", "lindqvist", "Northern Lights", "zz", "Acme", "!!!", "farmer john", "state:CO hathawey"],
@@ -324,6 +341,7 @@ class TestMistypedNames:
         assert "Did you mean" not in suggestions(viewer, typed)
         assert "Did you mean" not in results(viewer, typed)
 
+    @pytest.mark.slow
     def test_borrowers_are_suggested_before_key_people(
         self, viewer: Browser, portal_service: Sandbox, farm: Account
     ) -> None:
@@ -337,6 +355,7 @@ class TestMistypedNames:
         suggested = results(viewer, "Hathawey").partition("Did you mean")[2]
         assert suggested.index(f'href="/borrowers/{farm.uuid}/"') < suggested.index("Hathaway</a>")
 
+    @pytest.mark.slow
     def test_the_closest_active_borrower_is_suggested_first(
         self, viewer: Browser, portal_service: Sandbox, farm: Account
     ) -> None:
@@ -359,6 +378,7 @@ class TestDates:
         store.save(store.records_in_answer("repayments.of_loan", answer, ids), source=Source.SERVICE)
         return Repayment.objects.latest("effective_on")
 
+    @pytest.mark.slow
     def test_a_repayment_is_found_by_date_in_us_formats(self, viewer: Browser, payment: Repayment) -> None:
         day = payment.effective_on
         assert day
@@ -401,6 +421,7 @@ class TestDates:
 
 
 class TestNotes:
+    @pytest.mark.slow
     def test_a_note_is_found_by_its_text_and_links_to_its_loan(
         self, servicer: Browser, portal_service: Sandbox
     ) -> None:
@@ -419,6 +440,7 @@ class TestNotes:
         servicer.post("/notes/new/loan/loan-1/", {"text": "Owner asked for a payoff quote by Friday"})
         assert "Friday" not in results(servicer, typed)
 
+    @pytest.mark.slow
     def test_a_contact_is_found_by_its_note_and_links_to_its_account(
         self, servicer: Browser, portal_service: Sandbox
     ) -> None:
@@ -438,6 +460,7 @@ class TestNotes:
 
 
 class TestOffersAndZipCodes:
+    @pytest.mark.slow
     def test_an_application_is_found_by_offer_id(
         self, servicer: Browser, portal_service: Sandbox, service_client: Client
     ) -> None:
@@ -459,6 +482,7 @@ class TestOffersAndZipCodes:
 
 
 class TestUnknownId:
+    @pytest.mark.slow
     def test_lookups_at_the_service_are_offered(self, servicer: Browser, portal_service: Sandbox) -> None:
         given.borrower(portal_service, first_name="Acme LLC")
         html = results(servicer, f"see {UNKNOWN}", of="acme")
@@ -466,24 +490,29 @@ class TestUnknownId:
             assert words in html
         assert "under Acme LLC" in html
 
+    @pytest.mark.slow
     def test_a_pasted_url_selects_its_borrower(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service, first_name="Acme LLC")
         assert "under Acme LLC" in results(viewer, f"/v1/users/{owner.uuid}/loan/{UNKNOWN}")
 
+    @pytest.mark.slow
     def test_a_pasted_loan_id_selects_its_borrower(self, viewer: Browser, portal_service: Sandbox) -> None:
         owner = given.borrower(portal_service, first_name="Acme LLC")
         given.account(Kind.LOAN, owner, UNKNOWN.replace("3f", "aa"))
         assert "under Acme LLC" in results(viewer, f"{UNKNOWN} {UNKNOWN.replace('3f', 'aa')}")
 
+    @pytest.mark.slow
     def test_a_borrower_not_on_file_is_reported(self, viewer: Browser) -> None:
         assert "No borrower on file matches “nobody”" in results(viewer, UNKNOWN, of="nobody")
 
+    @pytest.mark.slow
     def test_a_viewer_sees_the_required_role(self, viewer: Browser) -> None:
         assert "Requires the servicer or supervisor role" in results(viewer, UNKNOWN)
 
     def test_suggestions_offer_a_lookup_at_the_service(self, viewer: Browser) -> None:
         assert "Not on file. Look up at the service" in suggestions(viewer, UNKNOWN)
 
+    @pytest.mark.slow
     def test_an_archived_loan_is_shown_as_archived(self, viewer: Browser, portal_service: Sandbox) -> None:
         loan = given.account(Kind.LOAN, given.borrower(portal_service), UNKNOWN)
         Account.objects.filter(pk=loan.pk).update(archived_at=timezone.now())
@@ -500,6 +529,7 @@ class TestMessages:
         save_messages(service_client.messages.list(limit=10).data)
         return Message.objects.get().get_absolute_url()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("typed", [UNKNOWN, "$4,321.50", "payment.succ"])
     def test_messages_are_found_by_id_amount_and_type(self, viewer: Browser, told: str, typed: str) -> None:
         for html in (results(viewer, typed), suggestions(viewer, typed)):
@@ -553,6 +583,7 @@ class TestPastDue:
         )
         return [(url.split("/")[-2], visible_text(facts)) for url, facts in found]
 
+    @pytest.mark.slow
     def test_any_amount_includes_the_one_not_known(self, viewer: Browser) -> None:
         page = results(viewer, "past_due:>0")
         found = self.hits(page, "lines")
@@ -568,6 +599,7 @@ class TestPastDue:
             uuid for uuid, _ in found
         }
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("typed", "found"),
         [(">90", {"l-2"}), (">=90", {"l-1", "l-2"}), ("<=90", {"l-1", "l-4"}), ("0", {"l-4"})],

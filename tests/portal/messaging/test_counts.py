@@ -18,6 +18,8 @@ from servicing.sandbox.world import SERVICE_ZONE
 from tests import given
 from tests.conftest import browser_of, htmx
 
+pytestmark = pytest.mark.postgres
+
 NEWEST = datetime(2026, 11, 20, 18, tzinfo=UTC)
 DAYS = [date(2026, 11, 5) + timedelta(days=number) for number in range(17)]
 EVENTS = ["payment.succeeded", "payment.failed", "payment.scheduled", "user.updated"]
@@ -140,6 +142,7 @@ def linked_borrower(service: Sandbox) -> str:
     return borrower.uuid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
 def test_filtered_counts_match_the_service(service: Sandbox) -> None:
     rng = Random(20261121)

@@ -10,6 +10,8 @@ from portal.messaging.models import Message
 from servicing.sandbox import Sandbox
 from tests.conftest import htmx
 
+pytestmark = pytest.mark.slow
+
 TABS = ("readable", "json", "raw", "related")
 ACCOUNT = "7d1f60c2-8a55-4e0e-9f0b-3a5c1e2d4b66"
 SECRETS = ("219-09-9999", "98-7654321", "1980/02/29")

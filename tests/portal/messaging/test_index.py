@@ -24,6 +24,8 @@ from tests.conftest import browser_of, htmx
 from tests.portal.messaging.conftest import START, emit
 from tests.portal.pages import visible_text
 
+pytestmark = pytest.mark.postgres
+
 DAY = timedelta(days=1)
 
 
@@ -104,6 +106,7 @@ class TestLive:
         assert "Loading" in page
         assert portal_service.calls == []
 
+    @pytest.mark.slow
     def test_paging_shows_each_message_once(self, service: Sandbox) -> None:
         emit(service, 130)
         browser, wanted = browser_of(Role.VIEWER), [one["uuid"] for one in service.world.messages()]
@@ -128,6 +131,7 @@ class TestLive:
         assert uuid in page
         assert "No message" not in page
 
+    @pytest.mark.slow
     def test_without_javascript_a_slow_service_is_not_awaited(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
@@ -173,6 +177,7 @@ class TestLive:
 
 
 class TestBadInput:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("query", "reason"),
         [
@@ -239,6 +244,7 @@ class TestCopy:
             )
         call_command("sync_messages", verbosity=0)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("query", "keeps"),
         [
@@ -428,6 +434,7 @@ def service_ids(sandbox: Sandbox) -> list[str]:
     return [one["uuid"] for one in sandbox.world.messages()]
 
 
+@pytest.mark.slow
 def test_paging_the_copy_is_stable_across_an_outage(service: Sandbox) -> None:
     emit(service, 130)
     call_command("sync_messages")
@@ -462,6 +469,7 @@ class TestIgnoredFilters:
         names = ["start_date", "end_date", "event"]
         service.fail_next("messages.list", times=None, ignored_parameters=names)
 
+    @pytest.mark.slow
     def test_the_portal_applies_ignored_filters(self, service: Sandbox) -> None:
         browser = browser_of(Role.VIEWER)
         wanted = [one["uuid"] for one in service.world.messages() if one["created_at"] < "2026-11-03"]
@@ -491,6 +499,7 @@ class TestIgnoredFilters:
         assert not Day.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", ["pages"], indirect=True)
 def test_messages_gone_at_the_service_are_marked(service: Sandbox) -> None:
     emit(service, 5)
@@ -541,6 +550,7 @@ class TestLiveExports:
         assert "INCOMPLETE" in last
         assert "This file has 100 of 250 messages" in last
 
+    @pytest.mark.slow
     def test_nothing_is_exported_with_a_filter_that_would_be_ignored(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
@@ -560,6 +570,7 @@ class TestLiveExports:
             answer = viewer.get(f"/messages/export/?all=1&{query}")
             assert f'filename="{named}' in answer["Content-Disposition"]
 
+    @pytest.mark.slow
     def test_a_large_export_redirects_to_the_copy(
         self, viewer: Browser, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Actor
@@ -30,6 +31,7 @@ def read_payment_history(browser: Browser, address: str) -> str:
     return page.partition("Payment history</h")[2]
 
 
+@pytest.mark.slow
 def test_messages_are_shown_in_order(viewer: Browser, portal_service: Sandbox) -> None:
     loan, payment = payment_with_messages(portal_service, *STATES)
     viewer.get(f"{loan}?refresh=1")

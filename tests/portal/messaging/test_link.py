@@ -1,11 +1,14 @@
 """The borrower of a message: known from its payment, or linked by staff to its bank account."""
 
+import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
 from portal.messaging.models import BankAccount
 from servicing.sandbox import Sandbox
 from tests import given
+
+pytestmark = pytest.mark.postgres
 
 ACCOUNT = "bank-1"
 
@@ -19,6 +22,7 @@ def text(browser: Browser, address: str = "/messages/") -> str:
     return browser.get(address).content.decode()
 
 
+@pytest.mark.slow
 def test_a_known_payment_links_to_its_loan_and_borrower(viewer: Browser, portal_service: Sandbox) -> None:
     loan = given.loan(portal_service, given.borrower(portal_service, first_name="Northwind Baking Co LLC"))
     repayment = portal_service.world.repayment(loan.uuid)
@@ -31,6 +35,7 @@ def test_a_known_payment_links_to_its_loan_and_borrower(viewer: Browser, portal_
     assert "Northwind Baking Co LLC" in text(viewer, f"/messages/?borrower={loan.borrower_uuid}")
 
 
+@pytest.mark.slow
 def test_a_link_applies_to_all_messages_of_a_bank_account(servicer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service, first_name="Cedar Mill Dental PC")
     message, other = add_payment_message(portal_service), add_payment_message(portal_service, "p-2")
@@ -82,6 +87,7 @@ def test_a_viewer_cannot_link_messages(viewer: Browser, portal_service: Sandbox)
     assert viewer.post(f"/messages/{message}/link/", {"borrower": "x"}).status_code == 403
 
 
+@pytest.mark.slow
 def test_the_unlinked_filter_finds_messages_without_a_borrower(
     servicer: Browser, portal_service: Sandbox
 ) -> None:
@@ -100,6 +106,7 @@ def test_the_unlinked_filter_finds_messages_without_a_borrower(
     assert 'id="list-title">1\n' in text(servicer, "/messages/?link=unlinked")
 
 
+@pytest.mark.slow
 def test_a_note_appears_on_the_message_and_the_borrower(servicer: Browser, portal_service: Sandbox) -> None:
     borrower = given.borrower(portal_service)
     message = add_payment_message(portal_service)

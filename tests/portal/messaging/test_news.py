@@ -23,7 +23,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.jobs.scripted import run_taken
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 ACTOR = Actor(name="Maya Chen")
 READS = ["loans.get", "repayments.of_loan"]
 
@@ -103,6 +103,7 @@ def test_a_payment_that_is_not_on_file_is_found_by_its_bank_account(sandbox: San
     assert operations_of_run(sandbox) == []
 
 
+@pytest.mark.slow
 def test_at_most_five_accounts_of_a_bank_account_are_read(sandbox: Sandbox) -> None:
     owner = given.borrower(sandbox)
     for _ in range(6):
@@ -207,6 +208,7 @@ def test_an_account_that_a_page_read_since_is_not_read_again(sandbox: Sandbox) -
     assert operations_of_run(sandbox) == []
 
 
+@pytest.mark.slow
 def test_an_account_is_read_for_news_at_most_once_in_five_minutes(sandbox: Sandbox) -> None:
     loan = loan_on_file(sandbox)
     payment = sandbox.world.repayment(loan.uuid, amount="75.00")
@@ -262,6 +264,7 @@ def test_news_waits_while_the_service_is_out(sandbox: Sandbox) -> None:
     assert operations_of_run(sandbox) == READS
 
 
+@pytest.mark.slow
 def test_the_newest_news_is_read_first_and_none_is_forgotten(sandbox: Sandbox) -> None:
     loans = [loan_on_file(sandbox) for _ in range(4)]
     payments = [sandbox.world.repayment(loan.uuid, amount="75.00") for loan in loans]

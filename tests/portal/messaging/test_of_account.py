@@ -11,6 +11,7 @@ from tests import given
 from tests.portal.pages import page, panel
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["loan", "line"])
 def test_account_pages_show_messages_about_their_repayments(
     viewer: Browser, portal_service: Sandbox, kind: str

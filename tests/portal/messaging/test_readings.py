@@ -20,6 +20,8 @@ from tests.portal.messaging.conftest import START, emit
 from tests.portal.messaging.test_index import list_ids
 from tests.portal.pages import visible_text
 
+pytestmark = pytest.mark.postgres
+
 DAY = START.date()
 ODD: list[tuple[Any, str]] = [
     (
@@ -53,6 +55,7 @@ def state_of_day() -> str:
     return coverage(DAY, DAY).bars[0].state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("body", "name"), ODD)
 def test_a_message_without_a_usable_id_hides_no_other(service: Sandbox, body: Any, name: str) -> None:
     emit(service, 30)
@@ -70,6 +73,7 @@ def test_a_message_without_a_usable_id_hides_no_other(service: Sandbox, body: An
     assert f"1 without a usable ID, so not shown: {name}" in shown
 
 
+@pytest.mark.slow
 def test_several_odd_messages_on_many_pages_are_counted(service: Sandbox) -> None:
     emit(service, 250)
     for minute in (3, 120, 121, 240):
@@ -104,6 +108,7 @@ def listed(service: Sandbox, **changes: Any) -> dict[str, Any]:
     return message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", ["sync", "list", "front", "check"])
 def test_the_delivery_status_follows_each_reading(service: Sandbox, read: str) -> None:
     emit(service, 1, at=timezone.now(), status="FAILED")
@@ -131,6 +136,7 @@ def test_the_delivery_status_follows_each_reading(service: Sandbox, read: str) -
     assert json.loads(line)["Message status"] == "SUCCESS"
 
 
+@pytest.mark.slow
 def test_a_changed_payload_is_kept_beside_the_first(service: Sandbox) -> None:
     emit(service, 1)
     sync()
@@ -154,6 +160,7 @@ def test_a_changed_payload_is_kept_beside_the_first(service: Sandbox) -> None:
     assert list_ids(viewer, "?changed=changed") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", [None, [], "gone", {}])
 def test_a_payload_that_is_lost_is_kept(service: Sandbox, payload: Any) -> None:
     emit(service, 1)

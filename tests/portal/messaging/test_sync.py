@@ -38,6 +38,8 @@ from tests.databases import forget_connections, locked
 from tests.portal.messaging.conftest import START, emit, saved_ids, service_ids
 from tests.portal.pages import visible_text
 
+pytestmark = pytest.mark.postgres
+
 DAY = timedelta(days=1)
 RESULT = {"new": 12, "already here": 0, "total": 12, "gone": 0}
 WITHOUT_DAYS = {"times": None, "ignored_parameters": ["start_date", "end_date"]}
@@ -70,6 +72,7 @@ def is_in_sync(sandbox: Sandbox) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_all_messages_are_saved_for_each_offset_unit(service: Sandbox) -> None:
     for days in (0, 1, 40, 500):
         emit(service, 230 if days == 1 else 3, at=START - days * DAY)
@@ -79,6 +82,7 @@ def test_all_messages_are_saved_for_each_offset_unit(service: Sandbox) -> None:
     assert coverage(date(2026, 11, 2), date(2026, 11, 2)).bars[0].saved == 230
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_only_the_first_page(service: Sandbox) -> None:
     emit(service, 300)
     run_sync()
@@ -91,6 +95,7 @@ def test_a_second_run_reads_only_the_first_page(service: Sandbox) -> None:
     assert is_in_sync(service)
 
 
+@pytest.mark.slow
 def test_a_run_reads_past_messages_that_no_unbroken_run_saved(service: Sandbox) -> None:
     emit(service, 150)
     run_sync()
@@ -104,6 +109,7 @@ def read_front_of(service: Sandbox, number: int) -> None:
     save_messages(client_for(Actor.system("test")).messages.list(limit=number).data)
 
 
+@pytest.mark.slow
 def test_messages_that_arrive_during_a_run_hide_no_others(service: Sandbox) -> None:
     emit(service, 350)
 
@@ -118,6 +124,7 @@ def test_messages_that_arrive_during_a_run_hide_no_others(service: Sandbox) -> N
     assert is_in_sync(service)
 
 
+@pytest.mark.slow
 def test_a_temporary_failure_is_retried(service: Sandbox) -> None:
     emit(service, 250)
     reports = iter(range(1000))
@@ -130,6 +137,7 @@ def test_a_temporary_failure_is_retried(service: Sandbox) -> None:
     assert is_in_sync(service)
 
 
+@pytest.mark.slow
 def test_a_run_continues_where_a_failed_one_stopped(service: Sandbox) -> None:
     emit(service, 600)
 
@@ -149,6 +157,7 @@ def test_a_run_continues_where_a_failed_one_stopped(service: Sandbox) -> None:
     assert "500" in Run.objects.order_by("id")[0].failure
 
 
+@pytest.mark.slow
 def test_a_list_that_shrank_since_a_failed_run_is_read_from_the_front(service: Sandbox) -> None:
     emit(service, 600)
 
@@ -165,6 +174,7 @@ def test_a_list_that_shrank_since_a_failed_run_is_read_from_the_front(service: S
     assert service_ids(service) <= set(saved_ids())
 
 
+@pytest.mark.slow
 def test_a_comparison_reads_missing_messages(service: Sandbox, settings: LazySettings) -> None:
     settings.SERVICING_PAGE_SIZE = 10
     emit(service, 20)
@@ -177,6 +187,7 @@ def test_a_comparison_reads_missing_messages(service: Sandbox, settings: LazySet
     assert set(states(START.date(), (START - 3 * DAY).date(), (START - 9 * DAY).date())) == {"complete"}
 
 
+@pytest.mark.slow
 def test_messages_inserted_in_the_past_are_found(service: Sandbox) -> None:
     emit(service, 150, at=timezone.now() - DAY)
     run_sync()
@@ -210,6 +221,7 @@ def lost(service: Sandbox) -> str:
     return str(lost["uuid"])
 
 
+@pytest.mark.slow
 def test_a_comparison_finds_a_replaced_message(service: Sandbox, lost: str) -> None:
     compared_at = Day.objects.get(day=date(2026, 11, 2)).compared_at
     run = compare()
@@ -224,6 +236,7 @@ def test_a_comparison_finds_a_replaced_message(service: Sandbox, lost: str) -> N
     assert later > compared_at
 
 
+@pytest.mark.slow
 def test_coverage_says_when_a_day_was_compared_message_by_message(service: Sandbox, lost: str) -> None:
     """Equal numbers don't show that a message was replaced."""
     browser, query = browser_of(Role.VIEWER), "?source=copy&start_date=2026-11-01&end_date=2026-11-03"
@@ -240,6 +253,7 @@ def test_coverage_says_when_a_day_was_compared_message_by_message(service: Sandb
     assert states(date(2026, 11, 2)) == ["unchecked"]
 
 
+@pytest.mark.slow
 def test_late_messages_do_not_hide_removed_ones(service: Sandbox, settings: LazySettings) -> None:
     settings.SERVICING_PAGE_SIZE = 10
     emit(service, 60)
@@ -251,6 +265,7 @@ def test_late_messages_do_not_hide_removed_ones(service: Sandbox, settings: Lazy
     assert (compare().gone, is_in_sync(service)) == (3, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [-500, 40])
 def test_days_without_messages_at_the_service_are_compared(service: Sandbox, days: int) -> None:
     emit(service, 4, at=timezone.now() + days * DAY)
@@ -276,6 +291,7 @@ def test_a_message_that_returns_is_no_longer_gone(service: Sandbox) -> None:
     assert is_in_sync(service)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [run_sync, compare])
 def test_messages_removed_during_a_run_hide_no_others(service: Sandbox, work: Callable[..., Run]) -> None:
     emit(service, 650)
@@ -304,6 +320,7 @@ def test_messages_saved_outside_a_run_are_compared(service: Sandbox) -> None:
     assert is_in_sync(service)
 
 
+@pytest.mark.slow
 def test_the_list_is_compared_if_dates_are_ignored(service: Sandbox, settings: LazySettings) -> None:
     settings.SERVICING_PAGE_SIZE = 20
     for days in (0, 1, 40):
@@ -323,6 +340,7 @@ def test_the_list_is_compared_if_dates_are_ignored(service: Sandbox, settings: L
     assert states(date(2026, 11, 2)) == ["complete"]
 
 
+@pytest.mark.slow
 def test_only_the_front_of_the_list_is_compared_if_dates_are_ignored(service: Sandbox) -> None:
     emit(service, 30)
     emit(service, 400, at=START - 40 * DAY)
@@ -342,6 +360,7 @@ def test_ignored_dates_are_noticed_despite_ambiguous_times(
     assert is_in_sync(service)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [run_sync, compare])
 def test_a_run_fails_if_all_parameters_are_ignored(service: Sandbox, work: Callable[[], Run]) -> None:
     emit(service, 90)
@@ -381,6 +400,7 @@ def test_messages_with_unusable_ids_are_saved(service: Sandbox) -> None:
         ) == sorted(service_ids(service))
 
 
+@pytest.mark.slow
 def test_new_messages_are_read_in_at_most_three_calls(service: Sandbox) -> None:
     client = client_for(Actor.system("test"))
     emit(service, 230)
@@ -392,6 +412,7 @@ def test_new_messages_are_read_in_at_most_three_calls(service: Sandbox) -> None:
     assert is_in_sync(service)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [run_sync, compare])
 def test_an_oversized_page_is_read_in_smaller_ones(
     service: Sandbox, monkeypatch: pytest.MonkeyPatch, work: Callable[[], Run]
@@ -423,6 +444,7 @@ class TestCommand:
             call_command("sync_messages", **options)
         assert service.calls == []
 
+    @pytest.mark.slow
     def test_a_button_starts_a_background_job(self, service: Sandbox) -> None:
         emit(service, 12)
         browser = browser_of(Role.SERVICER)
@@ -453,6 +475,7 @@ class TestCommand:
         assert (early.failure, whole.failure) == ("Stopped. The next run continues there.", "")
         assert is_in_sync(service)
 
+    @pytest.mark.slow
     def test_a_button_compares_the_chosen_days(self, service: Sandbox, lost: str) -> None:
         browser = browser_of(Role.SERVICER)
         for query, gone in (("?start_date=2026-11-03", 0), ("?end_date=2026-11-02", 1)):
@@ -472,6 +495,7 @@ class TestCommand:
         assert compared.count() == 30
         assert is_in_sync(service)
 
+    @pytest.mark.slow
     def test_a_retry_counts_what_the_first_attempt_found_gone(self, service: Sandbox, lost: str) -> None:
         def reject(instance: Run, **_: Any) -> None:
             if instance.gone:
@@ -498,6 +522,7 @@ class TestCommand:
         assert Sync(Actor.system("x"), report=print).run.is_alive
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
 @pytest.mark.parametrize("work", [run_sync, compare])
@@ -515,6 +540,7 @@ def test_a_run_killed_twenty_times_still_completes(
     assert is_in_sync(service)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_page_waits_for_a_locked_database(service: Sandbox) -> None:
     emit(service, 300)
@@ -535,6 +561,7 @@ def test_a_page_waits_for_a_locked_database(service: Sandbox) -> None:
     assert is_in_sync(service)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
 @pytest.mark.parametrize("work", [run_sync, compare])

@@ -12,7 +12,7 @@ from portal.records.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
 
 @pytest.fixture

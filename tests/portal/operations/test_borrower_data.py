@@ -15,6 +15,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal import pages
 
+pytestmark = pytest.mark.postgres
+
 
 def borrower_data(uuid: str) -> dict[str, list[dict[str, Any]]]:
     output = StringIO()

@@ -66,7 +66,7 @@ from tests.portal.jobs.test_worker import wait_until, worker
 SQUASHED = "0001_squashed_0047_add_plain_indexes"
 RELEASED = Path(released.__file__).parent
 RELEASES = sorted(file.name.removesuffix(".dump") for file in RELEASED.glob("*.dump"))
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 sqlite_only = pytest.mark.skipif(connection.vendor != "sqlite", reason="as SQLite does it")
 
 
@@ -102,6 +102,7 @@ def copy(portal_service: Sandbox, tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_scheduled_backup_deletes_only_old_backups(copy: Path) -> None:
     folder = copy.parent / "copies"
     with pytest.raises(CommandError, match=r"The folder .* doesn’t exist"):
@@ -122,6 +123,7 @@ def test_a_scheduled_backup_deletes_only_old_backups(copy: Path) -> None:
     assert len(list(folder.iterdir())) == 5
 
 
+@pytest.mark.slow
 def test_a_new_backup_survives_a_clock_set_back(copy: Path) -> None:
     folder = copy.parent / "copies"
     folder.mkdir()
@@ -160,6 +162,7 @@ def test_each_release_has_a_database_of_both_kinds() -> None:
     assert all((RELEASED / f"{release}.sqlite3.gz").exists() for release in RELEASES)
 
 
+@pytest.mark.slow
 def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     move = import_module("portal.records.migrations.0020_move_answers")
     monkeypatch.setattr(move, "BATCH_SIZE", 2)
@@ -208,6 +211,7 @@ def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyP
     assert [one.answer.uuid for one in Snapshot.objects.all()] == ["loan-3"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     removal = import_module("portal.records.migrations.0025_remove_records_of_lists")
     monkeypatch.setattr(removal, "BATCH_SIZE", 2)
@@ -549,6 +553,7 @@ def old_models(migration: str) -> Any:
     return MigrationExecutor(connection).loader.project_state([("registry", migration)]).apps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_database_of_each_release_can_be_upgraded(
     release: str, tmp_path: Path, portal_service: Sandbox, settings: LazySettings
@@ -607,6 +612,7 @@ def test_a_database_of_each_release_can_be_upgraded(
         assert [(one.subject, one.to) for one in mail.outbox] == [("Promises due", ["maya@desk.example"])]
 
 
+@pytest.mark.slow
 @sqlite_only
 def test_a_plain_migrate_of_version_1_stops(tmp_path: Path) -> None:
     file = tmp_path / "portal.sqlite3"
@@ -703,6 +709,7 @@ def test_an_upgrade_rejects_migrations_of_another_version() -> None:
         run("upgrade", verbosity=0)
 
 
+@pytest.mark.slow
 def test_an_interrupted_upgrade_can_be_repeated() -> None:
     go_back("0014")
     databases.run(
@@ -740,6 +747,7 @@ def test_a_mistaken_restore_changes_nothing(copy: Path) -> None:
     assert Entry.objects.filter(action="lookup.archive").exists()
 
 
+@pytest.mark.slow
 def test_checking_a_backup_changes_nothing(copy: Path, portal_service: Sandbox) -> None:
     append(Actor.system("test"), "accounts.sign_in")
     before, folder = Entry.objects.count(), set(copy.parent.iterdir())
@@ -755,6 +763,7 @@ def test_checking_a_backup_changes_nothing(copy: Path, portal_service: Sandbox) 
         )  # Another test may be checking a backup too.
 
 
+@pytest.mark.slow
 def test_a_damaged_backup_fails_the_check(copy: Path) -> None:
     damaged = copy.with_name("damaged")
     damaged.write_bytes(copy.read_bytes()[:5000])
@@ -776,6 +785,7 @@ def list_databases(cursor: CursorWrapper) -> set[str]:
     return {name for (name,) in cursor.fetchall()}
 
 
+@pytest.mark.slow
 def test_a_database_in_use_is_not_replaced(copy: Path, portal_service: Sandbox) -> None:
     append(Actor.system("test"), "lookup.archive")
     with worker(portal_service):
@@ -787,6 +797,7 @@ def test_a_database_in_use_is_not_replaced(copy: Path, portal_service: Sandbox) 
     assert "The audit trail is intact" in run("restore", copy, replace=True)
 
 
+@pytest.mark.slow
 @sqlite_only
 def test_a_database_in_use_is_replaced_on_request(copy: Path, portal_service: Sandbox) -> None:
     with open(f"{connection.settings_dict['NAME']}.in-use", "w") as mark:
@@ -807,6 +818,7 @@ def new_database(tmp_path: Path) -> Iterator[str]:
         administrator.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
+@pytest.mark.slow
 def test_two_concurrent_upgrades_succeed(new_database: str) -> None:
     environment = os.environ | {"DATABASE_URL": new_database}
     command = [sys.executable, "manage.py", "upgrade", "--verbosity", "0"]

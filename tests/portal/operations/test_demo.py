@@ -26,6 +26,8 @@ from portal.collections.management.commands.demo_collections import DEMO_DAYS
 from portal.operations.management.commands.demo import port_from
 from portal.settings import BASE_DIR
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "manage.py", "demo"]
 # These tests share a folder.
 ONE_WORKER = pytest.mark.xdist_group("demo")

@@ -33,7 +33,7 @@ from tests.portal.documents.test_pdf import end_fork_server
 from tests.portal.operations.test_demo import free_port
 from tests.portal.test_settings import NEEDED
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
 
 @pytest.fixture
@@ -72,6 +72,7 @@ def test_a_healthy_deployment_only_has_debug_on(healthy: Sandbox) -> None:
         assert part in words
 
 
+@pytest.mark.slow
 def test_pdfs_that_cannot_be_created_are_reported(
     healthy: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ def test_rejected_credentials_are_reported(healthy: Sandbox, settings: LazySetti
     )
 
 
+@pytest.mark.slow
 def test_the_identity_provider_is_checked(
     healthy: Sandbox, settings: LazySettings, provider_url: str
 ) -> None:
@@ -161,6 +163,7 @@ def test_a_missing_worker_and_unsafe_settings_are_reported(
     assert "warn   Each process throttles sign-ins on its own." in words
 
 
+@pytest.mark.slow
 def test_mistaken_settings_are_reported(
     healthy: Sandbox, settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,8 +209,9 @@ def test_a_missing_migration_skips_the_other_checks(healthy: Sandbox) -> None:
     assert "failed" not in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("address", "answer", "why"),
+    ("address", "said", "why"),
     [
         (
             "postgres://desk:pass-word-1@127.0.0.1:9/desk",
@@ -248,6 +252,7 @@ def test_a_read_only_database_is_reported(healthy: Sandbox) -> None:
     assert [line.partition(". ")[0] for line in lines] == ["WRONG  The database can’t be written to"]
 
 
+@pytest.mark.slow
 def test_a_changed_secret_key_is_reported(healthy: Sandbox, settings: LazySettings) -> None:
     person = User.objects.create_user("maya")
     Authenticator.objects.create(
@@ -271,6 +276,7 @@ def test_unusable_settings_are_reported(healthy: Sandbox, settings: LazySettings
     assert "warn   ALLOWED_HOSTS accepts any host. List the host names that people use.\n" in words
 
 
+@pytest.mark.slow
 def test_missing_triggers_and_overdue_checks_are_reported(healthy: Sandbox) -> None:
     guard.remove_triggers(connection)
     with time_machine.travel(timezone.now() + timedelta(days=3)):
@@ -286,6 +292,7 @@ def test_the_number_of_checked_entries_is_reported(healthy: Sandbox) -> None:
     assert "intact at its last full check (4,321 entries; " in run_doctor()
 
 
+@pytest.mark.slow
 def test_a_broken_trail_is_reported_without_the_cache(healthy: Sandbox, settings: LazySettings) -> None:
     append(
         Actor.system("verify"), "audit.verify", result="broken", detail={"problem": "Entry 1 was altered."}

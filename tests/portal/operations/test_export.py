@@ -19,7 +19,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.spreadsheets import cells_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from tests.portal.pages import page, visible_text
 ADDRESS = "/status/first-day/"
 
 
+@pytest.mark.slow
 def test_a_supervisor_reads_the_report(portal_service: Sandbox, supervisor: Browser) -> None:
     owner = given.borrower(portal_service)
     loan = given.loan(portal_service, owner)
@@ -46,6 +47,7 @@ def test_what_is_no_id_is_refused(
     assert portal_service.calls == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["viewer", "servicer", "auditor"])
 def test_other_roles_may_not_run_it(
     portal_service: Sandbox, role: str, request: pytest.FixtureRequest

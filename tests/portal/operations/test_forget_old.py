@@ -22,7 +22,7 @@ from portal.records.models import Borrower, Kind, PastDueChange, Snapshot
 from servicing.sandbox import Sandbox
 from tests import given
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
 
 @pytest.fixture
@@ -90,6 +90,7 @@ def test_old_calls_and_finished_jobs_are_deleted(portal_service: Sandbox) -> Non
     assert not Job.objects.filter(pk=finished.pk).exists()
 
 
+@pytest.mark.slow
 def test_the_worker_deletes_old_data_once_a_day(portal_service: Sandbox, settings: LazySettings) -> None:
     settings.REFRESH_MINUTES = settings.MESSAGE_SYNC_MINUTES = 0
     for hours in (0, 23, 25):

@@ -33,6 +33,7 @@ def test_parts_of_a_page_have_no_policy(viewer: Browser, portal_service: Sandbox
     assert "Permissions-Policy" not in answer.headers
 
 
+@pytest.mark.slow
 def test_a_pdf_has_the_policy(viewer: Browser, portal_service: Sandbox) -> None:
     answer = viewer.get(f"/borrowers/{given.borrower(portal_service).uuid}/summary.pdf?data=copies")
     assert "camera=()" in answer.headers["Permissions-Policy"]

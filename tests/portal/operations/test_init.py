@@ -13,6 +13,8 @@ from django.db import connection
 
 from portal.settings import BASE_DIR
 
+pytestmark = pytest.mark.slow
+
 ANSWERS = ["--host=desk.example.com", "--service=https://lender.example", "--client-id=desk"]
 
 

@@ -90,6 +90,7 @@ def test_the_lock_has_what_the_library_and_the_portal_declare() -> None:
     assert {re.split(r"[^\w-]", line)[0] for line in declared} - names_in("requirements.txt") == set()
 
 
+@pytest.mark.slow
 def test_the_portal_works_without_the_sandboxs_packages(
     sandbox: Sandbox, packages: list[str], tmp_path: Path
 ) -> None:
@@ -115,6 +116,7 @@ def test_the_portal_works_without_the_sandboxs_packages(
     assert [call.operation for call in sandbox.calls if call.path.endswith(loan)] == ["loans.get"]
 
 
+@pytest.mark.slow
 def test_the_sandbox_names_its_missing_packages(packages: list[str]) -> None:
     done = run("import servicing.sandbox", ",".join(packages))
 

@@ -18,6 +18,7 @@ def loan(portal_service: Sandbox) -> Account:
     return given.loan(portal_service, given.borrower(portal_service))
 
 
+@pytest.mark.slow
 def test_the_page_follows_a_job_to_its_end(supervisor: Browser, loan: Account) -> None:
     page = supervisor.post("/registry/refresh/", follow=True)
     assert "Starts when a worker is free" in page.content.decode()
@@ -35,6 +36,7 @@ def test_the_region_polls_while_the_job_waits(supervisor: Browser, loan: Account
     assert "HX-Trigger" not in region
 
 
+@pytest.mark.slow
 def test_failures_are_shown(supervisor: Browser, loan: Account, portal_service: Sandbox) -> None:
     portal_service.fail_next("loans.get", status=500)
     page = supervisor.post("/registry/refresh/", follow=True).request["PATH_INFO"]

@@ -105,6 +105,7 @@ def test_an_exception_is_logged_without_personal_data(log: io.StringIO) -> None:
     assert not any(word in log.getvalue() for word in ("maya@", SSN, "555-0142", "Lindqvist"))
 
 
+@pytest.mark.slow
 def test_log_format_enables_json() -> None:
     command = [
         sys.executable,
@@ -118,6 +119,7 @@ def test_log_format_enables_json() -> None:
     assert json.loads(result.stderr)["message"] == "Said."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

@@ -18,6 +18,8 @@ from servicing.sandbox import Sandbox
 from tests.portal.operations.test_demo import free_port
 from tests.portal.operations.test_serving import serving
 
+pytestmark = pytest.mark.postgres
+
 TOKEN = "a-token-for-the-metrics"
 
 
@@ -85,6 +87,7 @@ def test_only_a_finished_backup_has_an_age(viewer: Browser, token: str, tmp_path
     assert 0 <= metrics(viewer)["desk_backup_age_seconds",] < 300
 
 
+@pytest.mark.slow
 def test_an_unreachable_database_is_reported_at_once(portal_service: Sandbox) -> None:
     port, away = free_port(), "postgres://desk@127.0.0.1:9/desk"
     with serving(portal_service, port, DATABASE_URL=away, METRICS_TOKEN=TOKEN, WEB_CONCURRENCY="1"):

@@ -24,7 +24,7 @@ from tests.conftest import CLIENT_ID, SECRET, htmx
 from tests.portal.jobs.test_worker import database_url, wait_until
 from tests.portal.operations.test_demo import children, free_port, is_listening
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @contextmanager

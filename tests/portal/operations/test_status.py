@@ -53,6 +53,7 @@ def test_a_real_call_is_listed_with_its_outcome(viewer: Browser, portal_service:
     assert page.count(">Responding<") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", ["unavailable", "unknown", "not_sent", "protocol", "forbidden"])
 def test_a_call_without_a_usable_answer_is_a_failure(viewer: Browser, outcome: str) -> None:
     record_call(outcome=outcome)
@@ -134,6 +135,7 @@ class TestCalls:
             method="POST", status=422, request_id="r-aa-2", actor_name="Ana Ortiz", error="too much"
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("query", "found"),
         [

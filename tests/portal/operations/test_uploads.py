@@ -32,6 +32,7 @@ def send_body(port: int, path: str, cookie: str, size: int) -> tuple[int, str, i
         return answer.status, answer.read().decode(), sent_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_200_mb_body_is_rejected_before_it_is_read(viewer: Browser, portal_service: Sandbox) -> None:
     port, session = free_port(), viewer.cookies["sessionid"].value

@@ -31,7 +31,7 @@ from tests.portal.collections.test_collections import log_contact
 from tests.portal.jobs.scripted import run_taken
 from tests.portal.portfolio.conftest import Book, five_accounts, installment, run_job
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from tests.conftest import existing_user
 from tests.portal.collections.conftest import advance
 from tests.portal.portfolio.conftest import Book, five_accounts, installment, run_job
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
 TABLES = (AccountState, Due, BookDay, BucketSum, RollCell, Forecast, OwnerSum, Correction)
 CURRENT, DUE_SINCE, LATE, CLOSED, ABSENT = "current", "due_since", "days_1_29", "closed", ""

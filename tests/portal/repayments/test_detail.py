@@ -71,6 +71,7 @@ def test_a_return_shows_its_reason(
     assert reason in shown
 
 
+@pytest.mark.slow
 def test_the_history_is_in_order_and_marks_unknown_times(
     viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_missed_success_comes_before_a_return_whose_time_is_uncertain(
     assert history.index(steps[0]) < history.index(steps[1])
 
 
+@pytest.mark.slow
 def test_the_panel_reads_the_repayments_of_the_loan(
     viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:

@@ -19,6 +19,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.lists import AccountList
 
+pytestmark = pytest.mark.postgres
+
 
 class TestList(AccountList):
     address = "/repayments/"
@@ -120,6 +122,7 @@ class TestList(AccountList):
             self.add_record(portal_service, amount=Decimal(5), status="SUCCEEDED", effective_on=day)
         assert "2 repayments, $10.00 succeeded" in self.fragment(viewer)
 
+    @pytest.mark.slow
     def test_large_totals_are_exact_and_absurd_amounts_have_none(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
@@ -133,6 +136,7 @@ class TestList(AccountList):
         assert "1,080,000,000,000,000" not in found
         assert self.read_tabs(found)["Succeeded"] == ("13", "")
 
+    @pytest.mark.slow
     def test_long_lists_show_a_count_without_totals(self, viewer: Browser) -> None:
         paid = {"status": "SUCCEEDED", "amount": 5, "effective_on": "2026-03-08"}
         Repayment.objects.bulk_create(
@@ -157,6 +161,7 @@ class TestList(AccountList):
             "Succeeded": ("1", "$1.10"),
         }
 
+    @pytest.mark.slow
     def test_a_tab_total_includes_each_new_repayment(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.add_record(portal_service, status="SUCCEEDED", amount=Decimal(5))
         one = self.read_tabs(viewer.get("/repayments/").content.decode())
@@ -164,6 +169,7 @@ class TestList(AccountList):
         both = self.read_tabs(viewer.get("/repayments/").content.decode())
         assert [one["Succeeded"], both["Succeeded"]] == [("1", "$5.00"), ("2", "$12.00")]
 
+    @pytest.mark.slow
     def test_tabs_replace_the_status_filter(self, viewer: Browser, portal_service: Sandbox) -> None:
         for status in ("SUCCEEDED", "", "SCHEDULED"):
             self.add_record(portal_service, "Aurora Lamps LLC", status=status, amount=None)
@@ -231,6 +237,7 @@ class TestList(AccountList):
         assert self.order(scheduled, soon, later) == [0, 1]
         assert past.get_absolute_url() not in scheduled
 
+    @pytest.mark.slow
     def test_paging_follows_dates_without_repeating_rows(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
@@ -268,6 +275,7 @@ class TestList(AccountList):
         ((uuid, borrower, *_, bank, batch, ach),) = self.read_export(viewer, "?status=FAILED&all=1")
         assert (uuid, borrower, bank, batch, ach) == (wanted.uuid, "'=cmd", "", "", "")
 
+    @pytest.mark.slow
     def test_the_export_has_the_page_or_all_matches(self, viewer: Browser, portal_service: Sandbox) -> None:
         for _ in range(27):
             self.add_record(portal_service)

@@ -162,6 +162,7 @@ def test_the_bar_needs_two_valid_parts(parts: dict[str, object], widths: list[in
     assert [part.width for part in RepaymentRow(Repayment(uuid="r-1", **parts)).parts] == widths
 
 
+@pytest.mark.slow
 def test_two_thousand_repayments_are_paged(viewer: Browser, portal_service: Sandbox, loan: Account) -> None:
     repayments = [
         {"uuid": f"r-{number}", "amount": 1, "status": "SUCCEEDED", "effective_date": "2026-03-08"}
@@ -173,6 +174,7 @@ def test_two_thousand_repayments_are_paged(viewer: Browser, portal_service: Sand
     assert shown.count("data-row") == 12
 
 
+@pytest.mark.slow
 def test_the_borrowers_tab_lists_all_accounts(
     viewer: Browser, portal_service: Sandbox, loan: Account
 ) -> None:
@@ -239,6 +241,7 @@ class TestSidePane:
         assert re.search(rf'<a id="open-{uuid}"[^>]* data-focus>', closing)
         assert "data-focus" not in viewer.get(address).content.decode()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("uuid", ["nothing", "%00", "'", ""])
     def test_an_unknown_repayment_opens_no_pane(
         self, viewer: Browser, portal_service: Sandbox, loan: Account, uuid: str

@@ -10,6 +10,8 @@ from tests import given
 from tests.conftest import htmx
 from tests.portal.pages import plain
 
+pytestmark = pytest.mark.postgres
+
 LIST = "borrowers:index"
 
 

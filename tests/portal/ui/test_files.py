@@ -81,6 +81,7 @@ def test_the_sprite_contains_exactly_the_listed_icons() -> None:
     assert tuple(re.findall('<symbol id="([^"]+)"', sprite)) == ICONS
 
 
+@pytest.mark.slow
 def test_css_classes_are_used_and_template_classes_are_styled() -> None:
     styles = [
         re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)

@@ -96,6 +96,7 @@ def test_hostile_text_is_rejected_and_the_form_renders(typed: str) -> None:
     str(form).encode()
 
 
+@pytest.mark.slow
 @for_any(
     st.dictionaries(st.sampled_from([*SampleForm.base_fields, "dob_month", "dob_day", "dob_year"]), st.text())
 )

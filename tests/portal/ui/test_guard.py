@@ -28,6 +28,7 @@ def submit_note(browser: Browser, address: str, text: str, **more: str) -> str:
     return unescape(response.content.decode()) if response.status_code == 422 else ""
 
 
+@pytest.mark.slow
 def test_an_ssn_or_ein_is_rejected_in_any_format(servicer: Browser, address: str) -> None:
     texts = [f"They gave {text} on the phone." for text in (*SSN_OR_EIN, *NEAR_A_KEYWORD)]
     assert [text for text in texts if REFUSAL not in submit_note(servicer, address, text)] == []

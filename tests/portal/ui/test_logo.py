@@ -18,6 +18,7 @@ PNG = b64decode(
 KINDS = [("logo.svg", SVG, "image/svg+xml"), ("LOGO.PNG", PNG, "image/png")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "content", "media_type"), KINDS, ids=["svg", "png"])
 def test_the_logo_is_shown_on_screen_and_in_print(
     tmp_path: Path,
@@ -58,6 +59,7 @@ def test_the_product_logo_is_the_default(anonymous: Browser) -> None:
     assert anonymous.get("/logo").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content"),
     [("logo.gif", b"GIF89a"), ("logo.png", SVG), ("big.svg", SVG * 2000)],

@@ -83,6 +83,7 @@ def test_the_frame_shows_environment_time_zone_and_current_area(viewer: Browser)
     assert re.search(r'<a href="/borrowers/" data-go="b" aria-current="page">', html)
 
 
+@pytest.mark.slow
 def test_navigation_hides_areas_the_user_cannot_open(viewer: Browser, auditor: Browser) -> None:
     assert 'data-go="t"' not in viewer.get("/").content.decode()
     assert 'data-go="t"' in auditor.get("/").content.decode()

@@ -36,6 +36,7 @@ def test_pages_do_not_double_the_period(servicer: Browser, oyster: Account) -> N
         assert sentence in page_text(servicer.get(address, headers=htmx("messages")))
 
 
+@pytest.mark.slow
 def test_form_messages_do_not_double_the_period(
     servicer: Browser, portal_service: Sandbox, oyster: Account
 ) -> None:
