@@ -320,7 +320,7 @@ class TestOperators:
     def test_past_due_supports_comparisons(self, typed: str, names: str) -> None:
         add_record("a")
         add_record("b", past_due=Decimal(0))
-        add_record("c", past_due=Decimal("1000.50"), is_past_due=True)
+        add_record("c", past_due=Decimal("1000.50"), is_past_due=True, past_due_rank=Decimal("1000.50"))
         add_record("d", past_due=Decimal(900))  # closed
         assert sorted(find(f"past_due:{typed}")) == list(names)
 
@@ -329,7 +329,7 @@ class TestOperators:
         assert find_repayments("status:failed-after-success") == ["back"]
 
     def test_delinquent_is_a_status_too(self) -> None:
-        add_record("Late", kind=Kind.LOAN, status="ACTIVE", is_past_due=True)
+        add_record("Late", kind=Kind.LOAN, status="ACTIVE", is_past_due=True, past_due_rank=1)
         add_record("Good", kind=Kind.LOAN, status="ACTIVE")
         Repayment.objects.create(uuid="back", status="FAILED_AFTER_SUCCESS", has_failed=True)
         assert find("status:delinquent", Kind.LOAN) == ["Late"]
