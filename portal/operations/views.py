@@ -100,8 +100,8 @@ def job_page(request: StaffRequest, job: Job) -> HttpResponse:
 
 @login_not_required
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Report that the process answers, and its version; no data."""
-    return HttpResponse(f"ok {__version__}\n", content_type="text/plain")
+    """Report that the process answers; no data, and no version for strangers."""
+    return HttpResponse("ok\n", content_type="text/plain")
 
 
 @login_not_required
