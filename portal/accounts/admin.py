@@ -147,8 +147,6 @@ _ACTIVE = {"yes": ("Active", Q(is_active=True)), "no": ("Inactive", Q(is_active=
 
 @admin.register(User, site=site)
 class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
-    """Staff and their roles."""
-
     title, purpose = "Accounts", "Staff and their roles"
     form, add_form, change_password_form = StaffChangeForm, StaffAddForm, StaffPasswordForm
     list_display = ["username", "display_name", "email", "role", "state", "signed_in"]

@@ -21,7 +21,6 @@ class CannotDecrypt(ValueError):
 
 
 def encrypt(text: str) -> str:
-    """Encrypt a text."""
     return _cipher().encrypt(text.encode()).decode()
 
 

@@ -74,7 +74,6 @@ class PreferencesForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
 
     @property
     def settings_fields(self) -> list[forms.BoundField]:
-        """All other fields."""
         return [self[name] for name in self.fields if name not in MAIL_SWITCHES]
 
 

@@ -35,7 +35,6 @@ def seconds_left(request: Any) -> float:
 
 
 def session_row(request: Any) -> UserSession:
-    """The row of this session."""
     found = UserSession.objects.filter(session_key=request.session.session_key).first()
     if found is None:
         UserSession.objects.create_from_request(request)

@@ -316,7 +316,6 @@ class Comparison:
 
     @property
     def menu(self) -> Sequence[OfferColumn]:
-        """The offers to choose from."""
         return self.everyone[:MAX_IN_MENU]
 
     @property

@@ -72,7 +72,6 @@ class ShownOffer:
 @require_safe
 @requires("applications.detail")
 def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
-    """Show one application."""
     record = find_application(borrower_uuid, application_uuid)
     own = [LiveCopy(record)]
     (copy,) = panel_copies(request, PANEL, own) if record.can_be_read else own
@@ -101,7 +100,6 @@ def _write_as_sent(record: Application) -> WriteIntent | None:
 
 
 def find_application(borrower_uuid: str, application_uuid: str) -> Application:
-    """Find an application of this borrower."""
     return get_object_or_404(
         Application.objects.select_related("answer"), uuid=application_uuid, borrower_uuid=borrower_uuid
     )

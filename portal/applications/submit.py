@@ -67,7 +67,6 @@ def show_form(
 
 
 def form_context(borrower: Borrower, form: SubmitForm) -> dict[str, Any]:
-    """What the form shows."""
     return {
         "borrower": borrower,
         "form": form,

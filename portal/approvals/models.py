@@ -86,5 +86,4 @@ class Approval(models.Model):
         return found
 
     def store_proposal(self, proposal: dict[str, Any]) -> None:
-        """Store the proposal encrypted."""
         self.sealed = encrypt(json.dumps(proposal))

@@ -467,8 +467,6 @@ _STATES = {value: (words, Q(state=value)) for value, words in WriteIntent.State.
 
 @admin.register(WriteIntent, site=site)
 class WriteIntentAdmin(ReadOnly):
-    """Writes and their states."""
-
     title, purpose = "Changes at the service", "What was sent, and its outcome"
     list_display = ["when", "label", "by", "result", "reference"]
     list_filter = [

@@ -5,8 +5,6 @@ from django.db.models.signals import post_migrate
 
 
 class AuditConfig(AppConfig):
-    """Audit trail."""
-
     name = "portal.audit"
 
     def ready(self) -> None:

@@ -39,7 +39,6 @@ def trail_problem(snoozed: Snoozed, _user: User) -> Items:
 
 
 def unknown_writes(snoozed: Snoozed, user: User) -> Items:
-    """Writes with an unknown outcome."""
     close_stale_writes()
     may_resolve = can(user, "audit.resolve")
 

@@ -31,7 +31,6 @@ def install_triggers(connection: BaseDatabaseWrapper) -> None:
 
 
 def remove_triggers(connection: BaseDatabaseWrapper) -> None:
-    """Drop the triggers."""
     where = f" ON {TABLE}" if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
         for name in _NAMES[connection.vendor]:

@@ -60,7 +60,6 @@ def log_head() -> None:
 
 
 def last_check() -> Entry | None:
-    """The entry of the last check."""
     return Entry.objects.filter(action="audit.verify").first()
 
 

@@ -35,8 +35,6 @@ VIEWS = Q(result="", action__in=[
 
 @dataclass(frozen=True)
 class EntryLine:
-    """One entry as a line of a list."""
-
     entry: Entry
     sentence: str
     changes: Sequence[FieldChange]
@@ -174,7 +172,6 @@ def name_in_sentence(name: str) -> str:
 
 
 def field_words(name: str) -> str:
-    """A field's name in words."""
     return _FIELDS.get(name, name.replace("_", " "))
 
 

@@ -36,7 +36,6 @@ class AccountPanel:
 
     @property
     def row_name(self) -> str:
-        """The id of its row."""
         return f"row-{self.name}"
 
     @property
@@ -81,7 +80,6 @@ def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: 
 @require_POST
 @requires("borrowers.index")
 def refresh(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """Refresh all accounts of a borrower in the background."""
     get_object_or_404(Borrower, uuid=borrower_uuid)
     start_job(tasks.refresh_accounts, by=Actor.of(request), about=borrower_uuid, borrower=borrower_uuid)
     return finish_action(request, page_before(request))

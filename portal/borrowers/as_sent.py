@@ -24,7 +24,6 @@ class SentProfile:
 
     @property
     def people(self) -> list[tuple[str, KeyPerson]]:
-        """Its key people with their names."""
         return [(full_name(person), person) for person in self.profile.key_people]
 
 

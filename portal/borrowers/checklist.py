@@ -56,7 +56,6 @@ def confirmed_writes(borrower_uuids: Iterable[str]) -> Mapping[str, Writes]:
 
 
 def latest_secrets(writes: Writes, person: Borrower | KeyPerson) -> dict[str, WriteIntent | None]:
-    """The latest write that sent each secret of a person."""
     return {field: _latest_with(writes, person, field) for field in PERSON_SECRETS}
 
 

@@ -105,7 +105,6 @@ class Draft(models.Model):
         return self.url(Step(self.step))
 
     def url(self, step: Step) -> str:
-        """The address of a step."""
         return reverse("borrowers:draft", args=[self.pk, step.value])
 
     @classmethod

@@ -113,7 +113,6 @@ class Position:
 
     @cached_property
     def rows(self) -> list[AccountRow]:
-        """A row for each account."""
         return [AccountRow(one, one.figures.days_past_due(self._today)) for one in worst_first(self.accounts)]
 
     @cached_property

@@ -104,8 +104,6 @@ def edit(request: StaffRequest, borrower_uuid: str, person_uuid: str = "") -> Ht
 
 
 class ProfileEdit(Flow):
-    """One request to edit one profile."""
-
     stays_on_review = RecordBusy
 
     form: ProfileForm
@@ -154,7 +152,6 @@ class ProfileEdit(Flow):
         return WriteIntent.objects.filter(operation=self.operation, subject_uuid=self.record.uuid)
 
     def respond(self) -> HttpResponse:
-        """Respond to the request."""
         request = self.request
         if request.method != "POST":
             if write := request.GET.get("sent"):
@@ -204,7 +201,6 @@ class ProfileEdit(Flow):
         return known_values(self._decode(snapshot.body)) if snapshot else None
 
     def _form(self, typed: Any = None, *, known: KnownValues | None = None, version: str = "") -> ProfileForm:
-        """The form with the last known values or with what was typed."""
         form: type[ProfileForm] = UnknownProfile
         if self.is_key_person:
             form = KeyPersonProfile

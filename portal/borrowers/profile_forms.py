@@ -35,7 +35,6 @@ KnownValues = Mapping[str, str | None]
 
 
 def known_value(unit: str, known: KnownValues) -> Any:
-    """The last known value of a unit."""
     return profile_address(known) if unit == "address" else known.get(unit)
 
 
@@ -124,7 +123,6 @@ class ProfileForm(AddressForm):
         return self.known.get(name) if self.is_as_shown(name) else super().value(name)
 
     def new_value(self, unit: str) -> Any:
-        """The new value of a unit."""
         return self.address if unit == "address" else self.value(unit)
 
     @property

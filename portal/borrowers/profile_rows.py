@@ -79,8 +79,6 @@ def address_text(parts: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """One row of the review."""
-
     unit: str
     label: str
     now: str
@@ -91,7 +89,6 @@ class Change:
 
 
 def changes_of(form: ProfileForm) -> list[Change]:
-    """The rows of the changes that will be sent."""
     rows = []
     for unit, value in form.changes.items():
         now = text_of(unit, known_value(unit, form.known))
@@ -179,7 +176,6 @@ def compare(
     answer: Mapping[str, Any],
     changes: Mapping[str, list[str]],
 ) -> FieldResult:
-    """Compare one field of a body with the answer."""
     unit = unit_of(key)
     label = form.label_of(unit)
     if unit in NEVER_RETURNED:  # Only the sizes of reports were recorded.

@@ -45,7 +45,6 @@ class Report:
 
     @property
     def content(self) -> bytes:
-        """The uploaded content."""
         return gzip.decompress(self.compressed)
 
 

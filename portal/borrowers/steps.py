@@ -134,7 +134,6 @@ class DraftSteps:
 
     @property
     def lines(self) -> list[StepLine]:
-        """The status of each step."""
         return [StepLine(step, self.draft.url(step), *self._status(step)) for step in Step]
 
     @property

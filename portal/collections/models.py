@@ -115,7 +115,6 @@ class Promise(models.Model):
 
     @property
     def look(self) -> str:
-        """The look of its badge."""
         return LOOKS[PromiseState[self.state]]
 
     @property

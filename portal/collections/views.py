@@ -190,7 +190,6 @@ def _subject_or_404(kind: str, uuid: str) -> Any:
 
 
 def contacts_url(record: Account | Borrower) -> str:
-    """The contact log of a record."""
     return reverse("collections:contacts", args=[record.kind, record.uuid])
 
 
@@ -350,8 +349,6 @@ def _set_owner(actor: Actor, records: list[Account], owner: User | None) -> int:
 
 
 class ReturnsShown(NamedTuple):
-    """What a page of returned payments shows."""
-
     days: int
     code: str
     only: bool

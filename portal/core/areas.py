@@ -92,7 +92,6 @@ def areas() -> Sequence[Area]:
 
 @cache
 def navigation() -> Sequence[NavigationEntry]:
-    """The navigation in order."""
     return sorted((entry for area in areas() for entry in area.navigation), key=lambda entry: entry.order)
 
 

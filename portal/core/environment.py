@@ -110,7 +110,6 @@ def pattern_text(name: str, default: str | None, pattern: str, problem: str) -> 
 
 
 def comma_separated(name: str, default: str | None = "") -> list[str]:
-    """Read a list."""
     words = [word.strip() for word in text(name, default).split(",") if word.strip()]
     if default is None and not words:
         reject(name, MISSING)
@@ -156,7 +155,6 @@ def time_zone(name: str, default: str) -> str:
 
 
 def readable_file(name: str) -> str:
-    """Read the path of a readable file."""
     path = text(name)
     if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):
         reject(name, f"must be a readable file; it is {path!r}.")

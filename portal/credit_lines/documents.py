@@ -80,7 +80,6 @@ def download(
 
 
 def link_of(statement: Statement, key: StatementKey) -> str:
-    """The link of a statement."""
     try:
         return statements_by_key(statement)[key]
     except KeyError:

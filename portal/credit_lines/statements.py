@@ -67,8 +67,6 @@ def statements_by_key(line: Statement) -> dict[StatementKey, str]:
 
 @dataclass(frozen=True)
 class StatementEntry:
-    """One statement."""
-
     key: StatementKey
     words: str
     url: str
@@ -92,7 +90,6 @@ class StatementEntry:
 
     @property
     def last(self) -> Fingerprint | None:
-        """The fingerprint of the last download."""
         return max(self.fingerprints, key=lambda one: one.last_at, default=None)
 
 

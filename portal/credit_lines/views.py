@@ -43,7 +43,6 @@ MAX_BYTES_IN_MEMORY = 1024 * 1024
 @require_safe
 @requires("credit_lines.detail")
 def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpResponseBase:
-    """Show one line of credit."""
     record = get_object_or_404(Account.objects.select_related("answer"), kind=Kind.LINE, uuid=line_uuid)
     if record.borrower_uuid != borrower_uuid:
         return redirect(record)

@@ -61,7 +61,6 @@ class PageCounter(logging.Handler):
 
 
 def convert(html: str, on_page: Listener) -> bytes:
-    """Render one PDF."""
     PROGRESS_LOGGER.addHandler(PageCounter(on_page))
     return _write(_lay_out(html))
 

@@ -30,7 +30,6 @@ class Printed(models.Model):
         return self.code
 
     def get_absolute_url(self) -> str:
-        """Its verification page."""
         return reverse("documents:verify", args=[self.code])
 
 

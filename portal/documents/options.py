@@ -8,15 +8,11 @@ from django.http import QueryDict
 
 
 class Mode(TextChoices):
-    """The readers of a document."""
-
     INTERNAL = "internal", "Internal"
     BORROWER = "borrower", "Borrower copy"
 
 
 class Paper(TextChoices):
-    """Paper sizes."""
-
     LETTER = "letter", "Letter"
     A4 = "a4", "A4"
 

@@ -12,7 +12,6 @@ BORROWER = "borrowers/<str:borrower_uuid>/"
 
 
 def preview_and_pdf(address: str, view: Callable[..., HttpResponseBase]) -> list[URLPattern]:
-    """The addresses of one kind of document."""
     name = view.__name__
     return [
         path(f"{address}/", view, name=name),

@@ -83,7 +83,6 @@ def document_view(build: Callable[..., Document]) -> Callable[..., HttpResponseB
 @requires("summaries.borrower")
 @document_view
 def borrower(request: StaffRequest, as_pdf: bool, borrower_uuid: str) -> Document:
-    """The borrower summary."""
     record = get_object_or_404(Borrower.objects.select_related("answer"), uuid=borrower_uuid)
     options = Options.of(request.GET)
     copies = _read(request, borrower_summary.account_copies_of(record), options, as_pdf)
@@ -93,7 +92,6 @@ def borrower(request: StaffRequest, as_pdf: bool, borrower_uuid: str) -> Documen
 @requires("summaries.document")
 @document_view
 def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_uuid: str) -> Document:
-    """The schedule of a loan."""
     record = get_object_or_404(
         Account.objects.select_related("answer"), kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid
     )
@@ -106,7 +104,6 @@ def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_
 @requires("summaries.document")
 @document_view
 def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str) -> Document:
-    """A line of credit."""
     record = get_object_or_404(
         Account.objects.select_related("answer"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
     )
@@ -118,7 +115,6 @@ def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str
 @requires("summaries.document")
 @document_view
 def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, application_uuid: str) -> Document:
-    """The offers of an application."""
     record = get_object_or_404(
         Application.objects.select_related("answer"), uuid=application_uuid, borrower_uuid=borrower_uuid
     )
@@ -189,7 +185,6 @@ def _pdf_response(file: bytes, file_name: str, code: str, disposition: str = "in
 
 
 def _preview(request: StaffRequest, document: Document) -> HttpResponse:
-    """Show the document and log the view."""
     subject = document.subject
     log_view(
         Actor.of(request),

@@ -203,7 +203,6 @@ def failure_page(
     error: servicing.ServicingError | None = None,
     intent: WriteIntent | None = None,
 ) -> HttpResponse:
-    """The page of a failed call."""
     context = {"failure": failure, "error": error, "intent": intent}
     return error_page(request, "failure.html", failure.status, context)
 

@@ -157,7 +157,6 @@ def account_copies(account: Account) -> list[LiveCopy]:
 
 
 def repayment_copies(accounts: Iterable[Account]) -> list[LiveCopy]:
-    """The copy of each account's list of repayments."""
     return list_copies([(account, REPAYMENTS_OF[account.kind]) for account in accounts])
 
 

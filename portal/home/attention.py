@@ -84,7 +84,6 @@ class Attention:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The groups that have items."""
         groups = [
             Group(kind.name, kind.title, [one for one in self.sources if one.group == kind.name])
             for kind in item_kinds().values()

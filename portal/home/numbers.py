@@ -36,7 +36,6 @@ class Payments:
 
     @property
     def drawn(self) -> Decimal:
-        """What the chart shows."""
         return max(self.known_sum, Decimal(0))
 
     def add(self, number: int, known: int, amount: Decimal) -> None:
@@ -58,7 +57,6 @@ class Day:
 
     @property
     def drawn(self) -> Decimal:
-        """What the chart shows of it."""
         return self.succeeded.drawn + self.failed.drawn
 
     @property
@@ -70,22 +68,18 @@ class Day:
 
     @property
     def url(self) -> str:
-        """The list of its payments."""
         return f"{reverse('repayments:index')}?from={self.first}&to={self.day}"
 
     @property
     def succeeded_url(self) -> str:
-        """The list of successful payments."""
         return f"{reverse('repayments:index')}?collected=yes&from={self.first}&to={self.day}"
 
     @property
     def failed_url(self) -> str:
-        """The list of failed payments."""
         return f"{reverse('repayments:index')}?error=yes&from={self.first}&to={self.day}"
 
     @property
     def products(self) -> list[tuple[str, Payments, str]]:
-        """Each product with its payments and their list."""
         paid = sorted(self.by_product.items())
         return [(name, payments, f"{self.succeeded_url}&product={name}") for name, payments in paid]
 

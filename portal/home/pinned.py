@@ -53,7 +53,6 @@ def choices(user: User) -> list[tuple[SavedView, bool]]:
 
 
 def pin(user: User, keys: Sequence[str]) -> None:
-    """Pin these views and no others."""
     chosen = [view for view in views(user) if str(view.pk) in keys][:MAX_PINS]
     with transaction.atomic():
         Pin.objects.filter(owner=user).delete()

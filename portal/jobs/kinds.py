@@ -16,8 +16,6 @@ _chores: list[Callable[[], Any]] = []
 
 @dataclass(frozen=True, kw_only=True)
 class JobKind:
-    """One kind of job."""
-
     name: str
     label: str
     work: Work
@@ -61,13 +59,11 @@ def _discover_tasks() -> None:
 
 
 def all_chores() -> list[Callable[[], Any]]:
-    """Return the chores of all areas."""
     _discover_tasks()
     return _chores
 
 
 def all_kinds() -> list[JobKind]:
-    """Return the kinds of all areas."""
     _discover_tasks()
     return list(_kinds.values())
 

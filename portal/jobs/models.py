@@ -66,7 +66,6 @@ class Job(models.Model):
         return f"{self.label}: {self.get_state_display()}"
 
     def get_absolute_url(self) -> str:
-        """The page of this job."""
         return reverse("operations:job", args=[self.pk])
 
     @classmethod

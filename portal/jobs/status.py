@@ -35,7 +35,6 @@ class JobsStatus:
 
 
 def live_workers() -> QuerySet[Worker]:
-    """The workers that are alive."""
     return Worker.objects.filter(beat_at__gte=timezone.now() - lease(), stopped_at=None)
 
 

@@ -56,7 +56,6 @@ class Bar(NamedTuple):
 
     @property
     def svg(self) -> SafeString:
-        """The bar as SVG for the page."""
         before, after = ('fill="url(#hatch-', ')"') if self.is_paid else ('class="sd-bar-', '"')
         blocks = [(f"{before}{kind}{after}", y, height) for kind, y, height in self.blocks]
         if self.is_overdue:

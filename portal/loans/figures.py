@@ -133,8 +133,6 @@ def _maturity(loan: Loan, schedule: Schedule, today: date) -> FigureCard:
 
 
 class Term(NamedTuple):
-    """One term of a loan in words."""
-
     label: str
     shown: str
 
@@ -191,7 +189,6 @@ def installment_count(number: int) -> str:
 
 
 def state_words(row: Installment, state: State, today: date) -> str:
-    """The state of an installment in words."""
     if row.due_date is None or state not in (State.OVERDUE, State.NEXT):
         return STATE_WORDS.get(state, "Not provided")
     days = abs((row.due_date - today).days)

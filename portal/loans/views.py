@@ -27,7 +27,6 @@ from servicing.values import decimal_or_none
 
 @requires("loans.detail")
 def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponse:
-    """Show one loan."""
     record = get_object_or_404(Account.objects.select_related("answer"), kind=Kind.LOAN, uuid=loan_uuid)
     if record.borrower_uuid and record.borrower_uuid != borrower_uuid:
         return redirect(record)

@@ -31,8 +31,6 @@ class Uploads(models.Manager["Upload"]):
 
 
 class Upload(models.Model):
-    """One file."""
-
     class What(models.TextChoices):
         IDS = "ids", "IDs"
         PROFILES = "profiles", "Profiles"
@@ -61,7 +59,6 @@ class Upload(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        """The page with the result."""
         return reverse("lookup:imported", args=[self.pk])
 
     @property

@@ -334,7 +334,6 @@ def other_messages_url(query: Query) -> str:
 
 
 def _message_filters(query: Query) -> dict[str, Any]:
-    """Translate a query to the filters of the message list."""
     if query.conditions or query.is_limited:
         return {}
     if query.uuids:

@@ -27,8 +27,6 @@ TICKS: Final = 6
 
 @dataclass(frozen=True)
 class DayBar:
-    """One day of the chart."""
-
     day: date
     claimed: int | None
     """The number that the service reports; None if it was not asked."""
@@ -96,7 +94,6 @@ class Coverage:
 
     @property
     def ticks(self) -> Sequence[DayBar]:
-        """The days that have a label."""
         return self.bars[:: max(1, len(self.bars) // TICKS)]
 
 

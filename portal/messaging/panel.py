@@ -107,7 +107,6 @@ class Panel:
 
     @property
     def closed(self) -> str:
-        """The list without it."""
         return self._address(None, None)
 
     def _address(self, uuid: str | None, tab: str | None) -> str:

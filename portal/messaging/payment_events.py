@@ -15,7 +15,6 @@ MAX_OF_ACCOUNT: Final = 10
 
 
 def messages_of_repayment(uuid: str) -> Iterable[Message]:
-    """The messages about a repayment."""
     return Message.objects.filter(subject_uuid=uuid)[:MAX_OF_REPAYMENT]
 
 

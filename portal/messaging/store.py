@@ -97,7 +97,6 @@ def _later_row(message: RemoteMessage, saved: Message, day: date | None) -> Mess
 
 
 def message_row(message: RemoteMessage, day: date | None = None) -> Message:
-    """The row that saves a message."""
     payload = message.payload if isinstance(message.payload, dict) else {}
     recorded_at = _recorded_at(message, day)
     amount = decimal_or_none(payload.get("amount"))

@@ -365,7 +365,6 @@ class Sync:
     def _page(
         self, first: date | None, last: date | None, limit: int, offset: int | None = None
     ) -> Page[RemoteMessage]:
-        """One page of these days' messages."""
         ask = partial(self.client.messages.list, start_date=first, end_date=last, limit=limit, offset=offset)
         page = self._with_retries(ask)
         if page.filters_ignored:

@@ -170,7 +170,6 @@ def message_subject(row: LinkedMessage) -> dict[str, Any]:
 @require_safe
 @requires("messaging.index")
 def detail(request: StaffRequest, message_uuid: str) -> HttpResponse:
-    """One message on its own page."""
     explorer = Explorer(request.GET)
     panel = open_panel(request, find_message(message_uuid), explorer)
     return render_page(request, "messaging/detail.html", {"panel": panel, "explorer": explorer})

@@ -57,5 +57,4 @@ class FollowUp(models.Model):
 
     @property
     def is_due(self) -> bool:
-        """Whether it is due."""
         return self.done_at is None and self.due <= business_date()

@@ -35,8 +35,6 @@ def colleagues() -> QuerySet[User]:
 
 
 class Subject(Protocol):
-    """Anything that can have notes."""
-
     def get_absolute_url(self) -> str: ...
 
 
@@ -90,7 +88,6 @@ class FollowUpForm(StaffForm):
 
 @requires("notes.add")
 def add(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
-    """Add a note to a record."""
     record = get_object_or_404(records_of(kind), uuid=uuid)
     return add_note(request, record, ("Borrowers", reverse("borrowers:index")), **audit_subject(record))
 

@@ -32,7 +32,6 @@ PACKAGES = ["Django", "requests", "urllib3", "msgspec", "cryptography", "gunicor
 
 
 def lines() -> Iterator[str]:
-    """Write the bundle line by line."""
     yield f"Support bundle of {timezone.now():%Y-%m-%d %H:%M:%S} UTC"
     yield from _versions()
     yield from _groups()

@@ -24,8 +24,6 @@ from portal.operations import readiness
 
 
 class GaugeCollector(Collector):
-    """Reads all gauges."""
-
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield whether the database responds, and then what it holds."""
         try:

@@ -141,8 +141,6 @@ class Week:
 
 @dataclass
 class TotalWeek(Week):
-    """All weeks."""
-
     due_from: date | None = None
 
     @property

@@ -61,7 +61,6 @@ class DayList:
 
     @property
     def as_of(self) -> date:
-        """The day of the states."""
         return self.since or self.day
 
     def sums(self) -> dict[str, Decimal]:

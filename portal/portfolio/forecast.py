@@ -104,7 +104,6 @@ def write(day: date) -> None:
 
 
 def expected_between(view: str, day: date, first: date, last: date) -> QuerySet[Expected]:
-    """What was expected at the end of a day for these days."""
     expected = Expected.objects.on_day(day).filter(view=view, on__range=(first, last))
     # Nobody could tell what was expected on a day that was written later.
     is_written = Exists(Forecast.objects.filter(day=day))
@@ -134,7 +133,6 @@ class Period:
 
     @property
     def amounts(self) -> list[tuple[str, Decimal]]:
-        """The amount of each view."""
         return [(view.value, getattr(self, view)) for view in View]
 
     @property

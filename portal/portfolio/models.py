@@ -115,8 +115,6 @@ class Due(models.Model):
 
 
 class BookDay(models.Model):
-    """A day that is written."""
-
     day = models.DateField(unique=True)
     written_at = models.DateTimeField(auto_now_add=True)
     not_certain = models.PositiveIntegerField(
@@ -182,7 +180,6 @@ class View(models.TextChoices):
 
 class ExpectedQuerySet(models.QuerySet["Expected"]):
     def on_day(self, day: date) -> "ExpectedQuerySet":
-        """What was expected at the end of a day."""
         return self.filter(_holds_on(day))
 
 

@@ -92,7 +92,6 @@ class Page:
 
 
 def read_page(book: Book, chosen: BookDay) -> Page:
-    """Read the tables of a day."""
     day, since = chosen.day, chosen.roll_since
     is_on_chart = Q(day__range=[day - timedelta(days=chart.DAYS - 1), day], bucket__in=LATE)
     money = cash.read(day, book.written)

@@ -76,7 +76,6 @@ class PaymentList:
 
     @property
     def day(self) -> date:
-        """The day of the page that has its sum."""
         return self.expected_on or self.last
 
     def sums(self) -> dict[str, Decimal | None]:
@@ -87,7 +86,6 @@ class PaymentList:
         }
 
     def rows(self, payments: Iterable[Any]) -> Iterator[PaymentRow]:
-        """The rows of some of the payments."""
         found = [_ROWS[self.name](one) for one in payments]
         records = records_by_uuid(ACCOUNTS, (one["uuid"] for one in found))
         borrowers = {one.pk: borrower for one, borrower in with_borrowers(records.values())}

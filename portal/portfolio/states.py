@@ -111,7 +111,6 @@ def is_same(one: AccountState, other: AccountState) -> bool:
 
 
 def state_on(account: BookAccount, span: Span, day: date) -> AccountState:
-    """The state of an account at the end of a day."""
     state = AccountState(kind=account.kind, uuid=account.uuid, from_day=day, owner_id=account.owner_id)
     text = span.text
     if text is None:

@@ -18,7 +18,6 @@ def add_sums(groups: Any, *names: str) -> Any:
 
 
 def total_of(rows: Any, *names: str) -> dict[str, Any]:
-    """The same of all rows."""
     return dict(rows.order_by().aggregate(**_parts(names)))
 
 

@@ -381,8 +381,6 @@ class Borrower(Named):
 
 
 class KeyPerson(Named):
-    """A key person of a borrower."""
-
     kind = Kind.KEY_PERSON
     FROM_ANSWER = (*Named.FROM_ANSWER, "borrower_uuid", "title")
 

@@ -124,7 +124,6 @@ class Query:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is empty."""
         return not (self.has_text or self.conditions or self.is_limited)
 
     @property

@@ -25,7 +25,6 @@ MAX_PER_REQUEST = 1_000
 
 
 def outdated_accounts() -> QuerySet[Account]:
-    """The accounts whose figures are outdated."""
     good_through = Q(figures_good_through__lt=business_date()) | Q(figures_good_through__isnull=True)
     return Account.objects.filter(LISTED, good_through)
 

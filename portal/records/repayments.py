@@ -117,7 +117,6 @@ def _status_change(before: Repayment, now: Repayment, at: datetime) -> Repayment
 
 
 def columns_of(repayment: servicing.Repayment) -> dict[str, Any]:
-    """The columns that find a repayment."""
     status, payment_type = known_spelling(repayment.status), known_spelling(repayment.payment_type)
     # A payment that succeeded or is still to come hasn't failed, whatever the text says, unless it was returned.
     may_have_failed = status not in ("SUCCEEDED", "SCHEDULED") or payment_type == RETURNED_TYPE
@@ -138,7 +137,6 @@ def columns_of(repayment: servicing.Repayment) -> dict[str, Any]:
 
 
 def is_returned(repayment: Repayment) -> bool:
-    """Whether a repayment was returned."""
     return repayment.status == RETURNED or repayment.payment_type == RETURNED_TYPE
 
 

@@ -18,8 +18,6 @@ _COLUMNS = ["past_due", "past_due_rank", "oldest_unpaid_on", "days_past_due", "i
 
 @dataclass
 class BorrowerTotals:
-    """The totals of one borrower."""
-
     today: date
     accounts: list[SavedAccount] = field(default_factory=list)
     decision: str = ""

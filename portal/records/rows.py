@@ -55,7 +55,6 @@ def with_answers(found: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:
-    """An unsaved record of a kind."""
     if kind == Kind.APPLICATION:
         return Application(uuid=uuid, created_by=created_by)
     if kind == Kind.BORROWER:
@@ -72,7 +71,6 @@ def create_records(records: Sequence[Answered]) -> None:
 
 
 def by_model(records: Iterable[Answered]) -> dict[type[Answered], list[Any]]:
-    """The records of each model."""
     found: dict[type[Answered], list[Any]] = {}
     for record in records:
         found.setdefault(type(record), []).append(record)
@@ -128,7 +126,6 @@ def read_records(
 
 
 def active_records(kind: str) -> QuerySet[Any]:
-    """The records of a kind that are not archived."""
     return records_of(kind).filter(LISTED)
 
 

@@ -34,7 +34,6 @@ def words_of(name: str) -> list[str]:
 
 
 def save_words(records: Iterable[Answered]) -> None:
-    """Save the words of these records' names."""
     words = {word for record in records if record.kind in PEOPLE for word in words_of(record.label)}
     if words:  # In order, so that two requests never wait for each other.
         NameWord.objects.bulk_create(

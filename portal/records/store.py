@@ -310,7 +310,6 @@ def _save_lists(lists: Iterable[Observation], origin: _Origin) -> list[Answer]:
 
 
 def _save_answers(answers: Sequence[Answer], source: str) -> None:
-    """Save new answers."""
     # Only the service's own answer ends a failure, which another request may just have saved.
     columns = _COLUMNS_OF_ANSWER if source == Source.SERVICE else _COLUMNS_OF_ANSWER[:-2]
     # A request that asks for a thing may create its answer's row at the same moment.

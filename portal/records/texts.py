@@ -21,7 +21,6 @@ def with_name(text: str, name: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines by which a record is found."""
     return [line for line in text.split("\n") if line]
 
 

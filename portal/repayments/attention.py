@@ -104,12 +104,10 @@ def _returned_item(repayment: Repayment, day: date, follows: WhatFollows) -> Ite
 
 
 def past_due_loans(snoozed: Snoozed, _user: User) -> Items:
-    """Past due loans."""
     return _past_due_accounts(Kind.LOAN, snoozed)
 
 
 def past_due_lines(snoozed: Snoozed, _user: User) -> Items:
-    """Past due lines of credit."""
     return _past_due_accounts(Kind.LINE, snoozed)
 
 

@@ -20,7 +20,6 @@ from portal.ui import wording
 
 
 def is_upcoming(today: date) -> Q:
-    """The condition that a repayment is upcoming."""
     return Q(status=SCHEDULED, effective_on__gte=today)
 
 

@@ -73,7 +73,6 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
 
 
 def is_returned() -> Q:
-    """The condition that a repayment was returned."""
     return Q(status=RETURNED) | Q(payment_type=RETURNED_TYPE)
 
 

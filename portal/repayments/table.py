@@ -112,7 +112,6 @@ class RepaymentRow:
 
     @property
     def words(self) -> str:
-        """The status in words."""
         return wording.status_word(self.status) if self.status else "No status"
 
     @property
@@ -202,7 +201,6 @@ class Summary:
 
     @property
     def words(self) -> str:
-        """The number in words."""
         return f"{self.number:,} repayment{'' if self.number == 1 else 's'}"
 
 
@@ -237,7 +235,6 @@ class OpenRepayment:
 
     @property
     def raw(self) -> Any:
-        """The repayment as received."""
         return codec.parse(self.record.body) if self.record.body else {}
 
 

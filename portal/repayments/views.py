@@ -87,7 +87,6 @@ def find_open(uuid: str) -> OpenRepayment | None:
 
 
 def log_repayment_view(request: StaffRequest, record: Repayment) -> None:
-    """Log the view of a repayment."""
     subject = entry_subject(record, f"repayment {record.uuid[:8]}")
     log_view(Actor.of(request), "repayments.detail", is_repeat=bool(request.htmx), **subject)
 

@@ -211,5 +211,4 @@ def stack(value: Any, note: Any) -> SafeString:
 
 
 def join_badges(*parts: Any) -> SafeString:
-    """Join badges side by side."""
     return format_html_join(" ", "{}", ((part,) for part in parts if part))

@@ -157,7 +157,6 @@ def not_known_filter() -> Filter:
 
 
 def aging_filter(*kinds: Kind) -> Filter:
-    """A filter by aging bucket."""
     phrases = {one: f"{one} past due" for one in AGING_DAYS} | {
         Aging.CURRENT: "Not past due",
         Aging.UNKNOWN: "Days past due not known",

@@ -26,8 +26,6 @@ PROGRESS = "refresh-progress"
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a refresh."""
-
     items: Sequence[tuple[Row, str]]
     """Each selected record with its state: ``waiting``, ``asking``, ``read`` or ``failed``."""
 

@@ -91,7 +91,6 @@ def _htmx(request: HttpRequest) -> Htmx:
 
 
 def requested_partial(request: HttpRequest, partials: tuple[str, ...]) -> str | None:
-    """The one of these partials that an HTMX request targets."""
     htmx = _htmx(request)
     is_fragment = htmx and not htmx.boosted and not htmx.history_restore_request
     return htmx.target if is_fragment and htmx.target in partials else None

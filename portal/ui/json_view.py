@@ -45,7 +45,6 @@ def _lines(value: Any, path: str = "", level: int = 0, label: str = "", comma: s
 
 
 def _items(value: Any, path: str) -> list[tuple[str, str, Any]]:
-    """The items of a value with their paths and labels."""
     if isinstance(value, Mapping):
         before = f"{path}." if path else ""
         return [

@@ -11,7 +11,6 @@ MAX_FORM_BYTES: Final = 4 * 1024 * 1024
 
 
 def max_file_bytes() -> int:
-    """The limit for one file."""
     return settings.UPLOAD_LIMIT_MB * 1024 * 1024
 
 

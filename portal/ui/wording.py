@@ -223,7 +223,6 @@ def status(value: str) -> Status:
 
 
 def status_word(value: str) -> str:
-    """A status in words."""
     return status(value).word
 
 
