@@ -34,6 +34,7 @@ RATED_DAYS, MIN_RATED = 60, 50
 NO_CODE = "No code"
 LONGEST_WITH_CODES = 30
 """Days of which a square has room for its code."""
+CHART_WIDTH = 960
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ def chart_of(payments: Sequence[ReturnedPayment], period: int) -> ReturnChart:
     """The chart of a period; for a long one without codes."""
     has_codes = period <= LONGEST_WITH_CODES
     side = 26 if has_codes else 8
-    step, first = side + 4, business_date() - timedelta(days=period)
+    step, first = CHART_WIDTH // (period + 1), business_date() - timedelta(days=period)
     tallest = max(Counter(one.day for one in payments).values(), default=1)
     bottom, stacked, squares = tallest * (side + 2) + 4, Counter[date](), []
     for one in reversed(payments):
@@ -214,7 +215,7 @@ def chart_of(payments: Sequence[ReturnedPayment], period: int) -> ReturnChart:
         squares.append(Square(x, y, x + side // 2, y + side // 2 + 4, one.code, _look(one.follows), words))
     width = (period + 1) * step
     days = [(0, "start", short_day(first)), (width, "end", "Today")]
-    return ReturnChart(squares, days, width, bottom + 18, bottom, side, has_codes)
+    return ReturnChart(squares, days, width, bottom + 20, bottom, side, has_codes)
 
 
 def _look(follows: WhatFollows) -> str:
