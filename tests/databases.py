@@ -9,7 +9,10 @@ from pathlib import Path
 
 import psycopg
 from django.apps import apps
+from django.core.management import call_command
 from django.db import OperationalError, connection, connections
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from portal.accounts.encryption import EncryptedField
 
@@ -123,3 +126,17 @@ def full() -> Iterator[None]:
             other.execute("SET default_transaction_read_only = off")
             other.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
         forget_connections()
+
+
+def go_back(app: str, name: str) -> None:
+    """Undo the migrations of an app after this one, which a new database has as one."""
+    recorder = MigrationRecorder(connection)
+    *_, last = sorted(name for label, name in recorder.applied_migrations() if label == app)
+    # What has records for all of its steps counts as the one that replaces them, also that of messages.
+    recorder.migration_qs.filter(app=app, name=last).delete()
+    recorder.migration_qs.filter(name__contains="squashed", app__in=[app, "messaging"]).delete()
+    loader = MigrationLoader(connection)
+    migration = loader.disk_migrations[app, last]
+    with connection.schema_editor(atomic=migration.atomic) as editor:
+        migration.unapply(loader.project_state(migration.dependencies), editor)
+    call_command("migrate", app, name, verbosity=0)

@@ -185,7 +185,7 @@ def test_too_many_borrowers_for_one_pdf_are_a_zip(portal_service: Sandbox, servi
 def test_a_joined_batch_of_version_1_becomes_a_zip(portal_service: Sandbox, servicer: Browser) -> None:
     given.borrower(portal_service)
     batch = start_batch(servicer)
-    call_command("migrate", "documents", "0001", verbosity=0)
+    databases.go_back("documents", "0001_initial")
     databases.run(
         "UPDATE documents_batch SET form = 'joined'",
         "INSERT INTO documents_turn (person_id, taken_at) VALUES (1, CURRENT_TIMESTAMP)",

@@ -28,8 +28,6 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections
 from django.db.backends.utils import CursorWrapper
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from portal.accounts.encryption import encrypt
@@ -63,7 +61,6 @@ from tests import databases, given, released
 from tests.conftest import browser_of
 from tests.portal.jobs.test_worker import wait_until, worker
 
-SQUASHED = "0001_squashed_0047_add_plain_indexes"
 RELEASED = Path(released.__file__).parent
 RELEASES = sorted(file.name.removesuffix(".dump") for file in RELEASED.glob("*.dump"))
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -74,19 +71,6 @@ def run(command: str, *words: object, **options: object) -> str:
     out = StringIO()
     call_command(command, *words, stdout=out, **options)
     return out.getvalue()
-
-
-def go_back(name: str) -> None:
-    """Undo the migrations of records after this one, which a new database has as one."""
-    recorder = MigrationRecorder(connection)
-    *_, last = sorted(name for app, name in recorder.applied_migrations() if app == "registry")
-    recorder.migration_qs.filter(app="registry", name__in=[SQUASHED, last]).delete()
-    recorder.migration_qs.filter(app="messaging", name__contains="squashed").delete()
-    loader = MigrationLoader(connection)
-    migration = loader.disk_migrations["registry", last]
-    with connection.schema_editor(atomic=migration.atomic) as editor:
-        migration.unapply(loader.project_state(migration.dependencies), editor)
-    run("migrate", "registry", name, verbosity=0)
 
 
 @pytest.fixture
@@ -167,7 +151,7 @@ def test_an_interrupted_move_of_answers_is_continued(monkeypatch: pytest.MonkeyP
     move = import_module("portal.records.migrations.0020_move_answers")
     monkeypatch.setattr(move, "BATCH_SIZE", 2)
     at = [timezone.now() - timedelta(days=days) for days in range(5)]
-    go_back("0019")
+    databases.go_back("registry", "0019")
     try:
         old = old_models("0019_answers")
         records, snapshots = (old.get_model("registry", name).objects for name in ("Record", "Snapshot"))
@@ -216,7 +200,7 @@ def test_an_interrupted_removal_of_the_records_of_lists_is_continued(monkeypatch
     removal = import_module("portal.records.migrations.0025_remove_records_of_lists")
     monkeypatch.setattr(removal, "BATCH_SIZE", 2)
     at, day = timezone.now(), timezone.localdate()
-    go_back("0024")
+    databases.go_back("registry", "0024")
     try:
         old = old_models("0024_days_of_answers")
         answers, records = (old.get_model("registry", name).objects for name in ("Answer", "Record"))
@@ -254,7 +238,7 @@ def test_an_interrupted_move_of_repayments_is_continued(monkeypatch: pytest.Monk
     move = import_module("portal.records.migrations.0029_move_repayments")
     monkeypatch.setattr(move, "BATCH_SIZE", 2)
     at, day = [timezone.now() - timedelta(days=days) for days in range(5)], timezone.localdate()
-    go_back("0026")
+    databases.go_back("registry", "0026")
     try:
         old = old_models("0026_remove_indexes_of_lists")
         answers, records, snapshots = (
@@ -338,7 +322,7 @@ def test_an_interrupted_move_of_key_people_is_continued(monkeypatch: pytest.Monk
         "created_by": "import",
         "archived_at": at,
     }
-    go_back("0034")
+    databases.go_back("registry", "0034")
     try:
         old = old_models("0034_key_people")
         records, answers = (old.get_model("registry", name).objects for name in ("Record", "Answer"))
@@ -412,7 +396,7 @@ def test_an_interrupted_move_of_borrowers_is_continued(monkeypatch: pytest.Monke
         "oldest_unpaid_due": ("oldest_unpaid_on", day),
         "status": ("decision", "OPEN"),
     }
-    go_back("0037")
+    databases.go_back("registry", "0037")
     try:
         old = old_models("0037_borrowers")
         records, answers = (old.get_model("registry", name).objects for name in ("Record", "Answer"))
@@ -460,7 +444,7 @@ def test_an_interrupted_move_of_applications_is_continued(monkeypatch: pytest.Mo
     same |= {"borrower_uuid": "b", "owner_confirmed": True, "label": "Oven", "search_text": "\noven\n"}
     same |= {"amount": Decimal("12345678901.1234")}
     renamed = {"category": ("product", "LOAN"), "status": ("decision", "APPROVED")}
-    go_back("0042")
+    databases.go_back("registry", "0042")
     try:
         old = old_models("0042_applications")
         records, answers = (old.get_model("registry", name).objects for name in ("Record", "Answer"))
@@ -502,7 +486,7 @@ def test_an_interrupted_move_of_applications_is_continued(monkeypatch: pytest.Mo
 
 def test_values_of_version_1_get_the_spelling_of_the_interface() -> None:
     respelling = import_module("portal.records.migrations.0012_known_spelling")
-    go_back("0031")
+    databases.go_back("registry", "0031")
     try:
         old = old_models("0031_remove_columns_of_repayments")
         records = old.get_model("registry", "Record").objects
@@ -528,7 +512,7 @@ def test_texts_of_version_1_are_found_after_the_upgrade() -> None:
         "application": ("ǂloanǂ\n", ""),
     }
     labels = {"borrower": "Cedar Foods", "key_person": "Ana Ortiz", "loan": "Oven"}
-    go_back("0031")
+    databases.go_back("registry", "0031")
     try:
         records = old_models("0031_remove_columns_of_repayments").get_model("registry", "Record").objects
         for kind, (text, _) in texts.items():
@@ -711,7 +695,7 @@ def test_an_upgrade_rejects_migrations_of_another_version() -> None:
 
 @pytest.mark.slow
 def test_an_interrupted_upgrade_can_be_repeated() -> None:
-    go_back("0014")
+    databases.go_back("registry", "0014")
     databases.run(
         "DELETE FROM django_migrations WHERE app = 'registry' AND name >= '0008'",
         "DROP TABLE registry_sharedcount",
