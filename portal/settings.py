@@ -257,6 +257,7 @@ BUSINESS_DATE_FROM = one_of("BUSINESS_DATE_FROM", ["clock", "sandbox"], "clock")
 if BUSINESS_DATE_FROM == "sandbox" and not DEBUG:
     reject("BUSINESS_DATE_FROM", "can be sandbox only with DEBUG.")
 #: Statuses of accounts that are closed: totals leave them out, and say so.
+#: After a change run `manage.py rebuild_records`.
 CLOSED_STATUSES = frozenset(
     status.upper()
     for status in comma_separated("CLOSED_STATUSES", "CLOSED,PAID_OFF,CHARGED_OFF,CANCELED,CANCELLED")

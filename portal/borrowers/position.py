@@ -88,12 +88,13 @@ class AccountRow(NamedTuple):
 
 
 def worst_first(copies: Sequence[LiveCopy]) -> list[LiveCopy]:
-    """The accounts, the largest past due amount first."""
-    return sorted(
-        copies,
-        key=lambda one: rank(one.figures.past_due, is_late=one.figures.is_late) or 0,
-        reverse=True,
-    )
+    """The accounts, the largest past due amount first; then those past due by an amount that isn't known."""
+
+    def place(one: LiveCopy) -> tuple[bool, Decimal]:
+        ranked = rank(one.figures.past_due, is_late=one.figures.is_late)
+        return ranked is not None, ranked or Decimal(0)
+
+    return sorted(copies, key=place, reverse=True)
 
 
 class Position:

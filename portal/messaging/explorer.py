@@ -197,18 +197,12 @@ class Explorer:
     @cached_property
     def chips(self) -> list[Chip]:
         """The active filters."""
-        sent = () if self.filters_ignored else [name for name, value in self.sent.items() if value]
         shown = {name: value for name, value in self.filters.items() if name not in DISPLAY_PARAMS}
         labels = {name: str(self.form.fields[name].label) for name in shown}
         return [
-            Chip(labels[name], _in_words(name, value), self.query_string(**{name: None}), name in sent)
+            Chip(labels[name], _in_words(name, value), self.query_string(**{name: None}))
             for name, value in shown.items()
         ]
-
-    @property
-    def local_filter_names(self) -> list[str]:
-        """The names of the filters that are applied here."""
-        return [f"{chip.label[0].lower()}{chip.label[1:]}" for chip in self.chips if not chip.is_sent]
 
     @property
     def sent(self) -> dict[str, Any]:

@@ -78,9 +78,11 @@ class PaymentList:
     def day(self) -> date:
         return self.expected_on or self.last
 
-    def sums(self) -> dict[str, Decimal | None]:
+    def sums(self, number: int) -> dict[str, Any]:
+        """The sums of so many payments, and how many of them have no amount."""
         found = total_of(self.payments, *filter(None, ["amount", self.came]))
         return {
+            "unknown": number - found["amount_known"],
             "amount": read_sum(found, "amount"),
             "came": read_sum(found, self.came) if self.came else None,
         }

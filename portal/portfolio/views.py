@@ -103,7 +103,8 @@ def payments(request: StaffRequest) -> HttpResponse:
     found = payment_lists.find(request.GET)
     shown = Paginator(found.payments, PAGE_SIZE).get_page(request.GET.get("page"))
     log_list(request, count=shown.paginator.count)
-    context = {"found": found, "shown": shown, "rows": list(found.rows(shown)), "sums": found.sums()}
+    sums = found.sums(shown.paginator.count)
+    context = {"found": found, "shown": shown, "rows": list(found.rows(shown)), "sums": sums}
     return render_page(request, "portfolio/payments.html", context)
 
 

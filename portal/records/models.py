@@ -37,9 +37,11 @@ LISTED = models.Q(archived_at__isnull=True)
 
 # The past due loans and lines, with a known or unknown amount.
 IS_LATE = models.Q(past_due_rank__isnull=False)
-
-
 HAS_TEXT = ~models.Q(search_text="")
+# Open accounts whose last answer has no past due amount, though it should.
+WITHOUT_FIGURE = models.Q(past_due__isnull=True, is_closed=False, answer_at__isnull=False) & (
+    models.Q(has_no_schedule_yet__isnull=True) | models.Q(has_no_schedule_yet=False)
+)
 
 
 class Answer(models.Model):
@@ -196,7 +198,7 @@ class Account(models.Model):
                 fields=["answer"], condition=models.Q(answer__isnull=False), name="one_record_per_answer"
             ),
         ]
-        # Filters and the default orders have one; other orders are sorted. Migration ``0046_…`` adds PostgreSQL's own.
+        # Filters and the default orders have one; other orders are sorted. ``migration_steps`` adds PostgreSQL's own.
         indexes = [
             models.Index(fields=["borrower_uuid", "kind"]),
             models.Index(fields=["kind", "past_due_rank", "id"], name="account_by_past_due_rank"),
@@ -517,7 +519,6 @@ class Repayment(models.Model):
                 fields=["uuid"], name="one_row_per_repayment", opclasses=["varchar_pattern_ops"]
             ),
         ]
-        # PostgreSQL has a second index for each nullable order, with nulls last (migration ``0030_…``).
         indexes = [
             models.Index(fields=["effective_on", "id"], name="repayments_by_effective_on"),
             models.Index(fields=["status", "effective_on", "id"], name="repayments_by_status_and_day"),

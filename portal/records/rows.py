@@ -78,9 +78,10 @@ def by_model(records: Iterable[Answered]) -> dict[type[Answered], list[Any]]:
 
 
 def update_records(records: Iterable[Answered], names: Collection[str]) -> None:
-    """Write these fields of saved records, one by one: building one statement for many takes longer."""
+    """Write these fields of saved records as they are, one by one: building one statement for many takes longer."""
     for record in records:
-        record.save(update_fields=names)
+        values = {name: getattr(record, name) for name in names}
+        type(record)._default_manager.filter(pk=record.pk).update(**values)
 
 
 def records_by_key(pairs: Iterable[tuple[str, str]]) -> list[QuerySet[Any]]:

@@ -57,7 +57,7 @@ from portal.records.rows import (
     update_records,
     with_answers,
 )
-from portal.records.sources import KIND_OF_MODEL, LISTS, Operation, operation_named
+from portal.records.sources import KIND_OF_MODEL, LISTS, REPAYMENTS_OF, Operation, operation_named
 from portal.records.spelling import save_words
 from portal.records.texts import search_text, with_name
 from servicing import Loan, Page, Statement, codec
@@ -223,7 +223,7 @@ def _save_batch(
     items: Sequence[Observation], stored: Stored | None, origin: _Origin, by: str
 ) -> list[Answered]:
     with transaction.atomic():
-        lists = [item for item in items if isinstance(item.answer, list)]
+        lists = [item for item in items if item.kind in LISTS and isinstance(item.answer, list)]
         items = [item for item in items if item.kind not in LISTS]
         stored = lock_existing(items) if stored is None else stored
         saved, new, changed, answered, same = (list[Answered]() for _ in range(5))
@@ -271,9 +271,9 @@ def _save_batch(
         save_words(new + changed)
         _touch(same, origin)
         Snapshot.objects.bulk_create(snapshots)
-        if lists:
-            save_repayments([_repayments_in(item) for item in lists], origin.at)
-            repayments_received.send(sender=Answer, account_uuids=[item.uuid for item in lists])
+        if payments := [item for item in lists if item.kind in REPAYMENTS_OF.values()]:
+            save_repayments([_repayments_in(item) for item in payments], origin.at)
+            repayments_received.send(sender=Answer, account_uuids=[item.uuid for item in payments])
         released = [one for one in changed if is_account(one) and owners[one] and not one.borrower_uuid]
         _release_repayments(released)
         summed = {record.borrower_uuid for record in new + changed if _affects_totals(record)}

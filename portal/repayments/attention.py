@@ -25,7 +25,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.core.business_date import business_date
 from portal.records.figures import ACCOUNTS, NOT_KNOWN_RANK, copy_day, days_of, due_since_of, old_copy_day
-from portal.records.models import LISTED, Account, Answer, Kind, Repayment
+from portal.records.models import LISTED, WITHOUT_FIGURE, Account, Answer, Kind, Repayment
 from portal.records.repayments import RETURNED
 from portal.records.rows import active_records
 from portal.repayments.follows import WhatFollows, what_follows
@@ -200,9 +200,7 @@ def not_known_accounts() -> QuerySet[Account]:
 
     Those that are delinquent or report days are past due by an unknown amount instead.
     """
-    answered = Account.objects.filter(LISTED, answer_at__isnull=False, kind__in=ACCOUNTS)
-    not_known = answered.filter(past_due__isnull=True, is_past_due=False, is_closed=False)
-    return not_known.exclude(has_no_schedule_yet=True)
+    return Account.objects.filter(LISTED, WITHOUT_FIGURE, is_past_due=False, kind__in=ACCOUNTS)
 
 
 def accounts_not_known(snoozed: Snoozed, _user: User) -> Items:

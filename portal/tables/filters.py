@@ -14,7 +14,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from portal.records.figures import aging_of_kinds
-from portal.records.models import Kind
+from portal.records.models import WITHOUT_FIGURE, Kind
 from portal.records.query import NotUnderstood, calendar_day, midnight, parse_query
 from portal.records.rows import distinct_values
 from portal.ui import wording
@@ -151,9 +151,8 @@ def flag_filter(
 
 
 def not_known_filter() -> Filter:
-    """A filter for accounts whose past due amount should be known and isn't."""
-    has_schedule = Q(has_no_schedule_yet__isnull=True) | Q(has_no_schedule_yet=False)
-    return flag_filter("not_known", "Past due not known", Q(past_due__isnull=True) & has_schedule)
+    """A filter for open accounts whose last answer has no past due amount, though it should."""
+    return flag_filter("not_known", "Past due not known", WITHOUT_FIGURE)
 
 
 def aging_filter(*kinds: Kind) -> Filter:

@@ -17,8 +17,6 @@ class Chip:
     label: str
     words: str
     remove: str
-    is_sent: bool = False
-    """Whether the service applies it; in the list of messages, the others are applied here."""
     is_phrase: bool = False
     """Whether its words say enough without the label."""
 

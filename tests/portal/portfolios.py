@@ -85,7 +85,10 @@ class PortfolioList(RecordList):
         known = self.add_record(portal_service, past_due=0)
         self.add_record(portal_service, has_no_schedule_yet=True)
         assert chip() is None
-        late, other = self.add_record(portal_service, is_past_due=True), self.add_record(portal_service)
+        answered = {"answer_at": timezone.now()}
+        self.add_record(portal_service, is_closed=True, **answered)
+        late = self.add_record(portal_service, is_past_due=True, **answered)
+        other = self.add_record(portal_service, **answered)
         assert chip("?size=50") == ("?size=50&not_known=yes", "2 accounts without a figure")
         assert chip("?q=northwind") is None
         shown = self.fragment(viewer, "?not_known=yes")

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
+from portal.applications.models import Preference
 from portal.audit.models import Entry
 from portal.collections.models import Contact
 from portal.notes.models import Note
@@ -72,3 +73,14 @@ def test_an_unknown_borrower_is_an_error_and_no_entry(db: None) -> None:
     with pytest.raises(CommandError, match="Nothing is kept of a borrower nobody"):
         borrower_data("nobody")
     assert not Entry.objects.filter(action="operations.borrower_data").exists()
+
+
+def test_what_names_a_record_in_any_field_is_written(portal_service: Sandbox, servicer: Browser) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    Preference.objects.create(
+        application_uuid=loan.borrower_uuid, offer_uuid="o-1", reason="Lower rate", author_name="Ana"
+    )
+    pages.load_panels(servicer, loan.get_absolute_url())
+    found = borrower_data(loan.borrower_uuid)
+    assert [row["reason"] for row in found["applications.preference"]] == ["Lower rate"]
+    assert all(loan.borrower_uuid in row["path"] for row in found["audit.remotecall"])

@@ -155,7 +155,7 @@ class TestPage:
         week = viewer.get(f"/portfolio/?day={book.day(9)}").context["page"].cash.weeks[-1]
         assert (week.first, week.due, week.paid) == (book.day(3), Decimal(100), Decimal(40))
         found = viewer.get(f"/portfolio/payments/?list=due&from={week.first}&to={week.last}").context
-        assert found["sums"] == {"amount": Decimal(100), "came": Decimal(40)}
+        assert found["sums"] == {"unknown": 0, "amount": Decimal(100), "came": Decimal(40)}
         assert [row.record.uuid for row in found["rows"]] == [book.loans["one"].uuid]
         for query in ("", "?list=due", "?list=odd&from=2026-01-01&to=2026-01-02", "?list=due&from=x&to=y"):
             assert viewer.get(f"/portfolio/payments/{query}").status_code == 404

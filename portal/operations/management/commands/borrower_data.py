@@ -3,6 +3,8 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from django.apps import apps
@@ -13,14 +15,15 @@ from django.db.models import BinaryField, Model, Q, QuerySet
 from portal.accounts.encryption import EncryptedField
 from portal.approvals.models import Approval
 from portal.audit.chain import append
-from portal.audit.models import Actor
+from portal.audit.models import Actor, RemoteCall
+from portal.home.models import Snooze
 from portal.messaging.models import Message
 from portal.messaging.query import borrower_condition
 from portal.records.models import Account, Application, Borrower, KeyPerson, Repayment
 
 RECORDS: Final = (KeyPerson, Application, Account, Repayment)
-ID_FIELDS: Final = ("uuid", "subject_uuid", "account_uuid")
-"""Fields that name a record by its ID."""
+TEXT_FIELDS: Final = {RemoteCall: "path", Snooze: "key"}
+"""The field of these models that has an ID within a text."""
 
 
 class Command(BaseCommand):
@@ -72,9 +75,12 @@ def condition(model: Any, uuid: str, ids: set[str]) -> Q:
     if model is Message:
         return borrower_condition(uuid)
     names = {field.name for field in model._meta.concrete_fields}
-    found = Q(borrower_uuid=uuid) if "borrower_uuid" in names else Q()
-    for name in names.intersection(ID_FIELDS):
-        found |= Q(**{f"{name}__in": ids})
+    found = Q()
+    for name in names:
+        if name == "uuid" or name.endswith("_uuid"):
+            found |= Q(**{f"{name}__in": ids})
+    if text := TEXT_FIELDS.get(model):
+        found |= reduce(or_, (Q(**{f"{text}__contains": one}) for one in sorted(ids)))
     return found
 
 
