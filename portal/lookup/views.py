@@ -42,15 +42,25 @@ def search(request: StaffRequest) -> HttpResponse:
     if request.htmx.target != "suggestions":
         return search_page(request, query, of=request.GET.get("of", ""))
     count_suggestions(request)
-    context = results(request, query, searches.suggest(query), searches.SUGGESTED)
+    groups = searches.suggest(query)
+    # A borrower's accounts say more than the messages that name it.
+    is_named = any(group.kind == Kind.BORROWER for group in groups)
+    context = results(request, query, groups, searches.SUGGESTED, with_messages=not is_named)
     return render_page(request, "lookup/search.html", context, partial="suggestions")
 
 
 def results(
-    request: StaffRequest, query: Query, groups: list[HitGroup], limit: int, of: str = ""
+    request: StaffRequest,
+    query: Query,
+    groups: list[HitGroup],
+    limit: int,
+    of: str = "",
+    *,
+    with_messages: bool = True,
 ) -> dict[str, Any]:
     """What the suggestions and the page show besides the matching records."""
-    hits, notes = searches.find_messages(query, limit), searches.find_notes(query, limit)
+    hits = searches.find_messages(query, limit) if with_messages else None
+    notes = searches.find_notes(query, limit)
     return {
         "query": query,
         "groups": groups,
