@@ -1,8 +1,19 @@
 """What accounts add to shared pages."""
 
-from portal.core.areas import Area, SearchAction
+from portal.core.areas import Area, NavigationEntry, SearchAction
 
 AREA = Area(
+    navigation=[
+        NavigationEntry(
+            label="Administration",
+            icon="users",
+            url_name="admin:index",
+            act="audit.index",
+            key="d",
+            group="Records",
+            order=120,
+        )
+    ],
     actions=[
         SearchAction("Your settings", "settings", "accounts:profile", "accounts.profile"),
     ],
