@@ -207,7 +207,8 @@ def _contacts_page(
         "form": form,
         "is_account": is_account,
         "is_beside_list": "beside" in request.GET,
-        "takes_focus": not form.is_bound and not request.GET.keys().isdisjoint({"beside", "again"}),
+        "takes_focus": not form.is_bound and "again" in request.GET,
+        "opens_form": not form.is_bound and "beside" in request.GET and "again" not in request.GET,
     }
     return render_page(
         request, "collections/contacts.html", context, partial=("contacts", "contacts-head"), status=status

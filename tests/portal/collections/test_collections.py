@@ -450,6 +450,16 @@ class TestContacts:
         assert Entry.objects.filter(action="collections.log", subject_uuid=loan.uuid).count() == 2
         assert PageView.objects.filter(page="collections.view", subject_uuid=loan.uuid).count() == 1
 
+    def test_the_promise_begins_with_what_is_past_due(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        form = pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/")
+        promise = form.partition("sd-promise-fields")[2].partition("<fieldset")[0]
+        amount = re.search(r'name="amount" value="([^"]+)"', promise)
+        assert amount
+        assert Decimal(amount[1].replace(",", "")) == loan.past_due
+        assert log_contact(servicer, loan, outcome="left_message", amount=amount[1], day="").status_code == 303
+        assert not Promise.objects.exists()
+
     @pytest.mark.parametrize(
         ("typed", "reason"),
         [
