@@ -457,7 +457,9 @@ class TestContacts:
         amount = re.search(r'name="amount" value="([^"]+)"', promise)
         assert amount
         assert Decimal(amount[1].replace(",", "")) == loan.past_due
-        assert log_contact(servicer, loan, outcome="left_message", amount=amount[1], day="").status_code == 303
+        assert (
+            log_contact(servicer, loan, outcome="left_message", amount=amount[1], day="").status_code == 303
+        )
         assert not Promise.objects.exists()
 
     @pytest.mark.parametrize(
