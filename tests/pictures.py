@@ -29,6 +29,7 @@ EXAMPLES = {
     "portfolio": ("servicer", "/portfolio/", "", "main"),
     "messaging": ("servicer", "/messages/", "", "main section:has(table) >> nth=-1"),
     "approvals": ("servicer", "/borrowers/?q=coleridge", "borrowers/ID/", "main section >> nth=0"),
+    "admin": ("supervisor", "/admin/audit/pageview/", "", "main"),
     "audit": ("supervisor", "/audit/?borrower=coleridge", "", "main table"),
     "operations": ("servicer", "/status/", "", "main"),
 }

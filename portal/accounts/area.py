@@ -1,6 +1,6 @@
 """What accounts add to shared pages."""
 
-from portal.core.areas import Area, NavigationEntry, SearchAction
+from portal.core.areas import Area, HelpPage, NavigationEntry, SearchAction
 
 AREA = Area(
     navigation=[
@@ -13,6 +13,14 @@ AREA = Area(
             group="Records",
             order=120,
         )
+    ],
+    help=[
+        HelpPage(
+            address="admin",
+            title="Administration",
+            picture="Administration: page views with who viewed what and when",
+            order=140,
+        ),
     ],
     actions=[
         SearchAction("Your settings", "settings", "accounts:profile", "accounts.profile"),
