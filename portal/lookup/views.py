@@ -23,7 +23,7 @@ from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, O
 from portal.lookup.models import Upload
 from portal.lookup.search import HitGroup
 from portal.records import store
-from portal.records.models import Answered, Borrower, Kind, Snapshot
+from portal.records.models import NAMED_KINDS, Answered, Borrower, Kind, Snapshot
 from portal.records.query import Query, parse_query
 from portal.records.rows import records_of, with_answers
 from portal.records.sources import READS
@@ -240,7 +240,7 @@ def import_records(request: StaffRequest) -> HttpResponse:
             return finish_action(request, uploads[0].get_absolute_url())
         messages.success(request, "Both imports started. See their pages for results.")
         return finish_action(request, request.path)
-    context = {"form": form, "uploads": Upload.objects.all()[:10]}
+    context = {"form": form, "kinds": NAMED_KINDS, "uploads": Upload.objects.all()[:10]}
     return render_page(request, "lookup/import.html", context, status=422 if form.is_bound else 200)
 
 

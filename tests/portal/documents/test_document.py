@@ -102,7 +102,7 @@ def test_each_pdf_matches_its_preview_and_its_audit_entry(
         assert entry.detail["content_sha256"][:4] in text
         assert entry.detail["code"] in text
         # On one line, so that it can be copied.
-        assert f"Check it at desk.example:8443/verify/{entry.detail['code']}/" in text.splitlines()
+        assert f"Verify at desk.example:8443/verify/{entry.detail['code']}/, code " in text
 
 
 def elements(node: Any) -> Iterator[Any]:
