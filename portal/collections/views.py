@@ -93,8 +93,8 @@ def index(request: StaffRequest) -> HttpResponse:
         request,
         tabs=aging_tabs,
         due_since=due_since_sum,
-        not_known=lambda _: (
-            wording.count(number, "account") if (number := not_known_accounts().count()) else ""
+        gap=lambda found: (
+            None if found.is_filtered else (not_known_accounts().count(), found.link(not_known="yes"))
         ),
         colleagues=lambda _: colleagues,
     )

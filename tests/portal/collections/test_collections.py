@@ -143,7 +143,7 @@ class TestWorklist:
         refresh(account)
         never_read = given.loan(sandbox, owner)
         page = pages.page(servicer, "/collections/")
-        assert re.findall('id="not-known"[^>]*>([^<]*)<', page) == ["Past due not known: 1 account"]
+        assert re.findall('id="without-figure"[^>]*>([^<]*)<', page) == ["1 account without a figure"]
         rows = pages.page(servicer, "/collections/?not_known=yes").split("<tr data-row>")[1:]
         assert [account.uuid in row for row in rows] == [True]
         assert never_read.uuid not in "".join(rows)
@@ -154,7 +154,7 @@ class TestWorklist:
             account.uuid, **({"status": "CLOSED"} if kind == "loan" else {"past_due_balance": 0})
         )
         refresh(account)
-        assert 'id="not-known"' not in pages.page(servicer, "/collections/")
+        assert 'id="without-figure"' not in pages.page(servicer, "/collections/")
 
     def test_refresh_without_a_selection_asks_for_accounts(self, sandbox: Sandbox, servicer: Browser) -> None:
         shown = pages.visible_text(servicer.post("/collections/refresh/").content.decode())

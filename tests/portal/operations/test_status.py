@@ -237,7 +237,7 @@ class TestTrail:
         queue.start_scheduled_jobs()
         call_command("work", batch=True)
         page = " ".join(viewer.get("/status/").content.decode().split())
-        head = page.partition('id="chain-title"')[2].partition("</div>")[0]
+        head = page.partition('id="chain-title">')[2].partition("</div>")[0]
         assert visible_text(head).split() == ["Audit", "trail", "OK"]
         assert "entries verified" in page
 
