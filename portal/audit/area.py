@@ -33,7 +33,7 @@ AREA = Area(
         "audit.discard_answer": "discarded the saved response to a request that isn’t in the database:",
         "audit.export": "exported the audit trail as",
         "audit.verify": "verified the whole audit trail",
-        "audit.checkpoint": "sealed the audit trail",
+        "audit.checkpoint": "signed the audit trail",
         "audit.accept": "accepted an audit trail that differs from its checkpoints",
         "audit.guard": "restored the database protection of the audit trail",
     },
