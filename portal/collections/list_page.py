@@ -307,7 +307,7 @@ WORKLIST = ListPage(
         ),
         Column(
             name="promise_day",
-            head="Promised date",
+            head="Promised for",
             value=lambda row: row.promise and row.promise.day,
             beside="promise",
         ),
