@@ -1,8 +1,27 @@
 """What accounts add to shared pages."""
 
-from portal.core.areas import Area, SearchAction
+from portal.core.areas import Area, HelpPage, NavigationEntry, SearchAction
 
 AREA = Area(
+    navigation=[
+        NavigationEntry(
+            label="Administration",
+            icon="users",
+            url_name="admin:index",
+            act="audit.index",
+            key="d",
+            group="Records",
+            order=120,
+        )
+    ],
+    help=[
+        HelpPage(
+            address="admin",
+            title="Administration",
+            picture="Administration: page views with who viewed what and when",
+            order=140,
+        ),
+    ],
     actions=[
         SearchAction("Your settings", "settings", "accounts:profile", "accounts.profile"),
     ],

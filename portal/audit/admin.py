@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 from uuid import UUID
@@ -11,9 +11,11 @@ from uuid import UUID
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.db.models import JSONField, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 
@@ -33,6 +35,7 @@ from portal.audit.filters import (
     typed_moment,
 )
 from portal.audit.models import Actor, Entry, PageView, RemoteCall, WriteIntent
+from portal.audit.raw_record import raw_record
 from portal.audit.reading import VIEWS, EntryLine, entry_lines, stream_lines, view_sentence
 from portal.audit.view_log import log_list, log_page
 from portal.audit.writes import close_stale_writes
@@ -50,7 +53,6 @@ COLUMNS = [
     *("Previous hash", "Hash"),
 ]
 """The columns of a file of entries."""
-FIELD_WORDS = {"id": "ID", "uuid": "ID", "ip": "IP address"}
 MAX_TYPED = 200
 BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
 
@@ -157,10 +159,22 @@ def _field_filter(name: str, label: str, every: str, model: Any) -> type[AdminFi
     return choice_filter(name, label, every, choices)
 
 
+class RowList(ChangeList):
+    """A list whose rows lead to their pages of the portal."""
+
+    def url_for_result(self, result: Any) -> str:
+        return (
+            result.get_absolute_url()
+            if hasattr(result, "get_absolute_url")
+            else super().url_for_result(result)
+        )
+
+
 class ReadOnly(FramedAdmin):
     """Lists, shows and exports rows without changing any."""
 
     actions = None
+    preserve_filters = False
     change_form_template = "admin/audit/change_form.html"
     paginator = CappedPaginator
 
@@ -209,38 +223,33 @@ class ReadOnly(FramedAdmin):
     def _address(self) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}"
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return RowList
+
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        row = self._load_and_log(request, object_id)
+        """Show a row, or lead to its page of the portal if it has one."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = self.get_object(request, unquote(object_id))
+        if row is not None and request.method == "GET" and hasattr(row, "get_absolute_url"):
+            return redirect(row)
+        self._log(request, row)
         context = {} if row is None else self.row_context(row)
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
     def row_context(self, row: Any) -> dict[str, Any]:
-        """A row as facts and documents, with links to its other pages."""
-        values = [(field, getattr(row, field.attname)) for field in self.opts.concrete_fields]
-        return {
-            "title": str(row),
-            "list_title": self.title,
-            "facts": [
-                (_field_words(f), _fact(row, f))
-                for f, value in values
-                if not isinstance(f, JSONField) and value not in (None, "")
-            ],
-            "documents": [
-                (f.verbose_name, value) for f, value in values if isinstance(f, JSONField) and value
-            ],
-            "page_url": row.get_absolute_url() if hasattr(row, "get_absolute_url") else "",
-        }
+        """A row as facts and documents."""
+        return {"title": str(row), "list_title": self.title, "raw": raw_record(row)}
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
-        self._load_and_log(request, object_id)
+        self._log(request, self.get_object(request, unquote(object_id)))
         return super().history_view(request, object_id, extra_context)
 
-    def _load_and_log(self, request: HttpRequest, object_id: str) -> Any:
-        row = self.get_object(request, unquote(object_id))
+    def _log(self, request: HttpRequest, row: Any) -> None:
         if row is None:
-            return None
+            return
         subject = getattr(row, "subject_uuid", "") or getattr(row, "borrower_uuid", "")
         found = BORROWER_IN_PATH.search(getattr(row, "path", ""))
         log_page(
@@ -250,7 +259,6 @@ class ReadOnly(FramedAdmin):
             subject_label=f"{self.opts.verbose_name} {row.pk}",
             borrower_uuid=getattr(row, "borrower_uuid", "") or (found[1] if found else ""),
         )
-        return row
 
     def get_urls(self) -> list[URLPattern]:
         """Add the address of the list's file to Django's own."""
@@ -318,19 +326,6 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-def _fact(row: Any, field: Any) -> Any:
-    """A field's value as shown on the row's page."""
-    value = getattr(row, field.attname)
-    if isinstance(value, datetime):
-        return wording.moment(value)
-    return wording.human(value) if field.choices else value
-
-
-def _field_words(field: Any) -> str:
-    """A field's name in words."""
-    return " ".join(FIELD_WORDS.get(word, word) for word in field.verbose_name.split())
-
-
 def _export_row(line: EntryLine) -> list[Any]:
     """An entry as a row of a file, in the order of :data:`COLUMNS`."""
     entry = line.entry
@@ -381,10 +376,6 @@ class EntryAdmin(ReadOnly):
 
     def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
         return super().list_context(request, cl) | {"lines": entry_lines(cl.result_list)}
-
-    def row_context(self, row: Any) -> dict[str, Any]:
-        line = entry_lines([row])[0]
-        return super().row_context(row) | {"title": f"{row.actor_name} {line.sentence}"}
 
     def export_columns(self) -> list[str]:
         return COLUMNS

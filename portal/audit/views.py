@@ -17,6 +17,7 @@ from portal.audit.evidence import compare, evidence_about
 from portal.audit.forms import CorrectForm, ResolveForm
 from portal.audit.integrity import is_intact, last_check
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
+from portal.audit.raw_record import raw_record
 from portal.audit.reading import (
     adjacent_entries,
     entry_lines,
@@ -77,6 +78,7 @@ def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
         "answer": facts.pop("answer", None),
         "duration_ms": facts.pop("duration_ms", None),
         "facts": facts,
+        "raw": raw_record(entry),
     }
     return render_page(request, "audit/detail.html", context)
 
@@ -176,7 +178,7 @@ def _write_page(
         "comparisons": compare(intent, evidence) if was_lost else [],
     }
     if can(user, "audit.index"):
-        context |= {"lines": entry_lines(entries.order_by("id")), "may_read": True}
+        context |= {"lines": entry_lines(entries.order_by("id")), "may_read": True, "raw": raw_record(intent)}
     return render_page(request, "audit/write.html", context, status=status)
 
 

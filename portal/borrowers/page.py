@@ -233,6 +233,7 @@ def overview(
     writes = confirmed_writes([record.uuid])[record.uuid]
     tasks = onboarding_checklist(record, people, applications, writes)
     return {
+        "people": people,
         "secrets": latest_secrets(writes, record),
         "timeline": timeline(
             record,

@@ -98,8 +98,6 @@ def changes_of(form: ProfileForm) -> list[Change]:
 
 def note_on(unit: str, value: Any) -> str:
     match unit, value:
-        case "phone", str():
-            return f"Sent as {value}"
         case "dob", date():
             return "Sent as year, month, day."
         case _, None:
@@ -200,6 +198,11 @@ def body_value(unit: str, value: Any) -> Any:
 
 
 def summary_of(results: Sequence[FieldResult]) -> str:
-    """A summary such as "Sent: 2 confirmed, 1 changed by the service"."""
-    counts = {check: sum(each.check == check for each in results) for check in ConfirmationCheck}
-    return "Sent: " + ", ".join(f"{count} {check.value.lower()}" for check, count in counts.items() if count)
+    """A summary such as "Phone, Email updated; 1 changed by the service"."""
+    updated = [each.label for each in results if each.check == ConfirmationCheck.CONFIRMED]
+    parts = [f"{', '.join(updated)} updated"] if updated else []
+    for check in ConfirmationCheck:
+        count = sum(each.check == check for each in results)
+        if count and check != ConfirmationCheck.CONFIRMED:
+            parts.append(f"{count} {check.value.lower()}")
+    return "; ".join(parts)

@@ -18,6 +18,8 @@ from portal.ui.guard import Question
 from servicing import Statement
 
 SOMEONE_ELSE = "Someone else"
+PROMISE_FIELDS = ("amount", "day")
+FOLLOW_UP_FIELDS = ("next_action", "next_on", "colleague")
 NOUNS = {Kind.LOAN: "Loan", Kind.LINE: "Line"}
 
 
@@ -59,7 +61,8 @@ class ContactForm(StaffForm):
         news: str = "",
         newest: int = 0,
     ) -> None:
-        super().__init__(data, initial={"seen": newest})
+        owed = subject.past_due if isinstance(subject, Account) else None
+        super().__init__(data, initial={"seen": newest, "amount": owed or None})
         self.accounts = {one.uuid: one for one in accounts}
         self.record, self.borrower, self.news, self.newest = subject, borrower, news, newest
         self.people = people
@@ -93,7 +96,8 @@ class ContactForm(StaffForm):
 
     def _check_promise(self, found: dict[str, Any]) -> None:
         if found["outcome"] != Outcome.PROMISED:
-            if found["amount"] is not None or found["day"]:
+            # The amount is filled in before the outcome is known.
+            if found["day"] or found["amount"] not in (None, self.initial["amount"]):
                 self.add_error("outcome", "Choose “Promised to pay” to log a promise.")
             return
         if found["amount"] is None:
@@ -115,6 +119,20 @@ class ContactForm(StaffForm):
         if self.news and (found["seen"] or 0) < self.newest:
             self.questions["outcome"] = Question("seen", str(self.newest), "Yes, log this one too")
             self.add_error("outcome", f"{self.news} Log this one too?")
+
+    @property
+    def contact_fields(self) -> list[Any]:
+        """The fields of the contact itself."""
+        apart = PROMISE_FIELDS + FOLLOW_UP_FIELDS
+        return [field for field in self.visible_fields() if field.name not in apart]
+
+    @property
+    def promise_fields(self) -> list[Any]:
+        return [self[name] for name in PROMISE_FIELDS]
+
+    @property
+    def follow_up_fields(self) -> list[Any]:
+        return [self[name] for name in FOLLOW_UP_FIELDS]
 
     @property
     def chosen_account(self) -> Account | None:

@@ -92,8 +92,8 @@ def index(request: StaffRequest) -> HttpResponse:
         request,
         tabs=aging_tabs,
         due_since=due_since_sum,
-        not_known=lambda _: (
-            wording.count(number, "account") if (number := not_known_accounts().count()) else ""
+        gap=lambda found: (
+            None if found.is_filtered else (not_known_accounts().count(), found.link(not_known="yes"))
         ),
         colleagues=lambda _: colleagues,
     )
@@ -205,7 +205,8 @@ def _contacts_page(
         "form": form,
         "is_account": is_account,
         "is_beside_list": "beside" in request.GET,
-        "takes_focus": not form.is_bound and not request.GET.keys().isdisjoint({"beside", "again"}),
+        "takes_focus": not form.is_bound and "again" in request.GET,
+        "opens_form": not form.is_bound and "beside" in request.GET and "again" not in request.GET,
     }
     return render_page(
         request, "collections/contacts.html", context, partial=("contacts", "contacts-head"), status=status

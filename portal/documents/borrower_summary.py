@@ -108,7 +108,7 @@ def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
     counts = [
         ("account", "never updated.", sum(copy.at is None for copy in accounts)),
         ("account", "not responding; saved copies are shown.", len(failing)),
-        ("installment", "beyond the rows shown.", sum(part["left_out"] for part in content["loans"] or ())),
+        ("later installment", "not printed.", sum(part["left_out"] for part in content["loans"] or ())),
         ("record", "beyond the numbers of one document.", sum(content["left_out"].values())),
     ]
     words = [f"{number:,} {noun}{pluralize(number)} {rest}" for noun, rest, number in counts if number]

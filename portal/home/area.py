@@ -25,8 +25,8 @@ AREA = Area(
             picture="Home: items that need attention by kind, with their sums",
             order=20,
         ),
-        HelpPage(address="keyboard", title="Keyboard shortcuts", order=140),
-        HelpPage(address="news", title="What’s new", order=150),
+        HelpPage(address="keyboard", title="Keyboard shortcuts", order=150),
+        HelpPage(address="news", title="What’s new", order=160),
     ],
     verbs={
         "home.snooze": "snoozed",

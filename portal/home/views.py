@@ -38,7 +38,7 @@ from portal.ui.htmx import finish_action, render_page, toast
 
 MAX_RECENT = 8
 MAX_VIEWS_READ = 100
-MAX_ACTIVITY = 15
+MAX_ACTIVITY = 5
 FIRST_ITEMS = 3
 """How many of each group are shown at first."""
 
@@ -89,6 +89,8 @@ def attention_section(request: StaffRequest) -> dict[str, Any]:
     return {
         "attention": found,
         "chosen": chosen,
+        # Each group has its own head and link; only the chosen one is a pill.
+        "pills": [pill for pill in found.pills if pill[0] in ("", "mine", chosen)],
         "groups": groups,
         "items": [item for _, items in groups for item in items],
         "is_folded": limit == FIRST_ITEMS,

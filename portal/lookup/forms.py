@@ -40,7 +40,6 @@ class AddForm(StaffForm):
     label = TextField(
         label="Name",
         max_length=300,
-        help_text="Required for a borrower.",
         error_messages={"required": NAME_NEEDED},
     )
     borrower_uuid = UuidField(
@@ -153,11 +152,9 @@ class ImportForm(StaffForm):
 
     ids = RecordsField(
         label="IDs (CSV)",
-        help_text=f"First line: kind,uuid,borrower_uuid,label. Kinds: {', '.join(NAMED_KINDS)}.",
     )
     profiles = RecordsField(
         label="Profiles (JSON Lines)",
-        help_text="One user object per line.",
     )
     exported_on = DayField(
         label="Exported on",

@@ -11,7 +11,8 @@ from typing import Any
 
 from django.apps import apps
 from django.core.paginator import Page, Paginator
-from django.db.models import Q
+from django.db.models import F, Q, Window
+from django.db.models.functions import RowNumber
 from django.urls import ResolverMatch, reverse
 from django.utils.http import urlencode
 
@@ -21,13 +22,15 @@ from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import capped_count, matching_messages
 from portal.notes.models import Note
-from portal.records.figures import days_of, is_account, old_copy_day
+from portal.records.figures import ACCOUNTS, days_of, is_account, old_copy_day
 from portal.records.models import (
+    LISTED,
     NAMED_KINDS,
     Account,
     Answered,
     Application,
     Borrower,
+    KeyPerson,
     Kind,
     Repayment,
     Saved,
@@ -50,6 +53,7 @@ SUGGESTED = 5
 SHOWN = 10
 PER_PAGE = 25
 MAX_OWNERS = 5
+SHOWN_ACCOUNTS = 5
 
 PLURALS = {
     Kind.BORROWER: "Borrowers",
@@ -94,10 +98,18 @@ class Hit:
     day: date | None = None
     """The date that was searched for."""
     is_best: bool = False
+    accounts: "Sequence[Hit]" = ()
+    """The first loans and lines of a borrower, most past due first."""
+    has_more_accounts: bool = False
 
     @property
     def days_past_due(self) -> int | None:
         return days_of(self.record) if isinstance(self.record, Account | Borrower) else None
+
+    @property
+    def is_person(self) -> bool:
+        """Whether it is a borrower or a key person."""
+        return isinstance(self.record, Borrower | KeyPerson)
 
     @property
     def is_past_due(self) -> bool:
@@ -219,9 +231,9 @@ def suggest(query: Query) -> list[HitGroup]:
     """Find a few hits of each kind, and mark the best one, which Enter opens."""
     found = _ranked(_kinds(query), query, SUGGESTED)
     best = min(found, key=lambda kind: next(iter(found[kind].values())), default=None)
-    return _groups(
-        {kind: Paginator(list(keys), SUGGESTED).page(1) for kind, keys in found.items()}, query, best
-    )
+    pages = {kind: Paginator(list(keys), SUGGESTED).page(1) for kind, keys in found.items()}
+    borrowers = len(found.get(Kind.BORROWER, ()))
+    return _groups(pages, query, best, most_accounts=SUGGESTED // max(borrowers, 1))
 
 
 def find_results(query: Query, *, kind: str, page: str | None) -> list[HitGroup]:
@@ -258,21 +270,51 @@ def _ranked(kinds: Sequence[Kind], query: Query, limit: int) -> dict[Kind, dict[
     return found | ({Kind.REPAYMENT: repayments} if repayments else {})
 
 
-def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = None) -> list[HitGroup]:
-    """Read the records of each kind's page with their borrowers, all kinds at once."""
+def _groups(
+    pages: Mapping[Kind, Page[int]],
+    query: Query,
+    best: Kind | None = None,
+    most_accounts: int = SHOWN_ACCOUNTS,
+) -> list[HitGroup]:
+    """Read the records of each kind's page with their borrowers, all kinds at once, and the accounts of borrowers."""
     starts = (*query.starts, *query.uuids)
     recorded = [key for kind, shown in pages.items() if kind not in MODELS for key in shown]
     stored: list[Saved] = [*Account.objects.filter(pk__in=recorded)]
     for kind in pages.keys() & MODELS.keys():
         stored += records_of(kind).filter(pk__in=list(pages[kind]))
     rows = {(one.kind, one.pk): (one, borrower) for one, borrower in with_borrowers(stored)}
+    # With operators, accounts that match are hits themselves.
+    borrowers = [] if query.conditions else [one for one in stored if isinstance(one, Borrower)]
+    owned = _first_accounts(borrowers, most_accounts)
     groups = []
     for kind, shown in pages.items():
         hits = [Hit(*rows[kind, key], query.words, starts, query.day) for key in shown if (kind, key) in rows]
+        if kind == Kind.BORROWER:
+            hits = [
+                replace(
+                    hit, accounts=accounts[:most_accounts], has_more_accounts=len(accounts) > most_accounts
+                )
+                for hit in hits
+                for accounts in [owned.get(hit.record.uuid, [])]
+            ]
         if kind == best and hits:
             hits[0] = replace(hits[0], is_best=True)
         groups.append(HitGroup(kind, hits, shown))
     return groups
+
+
+def _first_accounts(borrowers: Sequence[Borrower], limit: int) -> dict[str, list[Hit]]:
+    """The first loans and lines of each borrower by its ID, most past due first, and one more than the limit."""
+    if not borrowers:
+        return {}
+    worst_first = (F("past_due_rank").desc(nulls_last=True), F("pk").desc())
+    numbered = Account.objects.filter(
+        LISTED, kind__in=ACCOUNTS, borrower_uuid__in=[one.uuid for one in borrowers]
+    ).annotate(number=Window(RowNumber(), partition_by="borrower_uuid", order_by=worst_first))
+    owned: dict[str, list[Hit]] = {}
+    for one in numbered.filter(number__lte=limit + 1).order_by("number"):
+        owned.setdefault(one.borrower_uuid, []).append(Hit(one, None, (), ()))
+    return owned
 
 
 def find_destinations(

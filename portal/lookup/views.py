@@ -23,7 +23,7 @@ from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, O
 from portal.lookup.models import Upload
 from portal.lookup.search import HitGroup
 from portal.records import store
-from portal.records.models import Answered, Borrower, Kind, Snapshot
+from portal.records.models import NAMED_KINDS, Answered, Borrower, Kind, Snapshot
 from portal.records.query import Query, parse_query
 from portal.records.rows import records_of, with_answers
 from portal.records.sources import READS
@@ -42,15 +42,25 @@ def search(request: StaffRequest) -> HttpResponse:
     if request.htmx.target != "suggestions":
         return search_page(request, query, of=request.GET.get("of", ""))
     count_suggestions(request)
-    context = results(request, query, searches.suggest(query), searches.SUGGESTED)
+    groups = searches.suggest(query)
+    # A borrower's accounts say more than the messages that name it.
+    is_named = any(group.kind == Kind.BORROWER for group in groups)
+    context = results(request, query, groups, searches.SUGGESTED, with_messages=not is_named)
     return render_page(request, "lookup/search.html", context, partial="suggestions")
 
 
 def results(
-    request: StaffRequest, query: Query, groups: list[HitGroup], limit: int, of: str = ""
+    request: StaffRequest,
+    query: Query,
+    groups: list[HitGroup],
+    limit: int,
+    of: str = "",
+    *,
+    with_messages: bool = True,
 ) -> dict[str, Any]:
     """What the suggestions and the page show besides the matching records."""
-    hits, notes = searches.find_messages(query, limit), searches.find_notes(query, limit)
+    hits = searches.find_messages(query, limit) if with_messages else None
+    notes = searches.find_notes(query, limit)
     return {
         "query": query,
         "groups": groups,
@@ -230,7 +240,7 @@ def import_records(request: StaffRequest) -> HttpResponse:
             return finish_action(request, uploads[0].get_absolute_url())
         messages.success(request, "Both imports started. See their pages for results.")
         return finish_action(request, request.path)
-    context = {"form": form, "uploads": Upload.objects.all()[:10]}
+    context = {"form": form, "kinds": NAMED_KINDS, "uploads": Upload.objects.all()[:10]}
     return render_page(request, "lookup/import.html", context, status=422 if form.is_bound else 200)
 
 

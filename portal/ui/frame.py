@@ -90,8 +90,8 @@ class Frame:
         """The navigation groups with their links, without empty groups."""
         match, waiting = self._request.resolver_match, getattr(self._request, "waiting", None)
         numbers = tuple((waiting or {}).get(entry.url_name) for entry in self.entries)
-        # Lists of the audit trail are in the administration.
-        is_audit = bool(match and match.view_name.startswith("admin:audit_"))
+        # The list of the audit trail is in the administration.
+        is_audit = bool(match and match.view_name.startswith("admin:audit_entry_"))
         area = "audit" if is_audit else match.namespace if match else ""
         return _render_nav(self.entries, area, numbers)
 

@@ -12,6 +12,8 @@ from servicing.version import __version__
 
 NEWS_COOKIE = "news"
 """The cookie with the version whose news this browser opened last."""
+MAX_LINES = 10
+"""The most entries of a release that staff read."""
 NEWS_COOKIE_SECONDS = 365 * 24 * 60 * 60
 VERSION = __version__
 
@@ -27,7 +29,7 @@ def read_news() -> list[tuple[str, SafeString]]:
         entries = re.findall(r"(?ms)^- (.*?)(?=\n- |\n\n|\n#|\Z)", for_staff)
         version, _, day = title.replace("[", "").partition("] - ")
         name = f"Version {version}, {wording.day(day)}" if day else "Newest changes"
-        items = format_html_join("", "<li>{}</li>", ((_marked_up(entry),) for entry in entries))
+        items = format_html_join("", "<li>{}</li>", ((_marked_up(entry),) for entry in entries[:MAX_LINES]))
         news.append((name, format_html("<ul>{}</ul>", items)))
     return news
 

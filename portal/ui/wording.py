@@ -81,7 +81,7 @@ STATUSES = {
     "NOT_SENT": Status("warn", "Not sent", "alert-triangle"),
     "UNKNOWN": Status("bad", "Outcome unknown", "help-circle"),
     "RELEASED": Status("warn", "Not carried out", "x"),
-    "UNBROKEN": Status("ok", "Unbroken", "shield-check"),
+    "UNBROKEN": Status("ok", "OK", "shield-check"),
     "BROKEN": Status("bad", "Broken", "alert-circle"),
     "UNAVAILABLE": Status("bad", "No response", "cloud-off"),
     "FORBIDDEN": Status("bad", "Access denied", "lock"),

@@ -15,7 +15,8 @@
 //   data-day="2026-11-27"   a button that puts the day into the field it stands in
 //   data-groups="2-7"       an input that shows its digits in groups, as 12-3456789
 //   data-busy="Sending…"    a submit button's words while its form is on the way
-//   data-focus              what takes the focus once it is on the page
+//   data-focus              what takes the focus once it is on the page; of a form, its first empty field
+//   data-beside="id"        a panel that stands below the row with the element of that ID
 //   data-announce="37 rows" said to screen readers when it arrives
 //   data-due                a panel whose copy is old: it loads by itself, with "in-view" only once it is in view
 //   data-ago                a time whose text is its age
@@ -179,10 +180,19 @@
     row.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
   };
 
+  const firstEmpty = (form) =>
+    all("input, select, textarea", form).find((field) => !field.value && field.checkVisibility());
+
+  const markRow = () => {
+    all(".sd-anchor").forEach((cell) => cell.classList.remove("sd-anchor"));
+    document.getElementById($("[data-beside]")?.dataset.beside)?.closest("td, th").classList.add("sd-anchor");
+  };
+
   const settle = (root) => {
     openDialog();
     const target = root.matches("[data-focus]") ? root : $("[data-focus]", root);
-    target?.focus();
+    markRow();
+    (target?.matches("form") ? firstEmpty(target) : target)?.focus();
     all(":is(.sd-tabs, .sd-pills) [aria-current]", root).forEach(showTab);
     all("form[data-guard=typed], form[data-guard]:has(.sd-errors)", root).forEach((form) => dirty.add(form));
     const said = root.matches("[data-announce]") ? root : $("[data-announce]", root);
@@ -319,6 +329,7 @@
     if (!mayReplace(region, button)) return;
     place.id = region.id;
     region.replaceWith(place);
+    markRow();
     (document.getElementById(button.dataset.clear) ?? $("#main")).focus();
   });
 
@@ -571,8 +582,8 @@
   };
 
   const press = (element) => {
-    if (element?.matches("summary")) element.focus();  // The next Tab enters what it opens.
     element?.click();
+    if (element?.matches("summary")) (firstEmpty(element.parentElement) ?? element).focus();
     return Boolean(element);
   };
 
@@ -600,7 +611,7 @@
     }
     const isOff = document.body.dataset.shortcuts !== "on" || $("dialog:modal");
     if (isOff || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (isTyping(event.target) || !shortcut(event.key)) return;
+    if ((event.key !== "Escape" && isTyping(event.target)) || !shortcut(event.key)) return;
     event.preventDefault();
   });
 

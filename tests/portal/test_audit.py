@@ -1,5 +1,6 @@
 """Tests of the audit trail: its hash chain, append-only entries, sentences, list and admin pages."""
 
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from portal.records.models import KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
+from tests.portal.pages import visible_text
 
 pytestmark = pytest.mark.postgres
 
@@ -265,7 +267,15 @@ class TestAdmin:
         assert "0 results" not in found.content.decode()
         row = rows[name]
         assert row is not None
-        assert auditor.get(reverse(f"admin:audit_{name}_change", args=[row.pk])).status_code == 200
+        page = auditor.get(reverse(f"admin:audit_{name}_change", args=[row.pk]), follow=True)
+        assert page.status_code == 200
+        if name == "remotecall":
+            return
+        assert page.redirect_chain == [(row.get_absolute_url(), 302)]
+        if name == "writeintent":
+            assert f'href="{row.get_absolute_url()}"' in found.content.decode()
+        raw = page.content.decode().partition('id="raw-record"')[2].partition("</details>")[0]
+        assert f"<dt>ID</dt><dd>{row.pk}</dd>" in raw
 
     @pytest.mark.parametrize("name", LISTS)
     def test_rows_cannot_be_added_changed_or_deleted(self, portal_service: Sandbox, name: str) -> None:
@@ -298,6 +308,19 @@ class TestAdmin:
         assert "Findable" in file
         assert "Another" not in file
         assert Entry.objects.get(action="audit.export").detail["filters"] == {"q": "Findable"}
+
+    @pytest.mark.parametrize(
+        ("address", "label"),
+        [
+            ("/admin/", "Administration"),
+            ("/admin/audit/pageview/", "Administration"),
+            ("/admin/audit/entry/", "Audit"),
+        ],
+    )
+    def test_the_navigation_marks_where_one_is(self, auditor: Browser, address: str, label: str) -> None:
+        nav = auditor.get(address).content.decode().partition('id="nav"')[2].partition("</nav>")[0]
+        current = re.findall(r'<a [^>]*aria-current="page"[^>]*>(.*?)</a>', nav, re.DOTALL)
+        assert [visible_text(one).strip() for one in current] == [label]
 
     @pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER])
     def test_viewers_and_servicers_cannot_open_the_audit_admin(

@@ -429,6 +429,8 @@ class TestErrorPages:
         page = viewer.post("/trial/submit/")
         assert page.status_code == 403
         assert "Requires the servicer or supervisor role" in page.content.decode()
+        assert 'id="nav"' in page.content.decode()
+        assert 'id="nav"' in viewer.get("/nowhere/").content.decode()
         entry = Entry.objects.get(action="accounts.refused")
         assert (entry.actor_name, entry.subject_label) == ("Viewer (viewer)", "borrowers.create")
 

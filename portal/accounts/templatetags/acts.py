@@ -1,4 +1,4 @@
-"""Why the viewer may not do an act (available in every template): buttons stay on the page with the reason."""
+"""Why the viewer may not do an act (available in every template). Such a button isn’t shown."""
 
 from django import template
 from django.template import RequestContext

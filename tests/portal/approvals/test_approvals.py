@@ -468,4 +468,6 @@ def test_viewers_cannot_list_and_auditors_cannot_decide(
     approval = request_approval(editor)
     assert viewer.get("/approvals/").status_code == 403
     page = html(auditor.get(approval.get_absolute_url()))
-    assert 'aria-disabled="true" title="Requires the supervisor role"' in page
+    decision = page.partition('aria-label="Decision"')[2].partition("</section>")[0]
+    assert "Requires the supervisor role" in decision
+    assert "Approve" not in decision

@@ -178,7 +178,10 @@ class TestApplication:
     def test_other_roles_cannot_resolve(self, lost: WriteIntent, role: Role) -> None:
         browser = browser_of(role)
         page = html(browser.get(lost.get_absolute_url()))
-        assert 'disabled title="Requires the supervisor role"' in page
+        assert (
+            '<div class="sd-form-foot"><span class="sd-meta">Requires the supervisor role</span></div>'
+            in page
+        )
         assert browser.post(resolve_url(lost), NOT_FOUND).status_code == 403
         assert WriteIntent.objects.get().state == "unknown"
 

@@ -247,7 +247,7 @@ def recorded(browser: Browser, address: str, **extra: Any) -> list[Any]:
     PageView.objects.update(first_at="2020-01-01T00:00Z", last_at="2020-01-01T00:00Z")
     start = Entry.objects.latest("id").pk
     posted = {"uuid": "zzqq"} if address == "/search/open/" else None
-    answer = browser.post(address, posted) if posted else browser.get(address, **extra)
+    answer = browser.post(address, posted) if posted else browser.get(address, follow=True, **extra)
     assert answer.status_code in (200, 422), (address, answer.status_code)
     list(answer)
     return [*PageView.objects.filter(last_at__year__gt=2020), *Entry.objects.filter(pk__gt=start)]

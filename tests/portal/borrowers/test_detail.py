@@ -50,6 +50,14 @@ def test_page_shows_the_borrowers_profile(viewer: Browser, borrower: Borrower) -
         assert text in shown
 
 
+def test_key_people_stand_beside_the_profile(viewer: Browser, portal_service: Sandbox) -> None:
+    people = [{"first_name": "Renata", "middle_name": None, "last_name": "Vance", "phone": "2075550178"}]
+    record = given.borrower(portal_service, key_people=people)
+    shown = page(viewer, record).partition('aria-labelledby="people"')[2].partition("</section>")[0]
+    assert "Renata Vance" in visible_text(shown)
+    assert "(207) 555-0178" in visible_text(shown)
+
+
 def test_names_and_emails_are_escaped(viewer: Browser, portal_service: Sandbox) -> None:
     shown = page(
         viewer, given.borrower(portal_service, first_name="<script>alert(1)</script>", email='"><b>@x')

@@ -254,14 +254,14 @@ def test_rows_share_one_menu(viewer: Browser, portal_service: Sandbox) -> None:
     assert rows(viewer).count("Print summary</a>") == 1
 
 
-def test_the_row_menu_explains_a_disabled_action(
+def test_the_row_menu_leaves_out_what_a_role_never_has(
     viewer: Browser, servicer: Browser, portal_service: Sandbox
 ) -> None:
     borrower = given.borrower(portal_service)
     shown = rows(servicer)
     assert 'data-href="/borrowers/00000000-0000-0000-0000-000000000000/applications/new/"' in shown
     assert f'href="/borrowers/{borrower.uuid}/" role="button" data-menu-of="{borrower.uuid}"' in shown
-    assert "New application<small>Requires the servicer or supervisor role</small>" in rows(viewer)
+    assert "applications/new/" not in rows(viewer)
 
 
 def test_an_archived_borrower_is_not_listed(viewer: Browser, portal_service: Sandbox) -> None:

@@ -145,7 +145,7 @@ class TestWorklist:
         refresh(account)
         never_read = given.loan(sandbox, owner)
         page = pages.page(servicer, "/collections/")
-        assert re.findall('id="not-known"[^>]*>([^<]*)<', page) == ["Past due not known: 1 account"]
+        assert re.findall('id="without-figure"[^>]*>([^<]*)<', page) == ["1 account without a figure"]
         rows = pages.page(servicer, "/collections/?not_known=yes").split("<tr data-row>")[1:]
         assert [account.uuid in row for row in rows] == [True]
         assert never_read.uuid not in "".join(rows)
@@ -156,7 +156,7 @@ class TestWorklist:
             account.uuid, **({"status": "CLOSED"} if kind == "loan" else {"past_due_balance": 0})
         )
         refresh(account)
-        assert 'id="not-known"' not in pages.page(servicer, "/collections/")
+        assert 'id="without-figure"' not in pages.page(servicer, "/collections/")
 
     def test_refresh_without_a_selection_asks_for_accounts(self, sandbox: Sandbox, servicer: Browser) -> None:
         shown = pages.visible_text(servicer.post("/collections/refresh/").content.decode())
@@ -461,6 +461,18 @@ class TestContacts:
         assert (answer.status_code, "collections:logged" in answer["HX-Trigger"]) == (204, True)
         assert Entry.objects.filter(action="collections.log", subject_uuid=loan.uuid).count() == 2
         assert PageView.objects.filter(page="collections.view", subject_uuid=loan.uuid).count() == 1
+
+    def test_the_promise_begins_with_what_is_past_due(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        form = pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/")
+        promise = form.partition("sd-promise-fields")[2].partition("<fieldset")[0]
+        amount = re.search(r'name="amount" value="([^"]+)"', promise)
+        assert amount
+        assert Decimal(amount[1].replace(",", "")) == loan.past_due
+        assert (
+            log_contact(servicer, loan, outcome="left_message", amount=amount[1], day="").status_code == 303
+        )
+        assert not Promise.objects.exists()
 
     @pytest.mark.slow
     @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_each_pdf_matches_its_preview_and_its_audit_entry(
         assert entry.detail["content_sha256"][:4] in text
         assert entry.detail["code"] in text
         # On one line, so that it can be copied.
-        assert f"Check it at desk.example:8443/verify/{entry.detail['code']}/" in text.splitlines()
+        assert f"Verify at desk.example:8443/verify/{entry.detail['code']}/, code " in text
 
 
 def elements(node: Any) -> Iterator[Any]:
@@ -148,6 +148,8 @@ def test_a_preview_names_the_borrower(portal_service: Sandbox, viewer: Browser, 
 
 def test_a_schedule_has_yearly_subtotals_and_a_total(portal_service: Sandbox, viewer: Browser) -> None:
     page = viewer.get(f"{document_addresses(portal_service)['Loan schedule']}/").content.decode()
+    scale = page.partition("Scale of the balance")[2].partition("</svg>")[0]
+    assert len(re.findall(r"<text[^>]*>\$[^<]+</text>", scale)) == 3
     years = re.findall(r"Subtotal (\d{4})", page)
     assert len(years) >= 3
     assert "Total, 36 installments" in page

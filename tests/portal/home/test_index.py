@@ -302,6 +302,8 @@ class TestAttention:
         assert counts == {"": 3, "mine": 1, "past_due": 1, "system": 2}
         for name, count in counts.items():
             assert len(attention_items(servicer, f"?show={name}")) == count
+            pills = servicer.get(f"/?show={name}").context["pills"]
+            assert [pill[0] for pill in pills] == list(dict.fromkeys(["", "mine", name]))
 
     def test_an_invalid_filter_shows_all_items(self, portal_service: Sandbox, servicer: Browser) -> None:
         unknown_write(given.borrower(portal_service))

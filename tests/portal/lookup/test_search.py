@@ -121,9 +121,27 @@ class TestSuggestions:
 
     def test_type_operator_finds_loans_by_borrower(self, viewer: Browser, portal_service: Sandbox) -> None:
         given.account(Kind.LOAN, given.borrower(portal_service, first_name="Acme LLC"), "loan-1")
-        assert "/loans/loan-1/" in suggestions(viewer, "type:loan acme")
-        assert "/loans/loan-1/" not in suggestions(viewer, "acme")
+        assert 'aria-label="Loans"' in suggestions(viewer, "type:loan acme")
+        assert 'aria-label="Loans"' not in suggestions(viewer, "acme")
         assert 'Loans<span class="sd-count">1</span>' in results(viewer, "type:loan acme")
+
+    def test_the_accounts_of_a_borrower_follow_it_most_past_due_first(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        owner = given.borrower(portal_service, first_name="Acme LLC", key_people=[])
+        for number in range(6):
+            given.account(Kind.LOAN, owner, f"loan-{number}")
+        Account.objects.filter(uuid="loan-0").update(past_due_rank=90, past_due=90, is_past_due=True)
+        first = ["loan-0", "loan-5", "loan-4", "loan-3", "loan-2"]
+        options = r'role="option" class="sd-owned"[^>]*href="([^"]+)"'
+        assert [url.split("/")[-2] for url in re.findall(options, suggestions(viewer, "acme"))] == first
+        page = results(viewer, "acme")
+        rows = re.findall(
+            r'<li data-row class="sd-owned">.*?<a href="([^"]+)".*?sd-hit-facts">(.*?)</div>', page
+        )
+        assert [url.split("/")[-2] for url, _ in rows] == first
+        assert visible_text(rows[0][1]) == "$90.00 Past due"
+        assert "All accounts of Acme LLC" in page
 
     def test_pages_and_actions_are_suggested(self, viewer: Browser, servicer: Browser) -> None:
         assert 'href="/lines/"' in suggestions(viewer, "lines cred")
@@ -535,6 +553,14 @@ class TestMessages:
         for html in (results(viewer, typed), suggestions(viewer, typed)):
             assert f'href="{told}"' in html
             assert "Not on file" not in html
+
+    def test_messages_are_not_suggested_below_a_borrower(
+        self, viewer: Browser, portal_service: Sandbox, told: str
+    ) -> None:
+        given.borrower(portal_service, first_name="Payment Acme LLC", key_people=[])
+        assert f'href="{told}"' not in suggestions(viewer, "payment")
+        page = results(viewer, "payment")
+        assert page.index('id="group-borrower"') < page.index('id="messages"') < page.index(f'href="{told}"')
 
     def test_a_text_found_in_no_message_says_which_days_were_searched(
         self, viewer: Browser, told: str

@@ -74,7 +74,7 @@ def test_only_the_owner_can_delete_a_view(servicer: Browser, viewer: Browser) ->
     [
         {"name": " "},
         {"name": "x" * 81},
-        {"list": "admin:index"},
+        {"list": "admin:audit_entry_changelist"},
         {"list": "//evil.example"},
         {"query": "q=" + "x" * 3000},
     ],
