@@ -543,13 +543,15 @@ def test_a_database_of_each_release_can_be_upgraded(
     release: str, tmp_path: Path, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     settings.HAS_MAIL = True
+    lacks_rows = connection.vendor == "sqlite" and release < "2"  # Rows that the file lacks are added first.
 
     file = tmp_path / "released"
     if connection.vendor == "sqlite":
         file.write_bytes(gzip.decompress((RELEASED / f"{release}.sqlite3.gz").read_bytes()))
-        with closing(sqlite3.connect(file)) as old:
-            add_application(old)
-            add_unfinished_work(old, release)
+        if lacks_rows:
+            with closing(sqlite3.connect(file)) as old:
+                add_application(old)
+                add_unfinished_work(old, release)
     else:
         file.write_bytes((RELEASED / f"{release}.dump").read_bytes())
     assert "The audit trail is intact: " in run("restore", file, replace=True)
@@ -572,7 +574,7 @@ def test_a_database_of_each_release_can_be_upgraded(
         page = browser.get(address)
         assert page.status_code == 200
         assert word in unescape(page.content.decode())
-    if connection.vendor == "sqlite":
+    if lacks_rows:
         application = Application.objects.get()
         assert (application.product, application.decision) == ("LINE_OF_CREDIT", "APPROVED")
         exported = servicer.get("/applications/export/?all=1&q=51aa7f20").getvalue().decode()
@@ -589,7 +591,7 @@ def test_a_database_of_each_release_can_be_upgraded(
     call_command("work", batch=True)
     jobs = Job.objects.filter(name__in=unfinished)
     assert [(job.name, job.words) for job in jobs if job.state != "done"] == []
-    if connection.vendor == "sqlite" and release != "0.9.0":
+    if lacks_rows and release != "0.9.0":
         assert {"accounts.send_mail", "documents.remove"} <= unfinished
         assert Snooze.objects.get().key == "checklist:b-1"
         assert OutgoingMail.objects.get().state == "sent"
