@@ -162,9 +162,7 @@ def test_payoff_and_newest_statement_are_found_without_scrolling(
     press(page, "/", *"north")
     expect(page.get_by_role("option", name="Northwind Baking")).to_be_visible()
     press(page, "Enter")
-    click_without_scrolling(
-        page.get_by_role("region", name="Line of credit").get_by_role("link", name="Line")
-    )
+    click_without_scrolling(page.get_by_role("region", name="Payoff").get_by_role("link", name="Line"))
     expect(page.locator(".sd-figure", has_text="$7,687.40")).to_be_in_viewport()
 
     page.goto("/")

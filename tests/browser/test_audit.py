@@ -52,7 +52,7 @@ def test_a_supervisor_resolves_an_unknown_outcome(page: Page, portal_service: Sa
         page.get_by_label("Result").select_option("unknown")
     page.get_by_role("link", name="the outcome is unknown").click()
     check_page()
-    page.get_by_role("link", name="Outcome").click()
+    page.get_by_role("link", name="Open request").click()
     check_page()
     page.get_by_label("Not created").check()
     page.get_by_label("Reason").fill("Not in the lender’s list, told at 14:20")
