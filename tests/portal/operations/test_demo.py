@@ -72,7 +72,7 @@ def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> It
         demo = subprocess.Popen(
             command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, stderr=errors, text=True
         )
-    timeout = threading.Timer(300, demo.terminate)
+    timeout = threading.Timer(600, demo.terminate)
     timeout.start()
     try:
         assert demo.stdout
@@ -91,7 +91,7 @@ def errors_of(environment: dict[str, str]) -> Path:
 
 
 def wait_until(holds: Callable[[], object], explain: Callable[[], object] = str) -> None:
-    for _ in range(1200):
+    for _ in range(4800):  # The first days of the book are written behind all other jobs.
         if holds():
             return
         time.sleep(0.05)
