@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Model
 from django.test import Client as Browser
 
@@ -105,7 +105,8 @@ def test_generated_rows_match_what_the_portal_saves(world: Browser) -> None:
     for one in repayments:
         if one.account and one.last_listed_at:
             listed = AccountList(Kind.LOAN, one.account.uuid, one.borrower_uuid, [answer_of(one)])
-            save_repayments([listed], one.last_listed_at)
+            with transaction.atomic():
+                save_repayments([listed], one.last_listed_at)
     assert column_values(Account, "answer_id", "created_at", "updated_at") == generated
     assert column_values(Application, "answer_id", "created_at", "updated_at") == generated_applications
     assert column_values(Borrower, "answer_id", "created_at", "updated_at") == generated_borrowers
