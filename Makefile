@@ -62,7 +62,8 @@ lint: setup-test-fast
 	$(BIN)/lint-imports
 	git ls-files -z 'templates/*.html' | xargs -0 $(BIN)/djade --check --target-version 5.2
 
-check: setup-test lint
+check: setup-test
+	@$(MAKE) --no-print-directory lint
 	DEBUG=1 $(BIN)/mypy
 	DEBUG=1 $(BIN)/python manage.py makemigrations --check --dry-run
 	$(PYTHON) docker/vendor.py --check
