@@ -8,7 +8,7 @@ from portal.gateway import client as gateway
 from servicing.sandbox import Sandbox
 from tests.drills.writes import NETWORK_FAULTS, TIMEOUT_SECONDS, WRITES, NetworkFault, check_write
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("fault", NETWORK_FAULTS, ids=lambda one: one.name)

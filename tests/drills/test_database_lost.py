@@ -6,7 +6,7 @@ from servicing.sandbox import Sandbox
 from tests.drills.answers import LOSSES, Loss, check_write
 from tests.drills.writes import WRITES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 
 @pytest.mark.xdist_group("waiting")

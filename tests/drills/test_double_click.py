@@ -12,7 +12,7 @@ from tests.drills.answers import RemoteBrowser
 from tests.drills.killing import Portal
 from tests.drills.writes import WRITES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 
 @pytest.mark.django_db(transaction=True)

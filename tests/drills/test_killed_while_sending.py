@@ -5,7 +5,7 @@ import pytest
 from servicing.sandbox import Sandbox
 from tests.drills.killing import kill_portal
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 
 @pytest.mark.django_db(transaction=True)
