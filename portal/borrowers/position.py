@@ -131,6 +131,11 @@ class Position:
         """The past due total over all open accounts."""
         return past_due_of((one.record.kind, one.figures) for one in self.accounts)
 
+    @property
+    def is_partly_paid(self) -> bool:
+        """Whether a part of the past due sum may be paid."""
+        return any(one.record.is_partly_paid for one in self.late_accounts)
+
     @cached_property
     def old_late_copy(self) -> date | None:
         """The business date of the oldest answer about a past due account, unless that is today."""
