@@ -160,6 +160,17 @@ class TestPage:
         for query in ("", "?list=due", "?list=odd&from=2026-01-01&to=2026-01-02", "?list=due&from=x&to=y"):
             assert viewer.get(f"/portfolio/payments/{query}").status_code == 404
 
+    def test_a_week_before_the_first_day_on_file_links_to_no_returned_payments(
+        self, book: Book, viewer: Browser
+    ) -> None:
+        book.add("one", installment(book.day(3)))
+        for _ in range(9):
+            book.end_day()
+        cash = viewer.get(f"/portfolio/?day={book.day(9)}").context["page"].cash
+        links = re.findall(r"list=returned&amp;from=([\d-]+)", viewer.get("/portfolio/").content.decode())
+        assert [week.returned is None for week in cash.weeks].count(True) > 0
+        assert links == [str(week.first) for week in cash.weeks if week.returned is not None]
+
     def test_a_payment_is_of_one_due_only_the_oldest_first(self, book: Book, viewer: Browser) -> None:
         book.add("one", installment(book.day(3)), installment(book.day(6)), installment(book.day(8)))
         for amount, number in (("100.00", 6), ("30.00", 7), ("250.00", 8)):
