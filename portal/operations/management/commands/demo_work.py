@@ -1,5 +1,6 @@
 """Does a morning's work as the demo's staff, on the pages they use, so that every screen has something to show."""
 
+import io
 import re
 from datetime import timedelta
 from html.parser import HTMLParser
@@ -31,6 +32,8 @@ class Command(BaseCommand):
         if Note.objects.exists():
             return
         call_command("refresh_portfolio", rate=500, verbosity=0)
+        # Before the book is written: a message has the day on which a payment was returned.
+        call_command("sync_messages", stdout=io.StringIO())
         call_command("demo_collections")
         servicer, supervisor = Staff("servicer"), Staff("supervisor")
         today = business_date()
