@@ -4,6 +4,8 @@ import gc
 import itertools
 import os
 import tempfile
+import threading
+import time
 import zoneinfo
 from collections.abc import Iterator
 from datetime import timedelta
@@ -31,6 +33,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
+from django.core.signals import request_finished, request_started
 from django.db import connection, connections
 from django.test import Client as Browser
 from django.test import TransactionTestCase
@@ -61,6 +64,10 @@ settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CLIENT_ID = "test-desk"
 SECRET = "9c41e6d2-5b78-4f03-a2d9-6e15c87b3f40"
 NUMBERS = itertools.count()
+ANSWERING: set[int] = set()
+"""The threads that answer a request."""
+request_started.connect(lambda **_: ANSWERING.add(threading.get_ident()), weak=False)
+request_finished.connect(lambda **_: ANSWERING.discard(threading.get_ident()), weak=False)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -126,6 +133,7 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
         connection.settings_dict["NAME"] = connection.creation.get_test_db_clone_settings(name)["NAME"]
 
     def drop_copy(*_: Any) -> None:
+        wait_for_requests()
         end_other_connections()
         connections.close_all()
         connection.creation.destroy_test_db(original, verbosity=0)
@@ -139,6 +147,16 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
         patch.setattr(TransactionTestCase, "_fixture_setup", classmethod(copy_database))
         patch.setattr(TransactionTestCase, "_fixture_teardown", drop_copy)
         yield
+
+
+def wait_for_requests() -> None:
+    """Let the live server finish what closed pages asked for: it would save the answers for the next test."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        others = {one.ident for one in threading.enumerate() if one is not threading.current_thread()}
+        if not ANSWERING & others:
+            return
+        time.sleep(0.01)
 
 
 def end_other_connections() -> None:
