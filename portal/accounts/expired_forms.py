@@ -52,7 +52,6 @@ def save_expired_form(request: Any) -> bool:
 
 
 def take_expired_form(request: Any, person: User) -> ExpiredForm | None:
-    """Return and delete this person's expired form."""
     encrypted = request.session.pop(SESSION_KEY, "")
     try:
         form = ExpiredForm(*json.loads(decrypt(encrypted))) if encrypted else None

@@ -268,7 +268,6 @@ class RegisteredPasskeyMixin:
         return super().clean_credential()  # type: ignore[misc]
 
     def _named_user(self, credential: Any) -> User | None:
-        """The account that the passkey names, if there still is one."""
         try:
             user: User = webauthn.auth.extract_user_from_response(credential)
         except forms.ValidationError:

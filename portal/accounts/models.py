@@ -163,7 +163,6 @@ class User(AbstractUser):
         return False
 
     def has_module_perms(self, app_label: str) -> bool:
-        """Return False, as :meth:`has_perm` does."""
         return False
 
     def check_password(self, raw_password: str | None) -> bool:

@@ -131,8 +131,6 @@ def _needs(roles: frozenset[Role]) -> str:
 
 
 def requires(act: str) -> Callable[[View], View]:
-    """Let only the roles of ``act`` into a view."""
-
     def decorate(view: View) -> View:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -43,7 +43,6 @@ def session_row(request: Any) -> UserSession:
 
 
 def end_session(request: Any) -> None:
-    """End the expired session of this request."""
     UserSession.objects.filter(session_key=request.session.session_key).delete()
     session_ended.send(sender=UserSession, request=request, user=request.user, count=1, why="expired")
     request.session.flush()
@@ -59,7 +58,6 @@ def end_other_sessions(request: Any, user: Any, rows: Iterable[UserSession], why
 
 
 def is_single_sign_on(request: Any) -> bool:
-    """Whether this session was started by single sign-on."""
     methods = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
     return any(one.get("method") == "socialaccount" for one in methods)
 

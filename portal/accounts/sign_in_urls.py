@@ -20,7 +20,6 @@ from portal.accounts.roles import requires
 
 
 def own_page(address: str, view: Callable[..., Any], name: str) -> URLPattern:
-    """A page about the signed-in person's own account."""
     return path(f"accounts/{address}", requires("accounts.profile")(view), name=name)
 
 

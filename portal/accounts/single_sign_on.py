@@ -233,7 +233,6 @@ def find_user(sociallogin: Any, claims: Claims, role: str) -> User:
 
 
 def apply_role(person: User, role: str) -> None:
-    """Give a person the role of their groups."""
     if person.role != role:
         person.role, person.changed_by = role, "single-sign-on"
         person.save(update_fields=["role"])
@@ -337,7 +336,6 @@ class ReturnAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
 
 
 def callback(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Handle the return from the identity provider."""
     try:
         answer: HttpResponseBase = OAuth2CallbackView.adapter_view(ReturnAdapter(request, provider_id))(
             request

@@ -52,7 +52,6 @@ def decision(row: ApplicationRow) -> str:
 
 
 def added(row: ApplicationRow) -> str:
-    """When it was added here, and by whom."""
     by = row.record.created_by
     return cells.with_note(ui.ago(row.record.created_at), "" if by == "system" else by)
 

@@ -55,7 +55,6 @@ class OfferLine(NamedTuple):
 
     @property
     def in_sentence(self) -> str:
-        """The name in the middle of a sentence."""
         return self.name if self.name.isupper() else self.name[:1].lower() + self.name[1:]
 
 
@@ -218,7 +217,6 @@ class OfferColumn:
     application: Application
 
     def figure(self, key: str) -> OfferFigure:
-        """The offer's figure in one row."""
         return LINES[key].read(self.offer, self.application)
 
     @property
@@ -246,7 +244,6 @@ class OfferCell(NamedTuple):
 
     @property
     def html(self) -> SafeString:
-        """The content of the cell."""
         if self.best:
             mark = format_html('<small class="sd-best">{}{}</small>', icon("star-filled", 13), self.best)
             return format_html("<b>{}</b>{}", self.figure.text, mark)
@@ -279,7 +276,6 @@ class OfferRow:
 
     @property
     def html(self) -> SafeString:
-        """The table cells."""
         cells = (
             (" class=sd-text" if len(cell.figure.text or "") > LONG_TEXT else "", cell.html)
             for cell in self.cells
@@ -320,7 +316,6 @@ class Comparison:
 
     @property
     def unlisted(self) -> int:
-        """The number of offers that are not in the menu."""
         return max(0, len(self.everyone) - MAX_IN_MENU)
 
 

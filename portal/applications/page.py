@@ -108,7 +108,6 @@ def find_application(borrower_uuid: str, application_uuid: str) -> Application:
 def find_answered_application(
     borrower_uuid: str, application_uuid: str
 ) -> tuple[Application, servicing.Application]:
-    """Find an application of this borrower together with its last answer."""
     record = find_application(borrower_uuid, application_uuid)
     application = store.last_answer(record, servicing.Application)
     if application is None:
@@ -204,7 +203,6 @@ def other_values(application: servicing.Application) -> list[tuple[str, Details 
 
 
 def decision_details(application: servicing.Application) -> Details | None:
-    """The service's details about its decision."""
     return details(application.status.details) if application.status else None
 
 

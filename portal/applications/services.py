@@ -43,12 +43,10 @@ def follow(client: Client, actor: Actor, record: Application, offer_uuid: str) -
 
 
 def append_entry(actor: Actor, action: str, record: Application, **fields: Any) -> None:
-    """Append an audit entry about an application."""
     append(actor, action, **entry_subject(record, application_name(record)), **fields)
 
 
 def application_name(record: Application) -> str:
-    """Name an application within a sentence."""
     amount = wording.money(record.amount)
     return f"application {record.uuid[:8]}{f' for {amount}' if amount else ''}"
 

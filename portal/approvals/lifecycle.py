@@ -176,7 +176,6 @@ def _expiry() -> datetime:
 
 
 def _is_late() -> Q:
-    """The condition that time is up."""
     return Q(expires_at__lte=timezone.now())
 
 

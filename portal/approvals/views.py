@@ -85,7 +85,6 @@ def decide(request: StaffRequest, approval_id: UUID) -> HttpResponse:
 @requires("approvals.withdraw")
 @require_POST
 def withdraw(request: StaffRequest, approval_id: UUID) -> HttpResponse:
-    """Withdraw one's own request."""
     approval = get_object_or_404(Approval, pk=approval_id, maker_id=request.user.pk, state__in=Approval.OPEN)
     try:
         lifecycle.withdraw(Actor.of(request), approval)

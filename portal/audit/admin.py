@@ -240,7 +240,6 @@ class ReadOnly(FramedAdmin):
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
     def row_context(self, row: Any) -> dict[str, Any]:
-        """A row as facts and documents."""
         return {"title": str(row), "list_title": self.title, "raw": raw_record(row)}
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
@@ -320,7 +319,6 @@ class ReadOnly(FramedAdmin):
 
 
 def _plain(value: Any) -> Any:
-    """A value for a cell of the file."""
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=str)
     return str(value) if isinstance(value, UUID) else value

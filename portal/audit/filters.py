@@ -45,7 +45,6 @@ Choices = dict[str, tuple[str, Q]]
 
 
 def people() -> Choices:
-    """Everyone who may have acted."""
     staff = User.objects.order_by("first_name", "username")
     return {str(user.pk): (user.audit_name(), Q(actor_id=user.pk)) for user in staff} | NON_STAFF
 

@@ -13,7 +13,6 @@ GENESIS_HASH = "0" * 64
 
 
 def create(apps: Any, schema_editor: Any) -> None:
-    """Create the triggers (for a migration)."""
     install_triggers(schema_editor.connection)
 
 
@@ -38,7 +37,6 @@ def remove_triggers(connection: BaseDatabaseWrapper) -> None:
 
 
 def missing_triggers(connection: BaseDatabaseWrapper) -> list[str]:
-    """The names of the triggers that are missing or disabled."""
     with connection.cursor() as cursor:
         cursor.execute(_FOUND[connection.vendor])
         found = {name for (name,) in cursor.fetchall()}

@@ -51,7 +51,6 @@ class Actor:
 
     @classmethod
     def system(cls, task: str) -> "Actor":
-        """A command or a background task."""
         return cls(name="system", role="system", request_id=f"{task}-{uuid.uuid4().hex[:8]}")
 
     @classmethod
@@ -149,7 +148,6 @@ class Entry(models.Model):
         super().save(*args, **(kwargs | {"force_insert": True}))
 
     def get_absolute_url(self) -> str:
-        """The page of this entry."""
         return reverse("audit:detail", args=[self.pk])
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -245,7 +243,6 @@ class WriteIntent(models.Model):
         return f"{self.label}: {self.get_state_display()}"
 
     def get_absolute_url(self) -> str:
-        """The page of this write."""
         return reverse("audit:write", args=[self.pk])
 
     @property

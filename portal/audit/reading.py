@@ -60,7 +60,6 @@ def entry_lines(entries: Iterable[Entry]) -> list[EntryLine]:
 
 
 def stream_lines(entries: QuerySet[Entry]) -> Iterator[EntryLine]:
-    """Every entry as a line, read in batches."""
     remaining = entries.iterator(BATCH)
     while batch := list(islice(remaining, BATCH)):
         yield from entry_lines(batch)
@@ -83,7 +82,6 @@ def adjacent_entries(entry: Entry) -> tuple[Entry | None, Entry | None]:
 
 
 def _words(entry: Entry, changes: dict[str, Any]) -> tuple[str, list[FieldChange]]:
-    """An entry's sentence and its changes."""
     pairs = {
         name: pair if isinstance(pair, list) and len(pair) == 2 else ("", pair)
         for name, pair in changes.items()

@@ -154,7 +154,6 @@ def _recent_calls() -> QuerySet[Any]:
 
 
 def cached_health() -> list[Health]:
-    """The health, cached for a few seconds."""
     return cache.get_or_set("health", measure_health, CACHE_SECONDS) or []
 
 

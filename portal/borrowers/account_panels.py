@@ -54,7 +54,6 @@ class AccountPanel:
 
 
 def account_panels(accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]) -> list[AccountPanel]:
-    """The panels of accounts, in their order."""
     list_of = {one.record.pk: one for one in lists}
     return [AccountPanel(one, list_of.get(one.record.pk)) for one in accounts]
 

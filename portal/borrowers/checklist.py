@@ -60,12 +60,10 @@ def latest_secrets(writes: Writes, person: Borrower | KeyPerson) -> dict[str, Wr
 
 
 def _latest_with(writes: Writes, subject: Borrower | KeyPerson, field: str) -> WriteIntent | None:
-    """The latest write that sent this field of the borrower, or of one of its key people."""
     return next((write for write in writes if _body_about(write, subject).get(field)), None)
 
 
 def _body_about(write: WriteIntent, subject: Borrower | KeyPerson) -> Mapping[str, Any]:
-    """The part of a write's body that is about the subject."""
     body = write.request_body if isinstance(write.request_body, dict) else {}
     if write.subject_uuid == subject.uuid:
         return body

@@ -35,7 +35,6 @@ class Match:
 
     @property
     def borrower(self) -> Borrower | KeyPerson:
-        """The record to open."""
         return self.owner or self.record
 
     @property

@@ -223,7 +223,6 @@ class AddressForm(LiveForm):
 
     @property
     def address(self) -> Address:
-        """The address as it would be sent."""
         return profile_address({name: self.value(name) for name in ADDRESS_FIELDS})
 
     @property
@@ -233,7 +232,6 @@ class AddressForm(LiveForm):
 
     @property
     def one_line(self) -> str:
-        """The address on one line, as far as it is typed."""
         lines = [self.value(name) for name in ("line_1", "line_2", "line_3", "city")]
         place = " ".join(filter(None, (self.value("state"), self.value("zip"))))
         return ", ".join(filter(None, [*lines, place]))

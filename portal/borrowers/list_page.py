@@ -59,7 +59,6 @@ def load_rows(records: Sequence[Borrower]) -> Iterator[BorrowerRow]:
 
 
 def _names_of_people(borrower_uuids: Sequence[str]) -> dict[str, list[str]]:
-    """The names of the key people of each borrower that has some."""
     found: dict[str, list[str]] = {}
     people = KeyPerson.objects.filter(LISTED, borrower_uuid__in=borrower_uuids).order_by("created_at", "id")
     for borrower_uuid, one in people.values_list("borrower_uuid", "name"):

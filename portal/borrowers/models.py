@@ -101,7 +101,6 @@ class Draft(models.Model):
         return self.title
 
     def get_absolute_url(self) -> str:
-        """The step at which to resume."""
         return self.url(Step(self.step))
 
     def url(self, step: Step) -> str:
@@ -124,12 +123,10 @@ class Draft(models.Model):
 
     @property
     def step_label(self) -> str:
-        """The name of the step to resume at."""
         return Step(self.step).label
 
     @property
     def is_saved(self) -> bool:
-        """Whether it is in the database."""
         return not self._state.adding
 
     def typed(self, step: Step) -> list[dict[str, str]]:

@@ -88,7 +88,6 @@ def draft(request: StaffRequest, draft_id: UUID, step: str) -> HttpResponse:
 @require_POST
 @requires("borrowers.create")
 def discard_draft(request: StaffRequest, draft_id: UUID) -> HttpResponse:
-    """Delete a draft that was not sent."""
     for each in Draft.objects.filter(pk=draft_id, owner=request.user):
         each.delete()
         toast(request, f"Draft of {each.title} discarded.")
@@ -157,7 +156,6 @@ class Onboarding(Flow):
 
     @property
     def similar_borrowers(self) -> list[Match]:
-        """Borrowers on file that may be the same one."""
         return [match for match in self._business_matches if match.record.kind == Kind.BORROWER]
 
     @cached_property
@@ -189,7 +187,6 @@ class Onboarding(Flow):
     # --- The pages ---
 
     def show_step(self, step: Step, *, status: int = 200, **more: Any) -> HttpResponse:
-        """Render one step of the wizard."""
         if step == Step.REVIEW:
             return self.show_review(status=status)
         context = self._context(step) | more

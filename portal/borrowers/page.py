@@ -138,7 +138,6 @@ def findings(
 
 
 def identity(record: Borrower) -> dict[str, Any]:
-    """Who the borrower is, and its warnings."""
     sent = profile_as_sent(record)
     borrower = sent.profile if sent else store.last_answer(record, servicing.Borrower)
     url = borrower.provider_customer_url if borrower else None
@@ -165,7 +164,6 @@ def identity(record: Borrower) -> dict[str, Any]:
 def tab_context(
     request: StaffRequest, record: Borrower, accounts: Accounts, copies: Copies
 ) -> dict[str, Any]:
-    """The tabs with their counts, and the context of the open tab."""
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else "overview"
     people = list(

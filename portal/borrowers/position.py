@@ -174,7 +174,6 @@ class Position:
 
     @cached_property
     def named_accounts(self) -> list[LiveCopy]:
-        """The accounts whose figures the cards name."""
         named = {one.record.uuid for one in self.late_accounts[:1]}
         if self.next_payment:
             named.add(self.next_payment.record.uuid)

@@ -471,7 +471,6 @@ class ProfileEdit(Flow):
         return client.borrowers.update(self.record.uuid, **values)
 
     def show_rejection(self, error: InvalidInput | Rejected, final: ProfileSendForm) -> HttpResponse:
-        """Show the form with the reasons at their fields."""
         if isinstance(error, (NotFound, Forbidden)):
             raise error
         if isinstance(error, InvalidInput):

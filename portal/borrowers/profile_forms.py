@@ -73,7 +73,6 @@ class ProfileForm(AddressForm):
 
     @property
     def opens_sensitive(self) -> bool:
-        """Whether the sensitive fields must be visible."""
         return any(field.errors or not self.is_as_shown(field.name) for field in self.sensitive)
 
     def is_as_shown(self, name: str) -> bool:

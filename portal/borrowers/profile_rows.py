@@ -29,12 +29,10 @@ NOTES = {
 
 
 def unit_of(key: str) -> str:
-    """The unit that a key of the body changes."""
     return key.removesuffix("_xml_gzip").removesuffix("_json_gzip")
 
 
 def known_values(answer: Borrower | KeyPerson | None) -> KnownValues:
-    """The values of an answer, normalized as they are sent."""
     if answer is None:
         return {}
     found = {name: getattr(answer, name, None) or None for name in (*NAMES, "title", "email", "phone")}

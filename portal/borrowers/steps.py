@@ -69,7 +69,6 @@ class DraftSteps:
     # --- Forms ---
 
     def forms(self, step: Step) -> Sequence[Any]:
-        """The forms of a step, bound to what was typed."""
         if step == Step.REVIEW:
             return [self.final] if self.final else []
         if step not in self._forms:
@@ -93,7 +92,6 @@ class DraftSteps:
         ]
 
     def read_posted(self, request: StaffRequest, step: Step) -> list[LiveForm]:
-        """Bind the forms of a step to the posted data."""
         url = self.draft.url(step)
         if step != Step.PEOPLE:
             forms = [FORMS[step](request.POST, request.FILES, url=url)]
@@ -125,7 +123,6 @@ class DraftSteps:
     # --- How far they are ---
 
     def is_started(self, step: Step) -> bool:
-        """Whether anything was typed on it."""
         return any(self.draft.data.get(step, []))
 
     def is_complete(self, step: Step) -> bool:
@@ -138,7 +135,6 @@ class DraftSteps:
 
     @property
     def unfinished(self) -> list[StepLine]:
-        """The steps that prevent sending the draft."""
         return [line for line in self.lines if line.step in FORMS and not self.is_complete(line.step)]
 
     def _status(self, step: Step) -> tuple[str, str]:

@@ -31,7 +31,6 @@ ONLY_DUE_SINCE = Q(past_due_rank__isnull=True, due_since_on__isnull=False)
 
 
 def is_only_due_since(record: Account) -> bool:
-    """The same condition for one account."""
     return record.past_due_rank is None and record.due_since_on is not None
 
 

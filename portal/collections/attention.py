@@ -26,7 +26,6 @@ def promises_due_today(snoozed: Snoozed, _user: User) -> Items:
 
 
 def broken_promises(snoozed: Snoozed, _user: User) -> Items:
-    """The broken promises on which nobody acted."""
     return Items(
         _shown(broken_and_unanswered(), snoozed).order_by("-day", "-pk"),
         _item,

@@ -78,7 +78,6 @@ def contact_form(record: Account | Borrower, data: Any = None) -> ContactForm:
 
 
 def people_of(borrower: Borrower) -> list[Person]:
-    """The people to contact: the key people, and the borrower."""
     people = KeyPerson.objects.filter(LISTED, borrower_uuid=borrower.uuid).order_by("pk")
     everyone: list[Borrower | KeyPerson] = [*people, borrower]
     return list(dict.fromkeys(_person(one) for one in everyone if one.label))

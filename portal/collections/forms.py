@@ -122,7 +122,6 @@ class ContactForm(StaffForm):
 
     @property
     def contact_fields(self) -> list[Any]:
-        """The fields of the contact itself."""
         apart = PROMISE_FIELDS + FOLLOW_UP_FIELDS
         return [field for field in self.visible_fields() if field.name not in apart]
 
@@ -143,7 +142,6 @@ class ContactForm(StaffForm):
 
     @property
     def promised(self) -> tuple[Decimal, date] | None:
-        """The promised amount and day."""
         found = self.cleaned_data
         return (found["amount"], found["day"]) if found["outcome"] == Outcome.PROMISED else None
 

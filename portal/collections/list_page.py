@@ -361,7 +361,6 @@ def printed_columns() -> list[Column]:
 
 
 def cursor_of(record: Account) -> str:
-    """The position of an account in the worklist."""
     rank = record.past_due_rank
     words = "" if rank is None else UNKNOWN if rank == NOT_KNOWN_RANK else f"{rank:f}"
     return f"{words}~{record.pk}"

@@ -119,7 +119,6 @@ def _plain(promise: Promise) -> promises.Promise:
 
 
 def _repayments_since_promised(saved: Mapping[str, Sequence[Promise]]) -> dict[str, list[SeenRepayment]]:
-    """The repayments of accounts since the first of their promises."""
     first = min(one.logged_on for made in saved.values() for one in made)
     columns = ("account__uuid", "uuid", "payment_type", "effective_on", "amount", "status", "first_seen_at")
     rows = (

@@ -123,7 +123,6 @@ def by_code(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
 
 
 def by_day(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
-    """Group the payments by day, latest first."""
     groups: dict[date, list[ReturnedPayment]] = defaultdict(list)
     for one in payments:
         groups[one.day].append(one)

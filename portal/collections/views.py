@@ -214,14 +214,12 @@ def _contacts_page(
 
 
 def _log_view(request: StaffRequest, record: Account | Borrower) -> None:
-    """Record the view of a record's contacts."""
     subject = entry_subject(record, label_of(record))
     log_view(Actor.of(request), "collections.view", is_repeat=bool(request.htmx), **subject)
 
 
 @requires("collections.log")
 def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
-    """Withdraw a promise, with a reason."""
     promise = get_object_or_404(Promise.objects.select_related("contact"), pk=promise_id)
     account = get_object_or_404(Account, kind=promise.contact.account_kind, uuid=promise.account_uuid)
     form = WithdrawForm(request.POST or None)

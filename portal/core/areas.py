@@ -85,7 +85,6 @@ class Area:
 
 @cache
 def areas() -> Sequence[Area]:
-    """The areas of all installed apps."""
     configs = [one for one in apps.get_app_configs() if module_has_submodule(one.module, "area")]
     return [import_module(f"{one.name}.area").AREA for one in configs]
 
@@ -97,6 +96,5 @@ def navigation() -> Sequence[NavigationEntry]:
 
 @cache
 def help_pages() -> Mapping[str, HelpPage]:
-    """The pages of Help in order, by their addresses."""
     pages = sorted((page for area in areas() for page in area.help), key=lambda page: page.order)
     return {page.address: page for page in pages}

@@ -18,7 +18,6 @@ RETRY_SECONDS = 10
 
 
 def business_date() -> date:
-    """Today's business date."""
     return _sandbox_date() if settings.BUSINESS_DATE_FROM == "sandbox" else _local_date()
 
 

@@ -117,7 +117,6 @@ def comma_separated(name: str, default: str | None = "") -> list[str]:
 
 
 def one_of(name: str, choices: list[str], default: str) -> str:
-    """Read one of several choices."""
     value = text(name, default)
     value = next((choice for choice in choices if choice.casefold() == value.casefold()), value)
     if value not in choices:

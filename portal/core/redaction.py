@@ -38,7 +38,6 @@ class ReporterFilter(SafeExceptionReporterFilter):
     """Leaves posted values and local variables out of error reports."""
 
     def get_post_parameters(self, request: HttpRequest | None) -> MultiValueDict[str, Any]:
-        """The posted names without their values."""
         posted = QueryDict(mutable=True)
         for name in getattr(request, "POST", ()):
             posted[name] = self.cleansed_substitute

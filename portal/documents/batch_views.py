@@ -85,7 +85,6 @@ def batch(request: StaffRequest, batch_id: UUID) -> HttpResponse:
 @require_safe
 @requires("summaries.batch")
 def download(request: StaffRequest, batch_id: UUID) -> HttpResponseBase:
-    """Download the finished documents of a batch as one file."""
     found = get_object_or_404(Batch, pk=batch_id, removed_at__isnull=True)
     ready = found.items.filter(state=Item.State.DONE).count()
     if not ready:

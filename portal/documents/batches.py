@@ -196,7 +196,6 @@ def _end(item: Item, state: str, **fields: object) -> bool:
 
 
 def finished_items(batch: Batch) -> Iterator[Item]:
-    """Read the items with a document from the database, one by one."""
     return batch.items.filter(state=Item.State.DONE, document__isnull=False).iterator(10)
 
 

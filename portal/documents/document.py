@@ -80,7 +80,6 @@ class Stamp:
 
     @classmethod
     def new(cls, form: Form, *, at: datetime, by: str) -> "Stamp":
-        """Create a stamp with a new code."""
         chosen = "".join(secrets.choice(CODE_ALPHABET) for _ in range(6))
         return cls(at, by, f"{form.prefix}-{timezone.localtime(at):%Y%m%d}-{chosen}")
 
@@ -149,7 +148,6 @@ class Document:
         return _INDENTATION.sub("><", _HINT.sub(r"\2", page))
 
     def context(self, stamp: Stamp) -> dict[str, Any]:
-        """Build the context of its templates."""
         context = self._context_without_notice(stamp)
         return context | {"unprintable": self._unprintable(context)}
 

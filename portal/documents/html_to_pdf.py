@@ -99,7 +99,6 @@ def _join(documents: list[Document], title: str) -> bytes:
 
 
 def _blank_like(page: Page) -> Page:
-    """An empty page of the same size."""
     size = f"<style>@page {{ size: {page.width}px {page.height}px }}</style>"
     return HTML(string=f'<html lang="en"><title>Blank</title>{size}').render(font_config=style()[1]).pages[0]
 

@@ -25,7 +25,6 @@ MAX_UPRIGHT_COLUMNS = 8
 def document(
     copy: LiveCopy, repayments: Sequence[Repayment], owner: Borrower | None, options: Options, *, today: date
 ) -> Document:
-    """Build the schedule from the saved copy of the loan and its repayments."""
     loan = copy.answer if isinstance(copy.answer, Loan) else None
     content: dict[str, Any] = {"loan": loan}
     if loan:

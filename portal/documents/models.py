@@ -64,7 +64,6 @@ class BackgroundPrint(models.Model):
 
     @property
     def expires_at(self) -> datetime:
-        """The time at which its documents are removed."""
         return self.created_at + timedelta(days=settings.BATCH_DAYS)
 
 
@@ -81,7 +80,6 @@ class LongDocument(BackgroundPrint):
     reason = models.CharField(max_length=500, blank=True, help_text="Why there is no PDF.")
 
     def get_absolute_url(self) -> str:
-        """Its page."""
         return reverse("documents:long_document", args=[self.pk])
 
 
@@ -103,7 +101,6 @@ class Batch(BackgroundPrint):
         verbose_name_plural = "batches"
 
     def get_absolute_url(self) -> str:
-        """Its page."""
         return reverse("documents:batch", args=[self.pk])
 
 

@@ -55,5 +55,4 @@ def create_joined_batch(progress: Progress, *, batch: str) -> Any:
 
 @job("documents.remove", label="Delete expired summaries", single=True, every="BATCH_REMOVAL_MINUTES")
 def remove(progress: Progress) -> dict[str, int]:
-    """Remove the documents of expired batches."""
     return {"removed": remove_expired()}

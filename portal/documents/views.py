@@ -139,7 +139,6 @@ def payment_history(request: StaffRequest, as_pdf: bool, borrower_uuid: str = ""
 @requires("summaries.document")
 @document_view
 def portfolio(request: StaffRequest, as_pdf: bool) -> Document:
-    """The book on a day."""
     options = replace(Options.of(request.GET, can_refresh=False), mode=Mode.INTERNAL)
     return portfolio_paper.document(known_page(request.GET.get("day", "")), options)
 
@@ -261,7 +260,6 @@ def long_document(request: StaffRequest, document_id: UUID) -> HttpResponse:
 @require_safe
 @requires("summaries.document")
 def long_download(request: StaffRequest, document_id: UUID) -> HttpResponse:
-    """Send the PDF of a long document."""
     ready = LongDocument.objects.filter(document__isnull=False)
     found = get_object_or_404(ready, pk=document_id, actor_id=request.user.pk)
     code = found.print_entry["detail"]["code"]

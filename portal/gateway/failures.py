@@ -262,12 +262,10 @@ def _page_or_notice(request: HttpRequest, template: str) -> str:
 
 
 def page_400(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The page for a request that can't be read."""
     return _bare_page(request, "400.html", HTTPStatus.BAD_REQUEST)
 
 
 def page_403(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The page for a missing permission."""
     return error_page(request, "403.html", HTTPStatus.FORBIDDEN, {"exception": exception})
 
 

@@ -90,7 +90,6 @@ class Freshness:
 
     @property
     def from_file(self) -> bool:
-        """Whether any copy is from a file."""
         return any(one.source == Source.FILE for one in self.copies)
 
     @property

@@ -76,7 +76,6 @@ class LiveCopy:
 
     @cached_property
     def figures(self) -> Figures:
-        """The figures of an account today."""
         return figures_of(self.answer, self.copied_on)
 
     @cached_property
@@ -86,7 +85,6 @@ class LiveCopy:
 
     @property
     def has_been_asked(self) -> bool:
-        """Whether anybody ever asked for it."""
         return self.saved.pk is not None
 
     @property
@@ -101,7 +99,6 @@ class LiveCopy:
 
     @property
     def why_null(self) -> str:
-        """Why a value is missing in it."""
         return self.saved.why_null(can_be_read=self.record.can_be_read)
 
     @property
@@ -161,7 +158,6 @@ def repayment_copies(accounts: Iterable[Account]) -> list[LiveCopy]:
 
 
 def list_copies(wanted: Sequence[tuple[Account, str]]) -> list[LiveCopy]:
-    """The copy of each of these accounts' lists, by account and kind of list."""
     found = {(one.kind, one.uuid): one for one in answers_by_key((kind, of.uuid) for of, kind in wanted)}
     return [
         LiveCopy(account, found.get((kind, account.uuid)) or Answer(kind=kind, uuid=account.uuid))

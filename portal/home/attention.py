@@ -92,7 +92,6 @@ class Attention:
 
     @property
     def items(self) -> list[Item]:
-        """The first items of all groups."""
         return [item for group in self.groups for item in group.items]
 
     @property

@@ -71,7 +71,6 @@ def send(notice: Notice, address: str, recipient: str) -> None:
 
 
 def notices_for(person: User) -> Iterator[Notice]:
-    """The notices that are due for this person."""
     if person.mail_approvals:
         yield from approvals_waiting(person)
         yield from approvals_decided(person)
@@ -86,7 +85,6 @@ def notices_for(person: User) -> Iterator[Notice]:
 
 
 def approvals_waiting(person: User) -> Iterator[Notice]:
-    """Changes that this person can decide."""
     for one in open_approvals(asked_at__gt=timezone.now() - RECENT):
         if not reason_against_deciding(person, one):
             yield Notice(

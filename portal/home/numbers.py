@@ -39,7 +39,6 @@ class Payments:
         return max(self.known_sum, Decimal(0))
 
     def add(self, number: int, known: int, amount: Decimal) -> None:
-        """Add so many payments, of which so many have known amounts."""
         self.count += number
         self.known_sum += amount
         self.is_known = self.is_known and number == known
@@ -104,7 +103,6 @@ class Numbers:
 
     @property
     def highest(self) -> Decimal:
-        """What the highest bar stands for."""
         return max(day.drawn for day in self.days)
 
     @property

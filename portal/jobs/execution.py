@@ -112,7 +112,6 @@ class Progress:
 
 
 def run_job(job: Job) -> None:
-    """Run a job that this worker took."""
     kind = find_kind(job.name)
     progress = Progress(job, yields_to_others=bool(kind and kind.yields_to_others))
     if kind is None:

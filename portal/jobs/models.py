@@ -70,12 +70,10 @@ class Job(models.Model):
 
     @classmethod
     def latest(cls, name: str) -> "Job | None":
-        """The newest job of a kind."""
         return cls.objects.filter(name=name).first()
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not ended yet."""
         return self.state in self.OPEN
 
     @property

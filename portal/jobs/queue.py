@@ -106,7 +106,6 @@ def _ends_without_its_worker(job: Job) -> bool:
 
 
 def start_scheduled_jobs() -> None:
-    """Start the scheduled jobs whose time has come."""
     now = timezone.now()
     for kind in all_kinds():
         if kind.interval is None:

@@ -26,7 +26,6 @@ class JobsStatus:
 
     @property
     def is_working(self) -> bool:
-        """Whether a worker is alive."""
         return bool(self.workers)
 
     @cached_property

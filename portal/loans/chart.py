@@ -171,8 +171,6 @@ def _short(amount: Decimal, step: Decimal) -> str:
 
 
 def _runs(rows: Sequence[Installment], states: Mapping[int, State]) -> list[list[Installment]]:
-    """The installments of each year, split by state."""
-
     def year_and_state(row: Installment) -> tuple[int, bool, bool]:
         state = states[id(row)]
         return row.due_date.year if row.due_date else 0, state is State.PAID, state is State.OVERDUE

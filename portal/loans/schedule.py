@@ -86,7 +86,6 @@ class ScheduleTable:
 
     @property
     def shown(self) -> int:
-        """The number of installments shown."""
         return self.count - self.earlier - self.later
 
     @property
@@ -223,7 +222,6 @@ class _Rows:
 
     @cached_property
     def _css(self) -> dict[Column, str]:
-        """The classes of the cells of each column."""
         classes = {one: "" if one is STATE else self.classes.get(one.form, "") for one in self.columns}
         minor = [
             one for one in self.columns if one.is_known and one.name not in ("number", "due_date", "total")

@@ -74,7 +74,6 @@ def other_owner(loan: Loan, record: Account) -> tuple[str, Account | None] | Non
 
 
 def origin(loan: Loan) -> Account | None:
-    """The loan that this one originated from, if it is on file."""
     uuid = loan.origin_loan_uuid
     return store.find(Kind.LOAN, uuid) if isinstance(uuid, str) and uuid else None
 

@@ -77,5 +77,4 @@ class Upload(models.Model):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was nothing to import."""
         return self.finished_at is not None and not self.taken and not self.refused_count

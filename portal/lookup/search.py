@@ -108,7 +108,6 @@ class Hit:
 
     @property
     def is_person(self) -> bool:
-        """Whether it is a borrower or a key person."""
         return isinstance(self.record, Borrower | KeyPerson)
 
     @property
@@ -130,7 +129,6 @@ class Hit:
 
     @property
     def name(self) -> str:
-        """The name; a repayment has none."""
         return "" if isinstance(self.record, Repayment) else self.record.label
 
     @property
@@ -188,7 +186,6 @@ class Hit:
 
     @property
     def is_identified(self) -> bool:
-        """Whether it was found by its ID."""
         return self.record.uuid.startswith(tuple(self.starts))
 
     def _shows(self, line: str) -> bool:
@@ -435,7 +432,6 @@ def find_notes(query: Query, limit: int) -> list[NoteHit]:
 
 
 def _subjects_of(notes: Sequence[Note], contacts: Sequence[Any]) -> dict[str, Saved | Message]:
-    """What notes and contacts are about, by ID."""
     pairs = [(one.subject_kind, one.subject_uuid) for one in notes]
     pairs += [(one.account_kind or Kind.BORROWER, one.account_uuid or one.borrower_uuid) for one in contacts]
     records = chain.from_iterable(records_by_key(pairs))

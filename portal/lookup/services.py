@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 def add(actor: Actor, *, kind: str, uuid: str, borrower_uuid: str, label: str) -> Answered:
-    """Add a record by its ID."""
     item = store.Observation(kind=Kind(kind), uuid=uuid, borrower_uuid=borrower_uuid, label=label)
     with transaction.atomic():
         (record,) = store.save([item], source=Source.STAFF, by=actor.name)

@@ -111,7 +111,6 @@ class Explorer:
 
     @property
     def matches(self) -> MessageQuerySet:
-        """The saved messages that match the filters."""
         return matching_messages(self.filters)
 
     @property
@@ -173,7 +172,6 @@ class Explorer:
 
     @property
     def newest_stored_at(self) -> datetime | None:
-        """When the newest of the shown messages was saved."""
         return max((message.stored_at for message in self.shown), default=None)
 
     @property
@@ -196,7 +194,6 @@ class Explorer:
 
     @cached_property
     def chips(self) -> list[Chip]:
-        """The active filters."""
         shown = {name: value for name, value in self.filters.items() if name not in DISPLAY_PARAMS}
         labels = {name: str(self.form.fields[name].label) for name in shown}
         return [

@@ -50,7 +50,6 @@ class Panel:
 
     @property
     def notes(self) -> QuerySet[Note]:
-        """Notes on the message, newest first."""
         return Note.objects.filter(subject_kind="message", subject_uuid=self.message.uuid)[:MAX_NOTES]
 
     @cached_property

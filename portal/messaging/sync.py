@@ -82,7 +82,6 @@ def read_front(client: Client) -> int:
 
 
 def offset_counts() -> OffsetUnit | None:
-    """What offsets count, if configured."""
     counts: OffsetUnit | None = settings.SERVICING_OFFSET_COUNTS  # type: ignore[assignment]  # one of a closed list
     return counts
 
@@ -447,7 +446,6 @@ def _begins_with_saved(page: Page[RemoteMessage]) -> bool:
 
 
 def _has_day_from(day: date, step: Step) -> bool:
-    """Whether a page has a message of a day or a later one."""
     uuids = [storage_uuid(message.uuid) for message in step.new]
     return Message.objects.filter(uuid__in=uuids, day__gte=day).exists()
 

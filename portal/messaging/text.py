@@ -149,7 +149,6 @@ def _words(text: str) -> list[str]:
 
 
 def _json_condition(text: str) -> Q:
-    """The messages that have the same values at the same paths."""
     try:
         values = list(_values_with_paths(codec.parse(text)))
     except ProtocolError:

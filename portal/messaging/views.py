@@ -155,7 +155,6 @@ def find_message(uuid: str) -> LinkedMessage:
 
 
 def open_panel(request: StaffRequest, row: LinkedMessage, explorer: Explorer) -> Panel:
-    """Open the panel of a message, and log the view."""
     log_view(Actor.of(request), "messaging.detail", **message_subject(row))
     tab = request.GET.get("tab", "")
     return Panel(row, tab if tab in TABS else next(iter(TABS)), explorer)
@@ -178,7 +177,6 @@ def detail(request: StaffRequest, message_uuid: str) -> HttpResponse:
 @require_safe
 @requires("messaging.index")
 def json(request: StaffRequest, message_uuid: str) -> HttpResponse:
-    """Download the message as received."""
     message = get_object_or_404(Message, uuid=message_uuid)
     append(
         Actor.of(request),

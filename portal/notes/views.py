@@ -110,7 +110,6 @@ def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **a
 
 @requires("notes.add")
 def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
-    """Add a follow-up about a borrower, for oneself or a colleague."""
     record = get_object_or_404(Borrower, uuid=borrower_uuid)
     form = FollowUpForm(request.POST or None)
     if not form.is_valid():
@@ -146,7 +145,6 @@ def _form_page(
     crumb: tuple[str, str],
     about: dict[str, str],
 ) -> HttpResponse:
-    """The form, in a dialog or on a page of its own."""
     log_page(request, subject_label=str(subject), **about)
     context: dict[str, Any] = {
         "crumbs": [crumb, (str(subject), subject.get_absolute_url())],

@@ -96,7 +96,6 @@ def findings() -> Findings:
 
 
 def run_check(check: Callable[[], Findings]) -> Findings:
-    """Run one check; if it crashes, that is a finding."""
     try:
         yield from check()
     except Exception as error:
@@ -141,7 +140,6 @@ def files() -> Findings:
 
 
 def static_files() -> Findings:
-    """Check that static files were collected."""
     if not settings.DEBUG and not staticfiles_storage.exists("staticfiles.json"):
         yield bad("Styles and scripts aren’t collected, so pages will fail. Run manage.py collectstatic.")
 
@@ -299,7 +297,6 @@ def origin(url: str) -> str:
 
 
 def worker() -> Findings:
-    """Check that a worker is alive."""
     work = jobs_status()
     if work.is_working:
         yield ok(f"Workers running: {len(work.workers)}.")
@@ -339,7 +336,6 @@ def has_several_processes() -> bool:
 
 
 def metrics() -> Findings:
-    """Check whether metrics are on."""
     is_on = bool(settings.METRICS_TOKEN)
     yield ok(f"Metrics are {'available with METRICS_TOKEN' if is_on else 'off: METRICS_TOKEN is not set'}.")
 

@@ -186,7 +186,6 @@ class Cash:
 
 
 def read(day: date, written: Mapping[date, BookDay]) -> Cash:
-    """The weeks up to a day. ``written`` has the days on file."""
     weeks = [
         Week(day - timedelta(days=7 * number + 6), day - timedelta(days=7 * number))
         for number in reversed(range(WEEKS))

@@ -198,7 +198,6 @@ def _words(one: Day) -> str:
 
 
 def _labels(days: Sequence[Day]) -> list[Tick]:
-    """A label for every fifteenth day up to the last."""
     found = range(len(days) - 1, -1, -LABEL_EVERY)
     return [
         Tick(x_position(2 * number + 1, 2 * len(days)), wording.short_day(days[number].day), place % 2 == 1)

@@ -99,7 +99,6 @@ class DayRow:
 
     @property
     def copy_of(self) -> date | None:
-        """The day of the copy, as it was at the end of the day."""
         answered = self.state.last_answer_on
         return min(answered, self.day) if answered else None
 

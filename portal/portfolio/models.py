@@ -45,7 +45,6 @@ def _holds_on(day: date) -> Q:
 
 class AccountStateQuerySet(models.QuerySet["AccountState"]):
     def on(self, day: date) -> "AccountStateQuerySet":
-        """The accounts as they were at the end of a day."""
         return self.filter(_holds_on(day))
 
     def of_accounts(self, uuids: Iterable[str]) -> "AccountStateQuerySet":

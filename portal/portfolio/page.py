@@ -29,7 +29,6 @@ class Book:
 
     @property
     def chosen(self) -> BookDay | None:
-        """The chosen day, if it can be told."""
         found = self.written.get(self.day)
         return found if found and not found.not_certain else None
 
@@ -87,7 +86,6 @@ class Page:
 
     @property
     def iso(self) -> str:
-        """The day as addresses have it."""
         return self.chosen.day.isoformat()
 
 
@@ -121,6 +119,5 @@ def known_book(asked: str) -> Book:
 
 
 def known_page(asked: str) -> Page:
-    """The tables of such a day."""
     book = known_book(asked)
     return read_page(book, book.written[book.day])

@@ -59,7 +59,6 @@ def gone_between(since: date, day: date) -> Any:
 
 
 def write(day: date, since: date) -> None:
-    """Save the cells of a roll."""
     both = with_start(AccountState.objects.on(day), since).exclude(was=NEW, bucket=Bucket.CLOSED)
     cells = [
         RollCell(

@@ -111,7 +111,6 @@ def payments(request: StaffRequest) -> HttpResponse:
 @require_safe
 @requires("portfolio.accounts")
 def export_accounts(request: StaffRequest) -> HttpResponseBase:
-    """The same accounts as a file."""
     book = known_book(request.GET.get("day", ""))
     found = day_list.find(request.GET, book.day)
     words = ", ".join(found.words)

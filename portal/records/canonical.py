@@ -10,6 +10,5 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 
 def canonical_json(answer: codec.Model | Sequence[codec.Model]) -> str:
-    """The answer, or the list of answers, as received."""
     raw = [one.raw for one in answer] if isinstance(answer, Sequence) else answer.raw
     return _ENCODER.encode(raw).decode()

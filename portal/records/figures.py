@@ -39,7 +39,6 @@ NOT_KNOWN_RANK: Final = -(Decimal(10) ** 14)
 
 
 def is_account(record: Saved) -> TypeGuard[Account]:
-    """Whether a record is a loan or a line."""
     return record.kind in ACCOUNTS
 
 
@@ -50,7 +49,6 @@ def figures_of(answer: object, copied_on: date | None) -> Figures:
 
 
 def copy_day(record: Answered) -> date | None:
-    """The business date of a record's answer."""
     if record.answer_day or not record.answer_at:
         return record.answer_day
     return business_date_at(record.answer_at)
@@ -157,7 +155,6 @@ class SavedAccount(NamedTuple):
 
 
 def due_since_of(account: "Account | SavedAccount") -> DueSince | None:
-    """What fell due since the copy of a saved account."""
     if not account.due_since_on or not account.due_since_number:
         return None
     return DueSince(account.due_since_number, account.due_since_amount, account.due_since_on)
@@ -217,7 +214,6 @@ def parts_of(accounts: Iterable[SavedAccount], today: date) -> Iterator[Part]:
 
 
 def past_due_of(accounts: Iterable[tuple[str, Figures]]) -> PastDue:
-    """The past due total of accounts, each with its kind."""
     today = business_date()
     return add_past_due(
         Part(

@@ -288,7 +288,6 @@ class OnFile(models.Model):
 
     @property
     def why_null(self) -> str:
-        """Why a value is missing."""
         return (self.answer or Answer()).why_null(can_be_read=self.can_be_read)
 
     @property
@@ -547,7 +546,6 @@ class Repayment(models.Model):
 
     @property
     def why_null(self) -> str:
-        """Why a value is missing."""
         listed = Answer(kind=self.kind, source=Source.SERVICE, last_at=self.last_listed_at)
         return listed.why_null()
 

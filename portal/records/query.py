@@ -119,7 +119,6 @@ class Query:
 
     @property
     def is_limited(self) -> bool:
-        """Whether it is limited to some kinds of records."""
         return len(self.kinds) < len(SEARCHED_KINDS)
 
     @property
@@ -128,7 +127,6 @@ class Query:
 
     @property
     def words(self) -> list[str]:
-        """The words to highlight in a match."""
         identifiers = (start[:FIRST_GROUP] for start in (*self.starts, *self.uuids))
         return list(dict.fromkeys([*(term for terms in self.alternatives for term in terms), *identifiers]))
 

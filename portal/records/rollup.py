@@ -45,7 +45,6 @@ class BorrowerTotals:
 
     @cached_property
     def past_due(self) -> PastDue:
-        """The past due total of its loans and lines."""
         return add_past_due(parts_of(self.accounts, self.today))
 
 

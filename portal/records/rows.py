@@ -44,7 +44,6 @@ MODELS: dict[str, type[Application | Borrower | KeyPerson | Repayment]] = {
 
 
 def records_of(kind: str) -> QuerySet[Any]:
-    """The rows of a kind, from the table that has them."""
     model = MODELS.get(kind)
     return model._default_manager.all() if model else Account.objects.filter(kind=kind)
 

@@ -48,7 +48,6 @@ class Operation:
     """The kind of account that a list belongs to; an answer with a parent is a list."""
 
     def read(self, client: Client, borrower_uuid: str, uuid: str) -> object:
-        """Request a record again."""
         arguments = (borrower_uuid if name == "borrower_id" else uuid for name in self.ids)
         return attrgetter(self.name)(client)(*arguments)
 

@@ -29,7 +29,6 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a name that a mistyped one is compared with."""
     return [word for word in _WORD.findall(fold(name)) if MIN_LENGTH <= len(word) <= MAX_LENGTH]
 
 

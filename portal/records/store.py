@@ -180,7 +180,6 @@ def decode_list_answer(model: Any, text: str) -> tuple[Any, ...]:
 
 
 def account_answer(account: Account) -> Loan | Statement | None:
-    """The last answer of a loan or a line."""
     return last_answer(account, Loan) if account.kind == Kind.LOAN else last_answer(account, Statement)
 
 
@@ -506,7 +505,6 @@ def _replace_answer(answer: Answer, text: str, origin: _Origin) -> list[Snapshot
 
 
 def _has_newer_answer(record: Answered, at: datetime) -> bool:
-    """Whether the saved answer is newer."""
     return record.answer_at is not None and at < record.answer_at
 
 

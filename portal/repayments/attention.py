@@ -298,7 +298,6 @@ def _unscheduled_item(record: Account) -> Item:
 
 
 def loans_due(snoozed: Snoozed, _user: User) -> Items:
-    """The next payments of loans."""
     return _due_payments(Kind.LOAN, snoozed)
 
 

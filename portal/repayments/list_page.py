@@ -31,7 +31,6 @@ def load_rows(repayments: Sequence[Repayment]) -> Iterator[RepaymentRow]:
 
 
 def _unknown_borrower(uuid: str) -> Borrower | None:
-    """A borrower that is not on file, with only an ID."""
     return Borrower(uuid=uuid, name=uuid[:8]) if uuid else None
 
 

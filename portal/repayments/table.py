@@ -170,7 +170,6 @@ class RepaymentRow:
         return consistency.check_repayment(self.repayment)
 
     def is_upcoming(self, today: date) -> bool:
-        """Whether it is scheduled for today or later."""
         day = self.repayment.effective_date
         return self.status == SCHEDULED and day is not None and day >= today
 
@@ -230,7 +229,6 @@ class OpenRepayment:
 
     @property
     def follows(self) -> WhatFollows | None:
-        """What follows if it came back."""
         return what_follows([self.record])[self.record.pk] if self.record.has_failed else None
 
     @property
@@ -256,13 +254,11 @@ class RepaymentTable:
 
     @cached_property
     def has_status(self) -> bool:
-        """Whether the status column is needed."""
         rows = [row for group in self.groups for row in group.rows]
         return not self.is_of_one_status or any(row.reason or row.findings for row in rows)
 
     @property
     def width(self) -> int:
-        """The number of columns."""
         return 2 + self.has_status + len(self.part_columns) + self.has_accounts + self.has_borrowers
 
     @property
@@ -295,7 +291,6 @@ class RepaymentTable:
 
     @cached_property
     def has_borrowers(self) -> bool:
-        """Whether rows name their borrower."""
         return any(row.borrower for group in self.groups for row in group.rows)
 
 

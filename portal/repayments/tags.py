@@ -119,7 +119,6 @@ def split(row: RepaymentRow) -> SafeString:
 
 @register.inclusion_tag("repayments/payment_card.html")
 def payment_card(linked: LinkedMessage, repayment: servicing.Repayment) -> dict[str, Any]:
-    """Facts and history of the repayment in a message."""
     message, subject = linked.message, linked.subject
     on_file = Repayment.objects.filter(pk=subject.pk).first() if isinstance(subject, Repayment) else None
     return {

@@ -43,7 +43,6 @@ def borrower_name(row: Any) -> str:
 
 
 def borrower_link(row: Any) -> SafeString:
-    """The borrower, linked if it is on file."""
     name = borrower_name(row)
     if not row.borrower:
         return format_html('<span class="sd-text-2">{}</span>', name)
@@ -196,7 +195,6 @@ def record_name(record: Account | Borrower, meta: str) -> SafeString:
 
 
 def no_wrap(words: Any) -> SafeString:
-    """Text that never wraps."""
     return format_html('<span class="sd-nowrap">{}</span>', words)
 
 

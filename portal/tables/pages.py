@@ -267,7 +267,6 @@ class ListPage:
         return direction, listing.link(sort=name if listing.sort.startswith("-") else f"-{name}")
 
     def rows(self, records: Iterable[Account]) -> Iterator[Any]:
-        """The rows of records, loaded in batches."""
         remaining = iter(records)
         while batch := list(islice(remaining, BATCH_SIZE)):
             yield from self.load_rows(batch)
@@ -435,11 +434,9 @@ class Listing:
 
     @property
     def tab(self) -> str:
-        """The value of the chosen tab."""
         return self.filters.get(self.list_page.tab_filter, "")
 
     def without_tab(self) -> "Listing":
-        """The same list without a chosen tab."""
         if not self.tab:
             return self
         state = self.state.copy()

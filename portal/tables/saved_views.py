@@ -55,12 +55,10 @@ class Menu:
 
     @property
     def current(self) -> Entry | None:
-        """The view that is open now."""
         return next((one for one in (*self.mine, *self.shared, *self.built_in) if one.is_current), None)
 
 
 def saved_views_menu(user: User, name: str, query_string: str, built_in: Mapping[str, str]) -> Menu:
-    """Build the menu of the list with this name; ``built_in`` are query strings by name."""
     state = canonical_query(query_string)
     saved = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), list=name)
     owners = {user.pk: user} | User.objects.in_bulk({view.owner_id for view in saved} - {user.pk})

@@ -106,7 +106,6 @@ class Items:
         return list(self._rows[: MAX_SHOWN + 1])
 
     def load(self) -> ItemGroup | None:
-        """Build the items to show; None if there are none."""
         if not self._first:
             return None
         return ItemGroup(
@@ -126,7 +125,6 @@ class Items:
 
     @property
     def _has_all(self) -> bool:
-        """Whether all of them were already read."""
         return "_first" in self.__dict__ and len(self._first) <= MAX_SHOWN
 
 
@@ -134,9 +132,7 @@ class Snoozed(frozenset[str]):
     """The keys of hidden items."""
 
     def ids(self, prefix: str) -> list[str]:
-        """The rest of each key with this prefix."""
         return [key.removeprefix(prefix) for key in self if key.startswith(prefix)]
 
     def only(self, item: Item, group: str) -> Items:
-        """A kind with at most one item."""
         return Items([] if item.key in self else [item], group=group)

@@ -51,7 +51,6 @@ def list_file(
 
 
 def format_name(request: HttpRequest) -> str:
-    """The requested file format in words."""
     return {"jsonl": "JSON Lines", "xlsx": "Excel"}.get(request.GET.get("format", ""), "CSV")
 
 

@@ -371,7 +371,6 @@ class WriteForm(StaffForm):
 
 
 def summarize_errors(bound: Iterable[StaffForm], nothing_happened: str = "") -> ErrorSummary | None:
-    """Summarize the errors of all forms of a page; None if there are none."""
     refused = [form for form in bound if form.is_bound and (form.errors or form.quotes)]
     if not refused:
         return None

@@ -82,7 +82,6 @@ class Frame:
 
     @cached_property
     def entries(self) -> tuple[NavigationEntry, ...]:
-        """The entries of the navigation that this person may open."""
         return tuple(entry for entry in navigation() if self.can(entry.act))
 
     @property
@@ -128,7 +127,6 @@ class Frame:
 
     @property
     def upload_limit(self) -> int:
-        """The largest upload in megabytes."""
         return settings.UPLOAD_LIMIT_MB
 
     @property
@@ -161,5 +159,4 @@ def _link(entry: NavigationEntry, namespace: str, number: int | None) -> Link:
 
 
 def frame(request: HttpRequest) -> dict[str, Frame]:
-    """Context processor."""
     return {"frame": Frame(request)}

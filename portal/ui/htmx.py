@@ -51,7 +51,6 @@ def current_address(request: HttpRequest) -> str:
 
 
 def current_page(request: HttpRequest) -> ResolverMatch | None:
-    """The page from which htmx sent this request."""
     try:
         return resolve(urlsplit(current_address(request)).path)
     except (ValueError, Resolver404):  # It isn't an address of the portal.

@@ -36,7 +36,6 @@ def _read(path: str) -> Logo | None:
 
 
 def logo() -> Logo | None:
-    """The logo; None without one."""
     return _read(settings.LOGO) if settings.LOGO else None
 
 

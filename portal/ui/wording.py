@@ -274,14 +274,12 @@ def with_full_stop(text: object) -> str:
 
 
 def monogram(name: str) -> str:
-    """Up to two initials of a name."""
     words = [word for word in re.split(r"[\W_]+", name) if word]
     letters = [word[0] for word in words[:2]] if len(words) > 1 else words[:1]
     return "".join(letters)[:2].upper()
 
 
 def differences(old: str, new: str) -> list[tuple[str, bool]]:
-    """The parts of ``new``, each with whether it differs from ``old``."""
     before, after = _words(old), _words(new)
     blocks = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return [("".join(after[start:end]), tag != "equal") for tag, _, _, start, end in blocks if end > start]

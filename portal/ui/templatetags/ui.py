@@ -233,7 +233,6 @@ def yes_no(value: bool | None) -> str:
 
 @register.filter
 def masked(value: Any) -> SafeString:
-    """Shows that there is a value, never the value."""
     html = '<span class="sd-nowrap">{} masked</span>'
     return format_html(html, wording.MASK) if value else NOT_PROVIDED
 
@@ -388,7 +387,6 @@ def with_commas(number: int) -> str:
 
 @register.filter
 def status_word(value: str) -> str:
-    """A status in words alone, for paper."""
     return wording.status_word(value)
 
 

@@ -89,7 +89,6 @@ def control_sandbox(name: str, body: dict[str, Any]) -> None:
 
 
 def _with_scheduled_payments(number: int) -> list[WorklistRow]:
-    """The accounts with the soonest scheduled payments."""
     payments = Repayment.objects.filter(status=SCHEDULED, effective_on__gt=business_date())
     accounts = payments.order_by("effective_on", "pk").values_list("account", flat=True)[:number]
     return list(WORKLIST.rows(Account.objects.filter(pk__in=list(accounts))))

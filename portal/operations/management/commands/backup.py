@@ -18,7 +18,6 @@ class Command(BaseCommand):
     help = "Copy the database to a new file. The copy contains personal data: protect it like the database."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the target and the retention."""
         parser.add_argument("file", type=Path, help="a new file; with --keep a folder")
         parser.add_argument(
             "--keep", type=int, metavar="N", help="name the copy by its time; delete all but the newest N"

@@ -187,12 +187,10 @@ def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
 
 
 def start_worker(sandbox_port: int) -> subprocess.Popen[bytes]:
-    """Start a worker for background jobs."""
     return start([sys.executable, "manage.py", "work"], portal_environment(sandbox_port))
 
 
 def portal_environment(sandbox_port: int) -> dict[str, str]:
-    """This environment, with the sandbox as the lending service."""
     url = f"http://{HOST}:{sandbox_port}"
     return os.environ | {"DEBUG": "1", "SERVICING_URL": url, "BUSINESS_DATE_FROM": "sandbox"}
 

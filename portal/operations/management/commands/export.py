@@ -26,7 +26,6 @@ class Command(BaseCommand):
     help = "Write a list or a saved view to a file. The audit trail names the person in --as."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add what to export, for whom, and where to."""
         parser.add_argument("--list", choices=LISTS, required=True)
         parser.add_argument(
             "--view", default="", help="a saved view, their own or shared (default: all rows)"

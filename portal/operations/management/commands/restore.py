@@ -30,7 +30,6 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the backup and the confirmation."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--replace", action="store_true", help="confirm that the current data is lost")
         parser.add_argument(
