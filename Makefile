@@ -4,7 +4,7 @@ BIN = .venv/bin
 # Python keeps what it compiled, also where an image says otherwise: a command starts in less than half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup setup-test setup-test-fast run demo-past test coverage test-fast test-live test-postgres lint check bench drills holes trial image-check
+.PHONY: setup setup-test setup-test-fast run demo-past test coverage test-fast test-newest test-live test-postgres lint check bench drills holes trial image-check
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -43,6 +43,12 @@ coverage: setup-test
 # No browser, no other server, no coverage, no Hypothesis.
 test-fast: setup-test-fast
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow and not browser and not hypothesis" tests
+
+# What the next upgrade of Python and Django will meet. A deprecation isn't an error here.
+test-newest: setup-test-fast
+	@[ -x .tools/newest/bin/pytest ] || { python3.13 -m venv .tools/newest && .tools/newest/bin/pip install -q -r requirements.txt -r requirements-dev.txt; }
+	@.tools/newest/bin/pip install -q --upgrade django
+	.tools/newest/bin/pytest -q -n 3 --dist loadgroup -o filterwarnings=default --disable-warnings -m "not slow and not browser and not hypothesis" tests
 
 # Only reads, from the real service at SERVICING_LIVE_URL; tests/servicing/test_live.py names the other variables.
 # Without the other tests' conftest.py, which removes the settings.

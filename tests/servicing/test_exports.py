@@ -83,7 +83,7 @@ def test_the_project_takes_its_version_from_the_library() -> None:
 
     assert project["project"]["dynamic"] == ["version"]
     assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "servicing.version.__version__"}
-    assert re.fullmatch(r"\d+\.\d+\.\d+", servicing.__version__)
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", servicing.__version__)
 
 
 def test_every_error_is_exported_and_extends_servicing_error() -> None:
