@@ -11,6 +11,7 @@ import servicing
 from portal.records import store
 from portal.records.models import NAMED_KINDS, Account, Answer, Answered, Borrower, Kind, Source
 from portal.records.rows import MODELS, by_model, records_of
+from portal.records.sources import OPERATIONS
 from servicing import codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
@@ -77,6 +78,11 @@ def create_with_answers(found: Iterable[tuple[Answered, str]]) -> None:
         record.answer = record.answer  # Sets its key.
     for model, rows in by_model(records).items():
         model._default_manager.bulk_create(rows)
+
+
+def reads_of(*kinds: Kind) -> list[str]:
+    """The operations that read an account of these kinds with its lists."""
+    return [one.name for one in OPERATIONS if one.ids and {one.kind, one.parent} & {*kinds}]
 
 
 def uuids_on_file() -> list[str]:

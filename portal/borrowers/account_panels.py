@@ -24,10 +24,10 @@ from portal.ui.htmx import finish_action, page_before, render_page
 
 @dataclass(frozen=True)
 class AccountPanel:
-    """A loan or line, with its list of repayments if that was ever asked for."""
+    """A loan or line, with those of its lists that were ever asked for."""
 
     copy: LiveCopy
-    repayments: LiveCopy | None = None
+    lists: Sequence[LiveCopy] = ()
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class AccountPanel:
 
     @property
     def fresh(self) -> Freshness:
-        return Freshness([self.copy, self.repayments] if self.repayments else [self.copy])
+        return Freshness([self.copy, *self.lists])
 
     @property
     def days_past_due(self) -> int | None:
@@ -54,8 +54,9 @@ class AccountPanel:
 
 
 def account_panels(accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy]) -> list[AccountPanel]:
-    list_of = {one.record.pk: one for one in lists}
-    return [AccountPanel(one, list_of.get(one.record.pk)) for one in accounts]
+    return [
+        AccountPanel(one, [each for each in lists if each.record.pk == one.record.pk]) for one in accounts
+    ]
 
 
 @require_safe
@@ -70,7 +71,8 @@ def account(request: StaffRequest, borrower_uuid: str, kind: str, account_uuid: 
     if not request.htmx:
         return redirect(record)
     log_view(Actor.of(request), "borrowers.detail", is_repeat=True, **entry_subject(owner))
-    panel = AccountPanel(*read_copies(request, account_copies(record)))
+    copy, *lists = read_copies(request, account_copies(record))
+    panel = AccountPanel(copy, lists)
     partial = "account-row" if request.htmx.target == panel.row_name else "account"
     response = render_page(request, f"borrowers/detail.html#{partial}", {"account": panel})
     return tell_account_read(response, panel.fresh)

@@ -25,7 +25,7 @@ from portal.gateway.client import StaffRequest
 from portal.gateway.reading import LiveCopy
 from portal.records.figures import old_copy_day
 from portal.records.models import Account, Kind
-from portal.repayments.account_page import account_page, unrecognized_words
+from portal.repayments.account_page import Lists, account_page, unrecognized_words
 from portal.ui import wording
 from portal.ui.htmx import render_page
 from servicing import DocumentRefused, NotFound, ServicingError, Statement, consistency
@@ -49,7 +49,7 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
     return account_page(request, LINES, record, build_context=build_context, parts=("line-statements",))
 
 
-def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[str, Any]:
+def build_context(request: StaffRequest, copy: LiveCopy, _: Lists) -> dict[str, Any]:
     """Balances, trends and statements; nothing while only the ID is on file."""
     line, record = copy.answer, copy.record
     if not isinstance(line, Statement):

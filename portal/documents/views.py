@@ -46,7 +46,7 @@ from portal.documents.pdf import NotRendered, TookTooLong, render
 from portal.gateway.client import StaffRequest
 from portal.gateway.failures import error_page
 from portal.gateway.panels import Freshness, panel_copies
-from portal.gateway.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
+from portal.gateway.reading import MAX_LIVE_ACCOUNTS, LiveCopy, repayment_copies
 from portal.portfolio.page import known_page
 from portal.records.models import Account, Application, Borrower, Kind
 from portal.records.sources import REPAYMENTS_OF
@@ -108,7 +108,7 @@ def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str
         Account.objects.select_related("answer"), kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid
     )
     options = Options.of(request.GET, mode=Mode.BORROWER)
-    copy, repayments = _read(request, account_copies(record), options, as_pdf)
+    copy, repayments = _read(request, [LiveCopy(record), *repayment_copies([record])], options, as_pdf)
     return line_paper.document(copy, repayments, _owner(record), options, today=business_date())
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from django.conf import settings
 from django.core.cache import cache
@@ -32,7 +32,7 @@ from portal.records.rows import (
     records_of,
     with_answers,
 )
-from portal.records.sources import LISTS, READS, REPAYMENTS_OF
+from portal.records.sources import LISTS, LISTS_OF, MODELS, READS, REPAYMENTS_OF
 from servicing import Loan, Rejected, Repayment, ServicingError, Statement
 from servicing.figures import Figures
 
@@ -65,14 +65,12 @@ class LiveCopy:
     @cached_property
     def answer(self) -> servicing.Application | Loan | Statement | None:
         """The last answer, decoded; ``None`` without one, or if it is a list."""
-        match self.kind:
-            case Kind.APPLICATION:
-                return store.last_answer(self.record, servicing.Application)
-            case Kind.LOAN:
-                return store.last_answer(self.record, Loan)
-            case Kind.LINE:
-                return store.last_answer(self.record, Statement)
-        return None
+        if self.kind in LISTS:
+            return None
+        return cast(
+            servicing.Application | Loan | Statement | None,
+            store.last_answer(self.record, MODELS[self.kind]),
+        )
 
     @cached_property
     def figures(self) -> Figures:
@@ -81,7 +79,12 @@ class LiveCopy:
     @cached_property
     def repayments(self) -> list[Repayment]:
         """The last known repayments; none if this isn't a list of repayments or was never answered."""
-        return store.last_list(self.saved, Repayment) if self.kind in REPAYMENTS_OF.values() else []
+        return self.items if self.kind in REPAYMENTS_OF.values() else []
+
+    @cached_property
+    def items(self) -> list[Any]:
+        """The last known items of a list; none if this isn't one or was never answered."""
+        return store.last_list(self.saved, MODELS[self.kind]) if self.kind in LISTS else []
 
     @property
     def has_been_asked(self) -> bool:
@@ -149,8 +152,8 @@ def _is_pending(said: Answer) -> bool:
 
 
 def account_copies(account: Account) -> list[LiveCopy]:
-    """The copies of a loan or line and of its list of repayments."""
-    return [LiveCopy(account), *repayment_copies([account])]
+    """The copies of a loan or line and of its lists, repayments first."""
+    return [LiveCopy(account), *list_copies([(account, kind) for kind in LISTS_OF[account.kind]])]
 
 
 def repayment_copies(accounts: Iterable[Account]) -> list[LiveCopy]:

@@ -18,7 +18,7 @@ from portal.loans.schedule import csv_rows, schedule_table
 from portal.records import store
 from portal.records.figures import copy_day
 from portal.records.models import Account, Kind
-from portal.repayments.account_page import account_page, unrecognized_words
+from portal.repayments.account_page import Lists, account_page, unrecognized_words
 from portal.ui.exports import list_file
 from servicing import Loan, consistency
 from servicing.schedules import schedule_of, total
@@ -33,12 +33,13 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
     return account_page(request, LOANS, record, build_context=build_context, parts=("loan-schedule",))
 
 
-def build_context(request: StaffRequest, copy: LiveCopy, listed: LiveCopy) -> dict[str, Any]:
+def build_context(request: StaffRequest, copy: LiveCopy, lists: Lists) -> dict[str, Any]:
     """Figures, chart and schedule; nothing while only the ID is on file."""
     loan, today = copy.answer, business_date()
     if not isinstance(loan, Loan):
         return {"loan": None}
-    schedule, repayments = schedule_of(loan, today), listed.repayments
+    schedule, listed = schedule_of(loan, today), lists[Kind.LOAN_REPAYMENTS]
+    repayments = listed.repayments
     given_terms, missing_terms = terms(loan, origin(loan))
     repaid, promised = total(row.total for row in schedule.rows), decimal_or_none(loan.total_repayment_amount)
     return {

@@ -85,6 +85,14 @@ READS = {operation.kind.value: operation.read for operation in OPERATIONS if ope
 LISTS: dict[str, Kind] = {
     operation.kind: operation.parent for operation in OPERATIONS if operation.kind and operation.parent
 }
+# The lists of each kind of account, in the order of the table; its repayments come first.
+LISTS_OF: dict[str, list[Kind]] = {
+    parent: [kind for kind in map(Kind, LISTS) if LISTS[kind] == parent] for parent in LISTS.values()
+}
+# What the answer of each kind is, or each item of its list.
+MODELS: dict[str, type[Model]] = {
+    operation.kind: operation.model for operation in OPERATIONS if operation.kind and operation.model
+}
 # The kind of the list of repayments for each kind of account.
 REPAYMENTS_OF: dict[str, Kind] = {
     operation.parent: operation.kind

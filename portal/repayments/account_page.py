@@ -17,13 +17,16 @@ from portal.notes.models import Note
 from portal.records import changes
 from portal.records.models import Account
 from portal.records.rows import borrowers_by_uuid
+from portal.records.sources import REPAYMENTS_OF
 from portal.repayments.table import ACCOUNT_PAGE_SIZE, repayment_table, rows_of_lists
 from portal.tables.pages import ListPage
 from portal.ui.htmx import render_page
 from servicing import Loan, Statement
 
 MAX_NOTES = 50
-ContextBuilder = Callable[[StaffRequest, LiveCopy, LiveCopy], dict[str, Any]]
+Lists = dict[str, LiveCopy]
+"""The copies of an account's lists by their kinds."""
+ContextBuilder = Callable[[StaffRequest, LiveCopy, Lists], dict[str, Any]]
 
 
 def account_page(
@@ -36,19 +39,21 @@ def account_page(
 ) -> HttpResponse:
     """Render the page from saved copies, its panel after calling the service, or one of its other parts.
 
-    ``build_context`` adds what only this kind of account has, from its copy and that of its repayments. The panel is
+    ``build_context`` adds what only this kind of account has, from its copy and those of its lists. The panel is
     named like the noun; the repayments are a part of the same name with ``-repayments`` appended.
     """
     area, noun = list_page.area, list_page.noun
     repayments_part = f"{noun}-repayments"
-    copy, repayments_copy = panel_copies(request, noun, account_copies(record))
+    copy, *others = panel_copies(request, noun, account_copies(record))
+    lists = {one.kind: one for one in others}
+    repayments_copy = lists[REPAYMENTS_OF[record.kind]]
     context = {
         **record_context(
             request, copy, action=f"{area}.detail", label=f"{noun} {record.uuid[:8]}", panel=noun
         ),
         "fresh": Freshness([copy]),
         "repayments_fresh": Freshness([repayments_copy]),
-        "panel_fresh": Freshness([copy, repayments_copy]),
+        "panel_fresh": Freshness([copy, *others]),
         "table": cache(
             lambda: repayment_table(
                 request, rows_of_lists([repayments_copy]), covers=f"of this {noun}", size=ACCOUNT_PAGE_SIZE
@@ -57,7 +62,7 @@ def account_page(
         "newest_messages": cache(partial(messages_of_account, record)),
     }
     if request.htmx.target != repayments_part:
-        context |= build_context(request, copy, repayments_copy)
+        context |= build_context(request, copy, lists)
     response = render_page(request, f"{area}/detail.html", context, partial=(noun, repayments_part, *parts))
     is_panel = request.htmx.target == noun
     return tell_account_read(response, context["panel_fresh"]) if is_panel else response

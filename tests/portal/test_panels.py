@@ -55,7 +55,7 @@ def test_a_panel_reads_the_account_and_its_repayments_once(
     answer = load_panels(viewer, loan.get_absolute_url())["loan"]
     assert "$12,000.00" in answer
     assert "aria-busy" not in answer
-    assert sorted(call.operation for call in portal_service.calls) == ["loans.get", "repayments.of_loan"]
+    assert sorted(call.operation for call in portal_service.calls) == given.reads_of(Kind.LOAN)
     assert load_panels(viewer, loan.get_absolute_url()) == {}
     panel(viewer, loan.get_absolute_url(), "loan")
     assert len(portal_service.calls) == 2
@@ -194,10 +194,7 @@ def test_ten_people_open_a_borrower_with_forty_accounts(portal_service: Sandbox)
         shown = list(pool.map(load_rows, browsers, pages))
     assert [len(rows) for rows in shown] == [12] * 10
     read = calls(portal_service)
-    assert sorted(Counter(operation for operation, _ in read).items()) == [
-        ("loans.get", 12),
-        ("repayments.of_loan", 12),
-    ]
+    assert Counter(operation for operation, _ in read) == dict.fromkeys(given.reads_of(Kind.LOAN), 12)
     assert set(read.values()) == {1}
 
 

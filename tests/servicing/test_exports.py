@@ -12,21 +12,11 @@ from msgspec import Struct
 
 import servicing
 from servicing import Client, errors
+from servicing.sandbox import endpoints
 
-AREAS = ["applications", "borrowers", "credit_lines", "loans", "messages", "repayments"]
-OPERATIONS = {
-    "applications.get_for_line",
-    "applications.submit",
-    "borrowers.create_commercial",
-    "borrowers.update",
-    "borrowers.update_key_person",
-    "credit_lines.statement",
-    "loans.get",
-    "messages.iterate",
-    "messages.list",
-    "repayments.of_line",
-    "repayments.of_loan",
-}
+# Documents are read by links, tokens by the transport, and messages also page by page.
+OPERATIONS = {*endpoints.OPERATIONS, "messages.iterate"} - {endpoints.TOKEN, "documents.fetch"}
+AREAS = sorted({name.partition(".")[0] for name in OPERATIONS})
 
 
 def find_methods() -> dict[str, object]:

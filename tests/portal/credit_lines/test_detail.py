@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.audit.models import PageView
 from portal.credit_lines.wording import past_due_words, read_aloud
-from portal.records.models import Account, Borrower, Snapshot
+from portal.records.models import Account, Borrower, Kind, Snapshot
 from servicing import Statement
 from servicing.figures import line_figures
 from servicing.sandbox import Sandbox
@@ -283,10 +283,7 @@ class TestPanels:
         assert portal_service.calls == []
         for name in ("line", "line-repayments", "line", "line-statements"):
             panel(viewer, line.get_absolute_url(), name)
-        assert [call.operation for call in portal_service.calls] == [
-            "credit_lines.statement",
-            "repayments.of_line",
-        ]
+        assert [call.operation for call in portal_service.calls] == given.reads_of(Kind.LINE)
 
     def test_a_failed_panel_shows_its_saved_copy(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower

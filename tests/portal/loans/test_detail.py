@@ -316,7 +316,7 @@ class TestPanels:
         assert portal_service.calls == []
         for name in ("loan", "loan-repayments", "loan", "loan-repayments", "loan-schedule"):
             panel(viewer, loan.get_absolute_url(), name)
-        assert [call.operation for call in portal_service.calls] == ["loans.get", "repayments.of_loan"]
+        assert [call.operation for call in portal_service.calls] == given.reads_of(Kind.LOAN)
 
     def test_refresh_reads_the_service_again(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower

@@ -18,14 +18,14 @@ from portal.messaging.models import BankAccount, Message, PendingRead
 from portal.messaging.news import request_reads
 from portal.messaging.sync import read_front
 from portal.messaging.tasks import read_news, start_reading_news
-from portal.records.models import Account, Answer, Repayment
+from portal.records.models import Account, Answer, Kind, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.jobs.scripted import run_taken
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 ACTOR = Actor(name="Maya Chen")
-READS = ["loans.get", "repayments.of_loan"]
+READS = given.reads_of(Kind.LOAN)
 
 
 @pytest.fixture
