@@ -30,7 +30,7 @@ from portal.borrowers.timeline import KINDS, PAGE_ROWS, timeline
 from portal.core.business_date import business_date
 from portal.gateway.client import StaffRequest
 from portal.gateway.panels import read_copies
-from portal.gateway.reading import MAX_LIVE_ACCOUNTS, LiveCopy, repayment_copies
+from portal.gateway.reading import MAX_LIVE_ACCOUNTS, LiveCopy, account_copies, repayment_copies
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.records import store
@@ -74,7 +74,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     loads_all = len(live) <= MAX_LIVE_ACCOUNTS
     is_refresh = "refresh" in request.GET and loads_all and request.htmx.target in (None, CARDS)
     if is_refresh:
-        read_copies(request, [*map(LiveCopy, live), *repayment_copies(live)], force=True)
+        read_copies(request, account_copies(*live), force=True)
         accounts = accounts_of(borrower_uuid)
     copies = saved_copies(accounts)
     position = Position(copies["loans"], copies["lines"], copies["lists"], loads_itself=loads_all)

@@ -1,7 +1,7 @@
 """The background job of borrowers: refresh all accounts of one."""
 
 from portal.audit.models import Actor
-from portal.gateway.reading import LiveCopy, read_at_pace, repayment_copies
+from portal.gateway.reading import account_copies, read_at_pace
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.jobs.models import Job
@@ -11,13 +11,13 @@ from portal.records.models import Account, Kind
 
 @job("borrowers.refresh_accounts", label="Refresh the accounts of a borrower")
 def refresh_accounts(progress: Progress, *, borrower: str) -> None:
-    """Read every account and its repayments; a resumed job skips what it already read."""
+    """Read every account and its lists; a resumed job skips what it already read."""
     kinds = [Kind.LOAN, Kind.LINE]
     of_borrower = Account.objects.filter(borrower_uuid=borrower, kind__in=kinds, archived_at__isnull=True)
     accounts, started_at = list(of_borrower.select_related("answer")), progress.job.created_at
     due = [
         copy
-        for copy in (*map(LiveCopy, accounts), *repayment_copies(accounts))
+        for copy in account_copies(*accounts)
         if not any(at and at >= started_at for at in (copy.at, copy.saved.failed_at))
     ]
     progress.resume(len(due))

@@ -151,9 +151,10 @@ def _is_pending(said: Answer) -> bool:
     return answered is None or answered < said.asked_at
 
 
-def account_copies(account: Account) -> list[LiveCopy]:
-    """The copies of a loan or line and of its lists, repayments first."""
-    return [LiveCopy(account), *list_copies([(account, kind) for kind in LISTS_OF[account.kind]])]
+def account_copies(*accounts: Account) -> list[LiveCopy]:
+    """The copies of loans and lines, then those of their lists, repayments first."""
+    lists = list_copies([(account, kind) for account in accounts for kind in LISTS_OF[account.kind]])
+    return [*map(LiveCopy, accounts), *lists]
 
 
 def repayment_copies(accounts: Iterable[Account]) -> list[LiveCopy]:

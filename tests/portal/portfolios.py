@@ -144,7 +144,7 @@ class PortfolioList(RecordList):
         assert "hx-get" not in shown
         assert f'href="{self.address}?sort=due"' in shown
         assert "2 of 2" in panel(viewer, started["Location"], "refresh-progress")
-        assert len(portal_service.calls) == 4
+        assert len(portal_service.calls) == 2 * len(given.reads_of(one.kind))
         left.refresh_from_db()
         assert left.answer is None
         assert Entry.objects.get(action=f"{self.area}.refresh").subject_label == f"2 {self.noun}s"

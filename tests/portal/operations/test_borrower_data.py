@@ -12,6 +12,8 @@ from portal.applications.models import Preference
 from portal.audit.models import Entry
 from portal.collections.models import Contact
 from portal.notes.models import Note
+from portal.records.models import Kind
+from portal.records.sources import LISTS_OF
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal import pages
@@ -51,7 +53,7 @@ def test_everything_of_one_borrower_is_written(portal_service: Sandbox, servicer
         "borrower",
         "key_person",
         "loan",
-        "loan_repayments",
+        *LISTS_OF[Kind.LOAN],
     }
     assert {row["uuid"] for row in found["audit.pageview"] if "uuid" in row} <= {mine.uuid, loan.uuid}
     assert len(found["notes.note"]) == len(found["collections.contact"]) == 1
