@@ -1,4 +1,4 @@
-"""The six reads, and the members in which their records are wrapped."""
+"""The reads, and the members in which their records are wrapped."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +27,7 @@ from servicing.transport import Transport
 
 
 class Read(NamedTuple):
-    """One of the six reads; `ids` are the arguments in its path."""
+    """One of the reads; `ids` are the arguments in its path."""
 
     name: str
     operation: str

@@ -36,7 +36,7 @@ class FieldSeen(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadTried:
-    """One of the six reads. `problem` says why nothing was decoded; empty if an answer was.
+    """One of the reads. `problem` says why nothing was decoded; empty if an answer was.
 
     `fields` are those of all records, or of the answer that wasn't decoded. `unknown` fields are not in the
     interface, `absent` ones are missing in every record, `unreadable` ones have another type. `new_values` are

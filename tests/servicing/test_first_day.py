@@ -15,6 +15,7 @@ import pytest
 
 from servicing import Client, FirstDay
 from servicing.__main__ import CHOICES, RECORD_KINDS, SECRETS, TEXTS, build_client, build_parser
+from servicing.first_day.reads import READS
 from servicing.sandbox import Sandbox
 from servicing.sandbox.endpoints import OPERATIONS
 from tests.servicing.wire import Wire, response
@@ -87,14 +88,7 @@ def first_day(service: Sandbox, known: Mapping[str, str] | None = None, **settin
     kept_out = {service.secret, service.token, *VALUES, *(known or {}).values()}
     assert [value for value in kept_out if value in text] == []
     assert "@" not in text
-    assert [read.name for read in report.reads] == [
-        "messages",
-        "application",
-        "loan",
-        "loan repayments",
-        "statement",
-        "line repayments",
-    ]
+    assert [read.name for read in report.reads] == ["messages", *(read.name for read in READS)]
     return report
 
 
@@ -118,7 +112,7 @@ def test_a_service_as_documented_is_ready(open_sandbox: OpenSandbox) -> None:
     assert {call.operation for call in service.calls} == {
         name for name, operation in OPERATIONS.items() if operation.method == "GET"
     } - {"documents.fetch"}
-    assert [(read.problem, read.remarks) for read in report.reads] == [("", [])] * 6
+    assert [(read.problem, read.remarks) for read in report.reads] == [("", [])] * (1 + len(READS))
     text = report.text()
     assert "  amount                      number, 2 decimals\n" in text
     assert "  created_at      time, zone US/Pacific\n" in text
