@@ -24,7 +24,7 @@ MOST_ROWS = 360
 STATEMENTS = 30
 # Less than the margin of every page.
 MARGIN_POINTS = 30
-PAPERS = [(mode, paper) for mode in ("borrower", "internal") for paper in ("letter", "a4")]
+PAPERS = [("borrower", "letter"), ("internal", "a4")]
 
 
 def long_borrower(sandbox: Sandbox, name: str) -> dict[str, str]:
@@ -65,11 +65,9 @@ def long_borrower(sandbox: Sandbox, name: str) -> dict[str, str]:
     ("mode", "paper", "name"),
     [
         ("borrower", "letter", LONG_NAME),
-        ("borrower", "a4", ONE_WORD),
-        ("internal", "letter", ONE_WORD),
-        ("internal", "a4", LONG_NAME),
+        ("internal", "a4", ONE_WORD),
     ],
-    ids=["borrower-letter", "borrower-a4", "internal-letter", "internal-a4"],
+    ids=["borrower-letter", "internal-a4"],
 )
 def test_no_glyph_lies_outside_the_page(
     portal_service: Sandbox, viewer: Browser, mode: str, paper: str, name: str
@@ -82,8 +80,7 @@ def test_no_glyph_lies_outside_the_page(
     assert outside == {}
 
 
-@pytest.mark.parametrize("shape", ["snake", "pascal"])
-@pytest.mark.parametrize("paper", ["letter", "a4"])
+@pytest.mark.parametrize(("paper", "shape"), [("letter", "pascal"), ("a4", "snake")])
 def test_a_schedule_folds_equal_columns_and_no_cell_touches_another(
     portal_service: Sandbox, viewer: Browser, paper: str, shape: str
 ) -> None:
