@@ -524,8 +524,7 @@ class TestCommand:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
-@pytest.mark.parametrize("work", [run_sync, compare])
+@pytest.mark.parametrize(("service", "work"), [("pages", run_sync), ("rows", compare)], indirect=["service"])
 def test_a_run_killed_twenty_times_still_completes(
     service: Sandbox, settings: LazySettings, work: Callable[[], Run]
 ) -> None:
