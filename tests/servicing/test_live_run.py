@@ -26,30 +26,51 @@ UNDERSCORES = ("X_Client_Id", "X_Signature", "Epoch", "Content_MD5")
 # What the service does, and the settings that it needs.
 LENDERS: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({}, {}),
-    ({"auth": "bearer"}, {"AUTH": "bearer"}),
-    ({"auth": "header", "auth_headers": ("Lender-Key",)}, {"AUTH": "header", "AUTH_HEADERS": "Lender-Key"}),
-    ({"auth": "basic"}, {"AUTH": "basic"}),
-    ({"auth": "oauth2", "scope": "read write"}, {"AUTH": "oauth2", "SCOPE": "read write"}),
-    ({"auth": "none"}, {"AUTH": "none"}),
     (
-        {"epoch_unit": "s", "auth_headers": UNDERSCORES},
-        {"EPOCH_UNIT": "s", "AUTH_HEADERS": ", ".join(UNDERSCORES)},
+        {"auth": "bearer", "wrap": "data", "page_cap": 70},
+        {"AUTH": "bearer", "ENVELOPE": "data", "PAGE_SIZE": "70"},
+    ),
+    (
+        {"auth": "header", "auth_headers": ("Lender-Key",), "page_cap": 40, "message_total": "bare"},
+        {"AUTH": "header", "AUTH_HEADERS": "Lender-Key", "PAGE_SIZE": "40"},
+    ),
+    (
+        {"auth": "basic", "wrap_lists": "payments", "message_total": "beside", "offset": "rows"},
+        {"AUTH": "basic", "LIST_ENVELOPE": "payments", "OFFSET_COUNTS": "rows"},
+    ),
+    (
+        {
+            "auth": "oauth2",
+            "scope": "read write",
+            "wrap_lists": "data",
+            "page_cap": 40,
+            "refuses_larger_pages": False,
+        },
+        {"AUTH": "oauth2", "SCOPE": "read write"},
+    ),
+    (
+        {
+            "auth": "none",
+            "wrap_errors": "problem",
+            "errors": "ok",
+            "message_total": "meta",
+            "offset": "pages-from-1",
+        },
+        {"AUTH": "none"},
+    ),
+    (
+        {"epoch_unit": "s", "auth_headers": UNDERSCORES, "filters": "body"},
+        {
+            "EPOCH_UNIT": "s",
+            "AUTH_HEADERS": ", ".join(UNDERSCORES),
+            "MESSAGE_FILTERS": "body",
+            "MESSAGE_CONTENT_TYPE": "off",
+        },
     ),
     (
         {"values": "hex", "value_iv": ":", "value_key": "sha256", "field_key": FIELD_KEY},
         {"VALUE_ENCODING": "hex", "VALUE_IV": ":", "VALUE_KEY": "sha256", "FIELD_KEY": FIELD_KEY},
     ),
-    ({"wrap": "data"}, {"ENVELOPE": "data"}),
-    ({"wrap_lists": "data"}, {}),
-    ({"wrap_lists": "payments"}, {"LIST_ENVELOPE": "payments"}),
-    ({"wrap_errors": "problem", "errors": "ok"}, {}),
-    ({"page_cap": 70}, {"PAGE_SIZE": "70"}),
-    ({"page_cap": 40, "message_total": "bare"}, {"PAGE_SIZE": "40"}),
-    ({"page_cap": 40, "refuses_larger_pages": False}, {}),
-    ({"message_total": "beside", "offset": "rows"}, {"OFFSET_COUNTS": "rows"}),
-    ({"message_total": "meta", "offset": "pages-from-1"}, {}),
-    ({"message_total": "bare", "offset": "rows"}, {"OFFSET_COUNTS": "rows"}),
-    ({"filters": "body"}, {"MESSAGE_FILTERS": "body", "MESSAGE_CONTENT_TYPE": "off"}),
     (
         {
             "auth": "oauth2",

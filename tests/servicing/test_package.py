@@ -107,7 +107,7 @@ def installed_files(programs: Path, cwd: Path) -> dict[str, list[str]]:
 def test_only_the_library_and_its_data_are_installed(alone: Path, tmp_path: Path) -> None:
     files = installed_files(alone, tmp_path)
     assert files.keys() & {"django", "pydyf", "pytest", "weasyprint", "werkzeug"} == set()
-    added = re.compile(r"servicing_client-[\d.]+\.dist-info/|.*/__pycache__/")
+    added = re.compile(r"servicing_client-[\w.]+\.dist-info/|.*/__pycache__/")
     library = [path for path in (BASE_DIR / "servicing").rglob("*") if path.is_file()]
     expected = {str(path.relative_to(BASE_DIR)) for path in library if path.parent.name != "__pycache__"}
     assert {"servicing/py.typed", "servicing/sandbox/openapi.yaml"} <= expected
