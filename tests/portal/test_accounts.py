@@ -27,8 +27,6 @@ from servicing.sandbox import Sandbox
 from tests.conftest import browser_of, browser_of_superuser, existing_user, htmx, superuser
 from tests.test_structure import addresses
 
-pytestmark = pytest.mark.postgres
-
 PASSWORD = "walnut-harbor-77"
 STAFF_FORM = {"username": "servicer", "role": "servicer", "theme": "light", "density": "comfortable"}
 
@@ -339,6 +337,7 @@ class TestSuperuser:
 
 
 @pytest.mark.django_db
+@pytest.mark.postgres
 class TestLastAdministrator:
     """The last active administrator can't be lost in any way."""
 
@@ -433,6 +432,7 @@ class TestLastAdministrator:
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("way", ["form", "code"])
+@pytest.mark.postgres
 def test_two_administrators_who_lower_each_other_at_once_leave_one(
     portal_service: Sandbox, transactional_db: None, way: str
 ) -> None:
@@ -476,6 +476,7 @@ def save_with(user: User, update_fields: list[str] | None = None, **values: Any)
     user.save(update_fields=update_fields)
 
 
+@pytest.mark.postgres
 class TestRecordedChanges:
     """Every change to an account's rights is recorded, no matter how it is made."""
 

@@ -22,8 +22,6 @@ from tests import given
 from tests.conftest import browser_of
 from tests.portal.pages import visible_text
 
-pytestmark = pytest.mark.postgres
-
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
 
 
@@ -39,6 +37,7 @@ def save_write(**fields: Any) -> WriteIntent:
 
 
 @pytest.mark.django_db
+@pytest.mark.postgres
 class TestChain:
     def test_each_entry_links_to_the_hash_of_the_one_before(self) -> None:
         first, second = append(MAYA, "lookup.add"), append(MAYA, "lookup.archive", reason="Closed")
@@ -176,6 +175,7 @@ def test_an_entry_reads_as_a_sentence(fields: dict[str, str], text: str) -> None
     assert sentence(Entry(**{"subject_label": "Northwind LLC"} | fields)) == text
 
 
+@pytest.mark.postgres
 class TestIndex:
     def rows(self, browser: Browser, query: str = "") -> str:
         return browser.get(f"/admin/audit/entry/{query}").content.decode()
@@ -255,6 +255,7 @@ class TestWrite:
         assert viewer.get(f"/audit/writes/{uuid4()}/").status_code == 404
 
 
+@pytest.mark.postgres
 class TestAdmin:
     LISTS = ("entry", "remotecall", "writeintent")
 

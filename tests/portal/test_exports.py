@@ -29,7 +29,7 @@ from tests.portal.documents.test_document import document_addresses
 from tests.portal.spreadsheets import cells_of, frozen_rows
 
 # On PostgreSQL every export reads in a transaction, so all tests need the database.
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 LISTS = {
     "borrowers": "/borrowers/export/",
     "loans": "/loans/export.csv",
@@ -114,6 +114,7 @@ def test_a_list_is_exported_as_csv_by_default() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("area", LISTS)
+@pytest.mark.postgres
 def test_csv_and_json_lines_match_and_are_audited(
     portal_service: Sandbox, viewer: Browser, area: str
 ) -> None:
@@ -132,6 +133,7 @@ def test_csv_and_json_lines_match_and_are_audited(
 
 
 @pytest.mark.parametrize("list_page", [BORROWERS, LOANS, LINES], ids=lambda page: page.area)
+@pytest.mark.postgres
 def test_the_number_of_queries_does_not_grow_with_rows(viewer: Browser, list_page: ListPage) -> None:
     """All optional columns are shown."""
     if list_page.optional_columns:
@@ -199,6 +201,7 @@ class TestSpreadsheet:
         assert cells_of(file, sheet=2) == [["One"], [3]]
 
     @pytest.mark.parametrize("area", LISTS)
+    @pytest.mark.postgres
     def test_every_list_can_be_exported_as_a_spreadsheet(self, auditor: Browser, area: str) -> None:
         answer = auditor.get(f"{LISTS[area]}?format=xlsx")
         assert answer["Content-Disposition"].endswith('.xlsx"')

@@ -28,8 +28,6 @@ from tests.portal.conftest import use_provider
 from tests.portal.test_mail import MailServer, server
 from tests.portal.test_sign_in import actions, set_up_app
 
-pytestmark = pytest.mark.postgres
-
 __all__ = ["server"]
 OLD, NEW = "walnut-harbor-77", "copper-lantern-42"
 ASK = "/sign-in/password/"
@@ -71,6 +69,7 @@ def sign_in(browser: Browser, password: str = NEW) -> bool:
 @pytest.mark.django_db
 class TestForgottenPassword:
     @pytest.mark.slow
+    @pytest.mark.postgres
     def test_a_link_sets_a_new_password_once(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
@@ -102,6 +101,7 @@ class TestForgottenPassword:
         assert (sent.actor_name, sent.subject_label) == ("system", "maya")
         assert (changed.actor_name, changed.subject_label) == ("Maya (maya)", "maya")
 
+    @pytest.mark.postgres
     def test_two_browsers_use_a_link_at_once_and_one_succeeds(
         self, server: MailServer, anonymous: Browser, maya: User, transactional_db: None
     ) -> None:
@@ -181,6 +181,7 @@ class TestForgottenPassword:
         assert anonymous.get(f"{ASK}{pk}/{token}/").status_code == 404
         assert anonymous.get(f"{ASK}{maya.pk}/{token}/").status_code == 404
 
+    @pytest.mark.postgres
     def test_a_link_is_encrypted_in_the_queue_and_never_stored(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:
@@ -226,6 +227,7 @@ class TestUnknownEmails:
         assert [mail["To"] for mail in server.received] == ["Maya@desk.example"]
 
     @pytest.mark.slow
+    @pytest.mark.postgres
     def test_an_account_receives_one_link_per_ten_minutes(
         self, server: MailServer, anonymous: Browser, maya: User
     ) -> None:

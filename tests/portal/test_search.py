@@ -29,7 +29,7 @@ from portal.records.store import Observation, records_in_answer, save, set_searc
 from portal.records.texts import search_text
 from servicing import codec
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 ONE = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 TWO = "0f0e0d0c-0000-4000-8000-000000000002"
 LONG_NAME = "".join(f"{number:x}" for number in range(2_000))
@@ -294,6 +294,7 @@ class TestParsing:
         assert parse_query(typed).name == name
 
 
+@pytest.mark.postgres
 class TestOperators:
     @pytest.mark.parametrize(
         "typed", ["type:loc", "TYPE:line", 'type:"line of credit"', "type:LOCs", "type:line-of-credit"]
@@ -472,6 +473,7 @@ class TestOperators:
         assert parse_query("https://north.example/").problems == ()
 
 
+@pytest.mark.postgres
 class TestRanking:
     def test_names_rank_before_other_texts(self) -> None:
         add_record("Elsewhere", "Port Austin")

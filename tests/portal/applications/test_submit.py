@@ -23,8 +23,6 @@ from tests import databases, given
 from tests.conftest import browser_of, htmx
 from tests.portal.applications.answers import offer, saved_application
 
-pytestmark = pytest.mark.postgres
-
 ACT = "applications.submit"
 SEND = "Send application for $25,000.00"
 
@@ -94,6 +92,7 @@ def test_with_htmx_the_browser_is_redirected(servicer: Browser, borrower: Borrow
     assert (answer.status_code, answer["HX-Redirect"]) == (200, applications()[0].get_absolute_url())
 
 
+@pytest.mark.postgres
 def test_attempt_and_outcome_are_audited(servicer: Browser, borrower: Borrower) -> None:
     send(servicer, borrower)
     assert audit_phases() == ["attempt", "outcome confirmed"]
@@ -109,6 +108,7 @@ def test_an_individual_can_apply(servicer: Browser, portal_service: Sandbox) -> 
 # --- The response ---
 
 
+@pytest.mark.postgres
 def test_the_response_is_saved_with_all_offers(servicer: Browser, borrower: Borrower) -> None:
     send(servicer, borrower)
     application = store.last_answer(applications()[0], servicing.Application)
@@ -125,6 +125,7 @@ def test_the_response_is_saved_with_all_offers(servicer: Browser, borrower: Borr
         ("audit_remotecall", "TRUE"),
     ],
 )
+@pytest.mark.postgres
 def test_record_outcome_and_call_are_saved_atomically(
     servicer: Browser, borrower: Borrower, table: str, condition: str
 ) -> None:
@@ -316,6 +317,7 @@ def test_an_unsent_application_can_be_sent_again(
 # --- Duplicates ---
 
 
+@pytest.mark.postgres
 def test_a_second_click_gets_the_first_result(
     servicer: Browser, borrower: Borrower, portal_service: Sandbox
 ) -> None:
@@ -336,6 +338,7 @@ def test_a_sent_form_cannot_send_another_amount(
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.postgres
 def test_two_clicks_at_once_open_one_application(portal_service: Sandbox) -> None:
     borrower, submit_id = given.borrower(portal_service), str(uuid4())
     portal_service.fail_next(ACT, delay=0.5, times=None)
@@ -365,6 +368,7 @@ def test_repeating_a_rejected_submission_shows_409(
     assert len(sent_bodies(portal_service)) == 1
 
 
+@pytest.mark.postgres
 class TestUnknown:
     """The response is lost after the service opened the application."""
 

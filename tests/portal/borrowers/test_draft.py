@@ -18,8 +18,6 @@ from tests import given
 from tests.conftest import htmx
 from tests.portal.borrowers.wizard import ADDRESS, BUSINESS, EIN, ELENA, PRIYA, SSN, Wizard, html, people
 
-pytestmark = pytest.mark.postgres
-
 
 @pytest.fixture
 def wizard(servicer: Browser) -> Wizard:
@@ -58,6 +56,7 @@ def test_opening_the_first_step_saves_nothing(servicer: Browser) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("length", "kept"), [(999, 999), (1_000, 1_000), (1_001, 1_000), (400_000, 1_000)])
+@pytest.mark.postgres
 def test_a_draft_keeps_the_beginning_of_a_long_value(wizard: Wizard, length: int, kept: int) -> None:
     answer = wizard.post("business", BUSINESS | {"first_name": "1 " * (length // 2) + "x" * (length % 2)})
     assert answer.status_code == 422
@@ -67,6 +66,7 @@ def test_a_draft_keeps_the_beginning_of_a_long_value(wizard: Wizard, length: int
     )  # Space at the end is dropped.
 
 
+@pytest.mark.postgres
 def test_a_valid_first_step_creates_a_draft(wizard: Wizard) -> None:
     answer = wizard.post("business", BUSINESS)
     assert (answer.status_code, answer["Location"]) == (303, f"{wizard.url}address/")
@@ -81,6 +81,7 @@ def test_an_unknown_action_stays_on_the_step(act: str, wizard: Wizard) -> None:
     assert (answer.status_code, answer["Location"].partition("#")[0]) == (303, f"{wizard.url}business/")
 
 
+@pytest.mark.postgres
 def test_pressing_next_twice_creates_one_draft(wizard: Wizard) -> None:
     wizard.post("business", BUSINESS)
     assert Draft.objects.count() == 1
@@ -121,6 +122,7 @@ def test_empty_fields_of_a_saved_step_show_no_errors(wizard: Wizard) -> None:
     assert "Enter the " not in page
 
 
+@pytest.mark.postgres
 def test_no_step_saves_an_ein_or_ssn(wizard: Wizard) -> None:
     secrets = {"ein": EIN, "ssn_0": SSN, "person-0-ssn": SSN, "reason": "r"}
     for step in ("business", "address", "people", "reports"):
@@ -131,6 +133,7 @@ def test_no_step_saves_an_ein_or_ssn(wizard: Wizard) -> None:
     assert SSN not in saved
 
 
+@pytest.mark.postgres
 def test_an_old_draft_is_deleted(wizard: Wizard, settings: LazySettings) -> None:
     Draft.objects.update(updated_at=timezone.now() - timedelta(days=settings.DRAFT_DAYS + 1))
     wizard.browser.get("/borrowers/new/")
@@ -385,6 +388,7 @@ def test_a_person_matching_a_key_person_shows_a_warning(wizard: Wizard, sandbox:
 # --- Reports ---
 
 
+@pytest.mark.postgres
 def test_a_report_is_stored_compressed_and_shows_both_sizes(wizard: Wizard) -> None:
     report = b'{"accounts": [' + b'{"balance": 12.50},' * 5000 + b"0]}"
     assert wizard.post("reports", {"asset_report": make_file(report)})["Location"] == f"{wizard.url}review/"
@@ -501,6 +505,7 @@ def opened_by(wizard: Wizard, step: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.postgres
 def test_an_older_window_does_not_overwrite_a_newer_one(wizard: Wizard) -> None:
     older, newer = opened_by(wizard, "address"), opened_by(wizard, "address")
     assert wizard.post("address", ADDRESS | newer).status_code == 303

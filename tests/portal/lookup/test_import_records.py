@@ -26,8 +26,6 @@ from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
 
-pytestmark = pytest.mark.postgres
-
 HEAD = "kind,uuid,borrower_uuid,label"
 IDS = f"{HEAD}\nborrower,b-1,,Northwind Baking Co LLC\nloan,l-1,b-1,Oven\n"
 
@@ -48,6 +46,7 @@ def upload(browser: Browser, **files: str | bytes) -> HttpResponse:
     return HttpResponse(b" ".join(b"".join(pages).split()))
 
 
+@pytest.mark.postgres
 def test_ids_and_profiles_are_imported(supervisor: Browser, portal_service: Sandbox) -> None:
     profile = dumps(portal_service.world.borrower(first_name="Acme Farms LLC")).decode()
     page = upload(supervisor, ids=IDS, profiles=profile).content.decode()
@@ -68,6 +67,7 @@ def test_each_import_is_recorded(supervisor: Browser) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.postgres
 def test_a_worker_imports_and_deletes_the_file(supervisor: Browser) -> None:
     typed = {
         "exported_on": timezone.localdate().isoformat(),
@@ -95,6 +95,7 @@ def test_a_file_is_encrypted_and_deleted_with_its_job(supervisor: Browser) -> No
     assert Upload.objects.defer(None).get().content is None
 
 
+@pytest.mark.postgres
 def test_rerunning_a_job_keeps_the_import_result(
     supervisor: Browser,
 ) -> None:
@@ -135,6 +136,7 @@ def test_all_rejected_lines_can_be_downloaded(supervisor: Browser) -> None:
     assert b"".join(supervisor.get(link[1]).streaming_content).decode().count("is not one of") == 1234
 
 
+@pytest.mark.postgres
 def test_a_malformed_line_does_not_affect_other_lines(supervisor: Browser) -> None:
     lines = ["loan,l-1,b-1,", "", 'loan,"l-2,b-1,', 'loan,l-3,b-1,"Oven, ""large"""']
     page = upload(supervisor, ids="\r\n".join([HEAD, *lines])).content.decode()
@@ -322,6 +324,7 @@ def test_repeated_lines_count_as_one_record(supervisor: Browser) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.postgres
 def test_a_large_file_is_imported_completely(supervisor: Browser) -> None:
     lines = [f"borrower,b-{number},,Borrower {number}" for number in range(1100)]
     page = upload(supervisor, ids="\n".join([HEAD, *lines, "ship,x,,"])).content.decode()
@@ -329,6 +332,7 @@ def test_a_large_file_is_imported_completely(supervisor: Browser) -> None:
     assert Borrower.objects.count() == 1100
 
 
+@pytest.mark.postgres
 def test_an_old_export_does_not_replace_a_newer_answer(supervisor: Browser, portal_service: Sandbox) -> None:
     user = portal_service.world.borrower(email="now@northwind.example")
     record = given.save_answer(user)
@@ -348,6 +352,7 @@ def test_importing_an_old_export_twice_saves_one_copy(supervisor: Browser, porta
     assert record.answer.snapshots.count() == 1
 
 
+@pytest.mark.postgres
 def test_a_newer_export_becomes_the_saved_copy(supervisor: Browser, portal_service: Sandbox) -> None:
     record = given.save_answer(portal_service.world.borrower())
     a_month_ago = timezone.now() - timedelta(days=30)
@@ -402,6 +407,7 @@ def test_a_loan_cannot_be_imported_under_two_borrowers(supervisor: Browser, betw
 
 @pytest.mark.slow
 @pytest.mark.parametrize("between", [0, store.BATCH_SIZE])
+@pytest.mark.postgres
 def test_borrowers_not_on_file_after_the_import_are_listed(supervisor: Browser, between: int) -> None:
     Borrower.objects.create(uuid="known-before", archived_at=timezone.now())
     rows = [

@@ -24,8 +24,6 @@ from tests.conftest import browser_of, htmx
 from tests.portal.messaging.conftest import START, emit
 from tests.portal.pages import visible_text
 
-pytestmark = pytest.mark.postgres
-
 DAY = timedelta(days=1)
 
 
@@ -225,6 +223,7 @@ class TestBadInput:
         assert rows(viewer, f"?source={source}&page={page}").status_code == 200
 
 
+@pytest.mark.postgres
 class TestCopy:
     @pytest.fixture(autouse=True)
     def _synced(self, portal_service: Sandbox) -> None:
@@ -384,6 +383,7 @@ class TestCopy:
         assert "Not responding" in rows(viewer, f"?{since}", "message-news").content.decode()
 
 
+@pytest.mark.postgres
 class TestText:
     """Text of the last 30 days or the chosen period, IDs and amounts of any age."""
 
@@ -435,6 +435,7 @@ def service_ids(sandbox: Sandbox) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.postgres
 def test_paging_the_copy_is_stable_across_an_outage(service: Sandbox) -> None:
     emit(service, 130)
     call_command("sync_messages")
@@ -533,6 +534,7 @@ def parse_page_link(page: str, rel: str) -> str:
     return foot.partition('"')[0].replace("&amp;", "&")
 
 
+@pytest.mark.postgres
 class TestLiveExports:
     @pytest.fixture(autouse=True)
     def _messages(self, portal_service: Sandbox) -> None:
