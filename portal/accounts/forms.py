@@ -40,6 +40,17 @@ US_ZONES = {
 }
 
 
+def zone_choices(user: User) -> list[Any]:
+    """The company's time zone, those of the United States by name, all others, and whichever the person has."""
+    others = {name for name in zoneinfo.available_timezones() if "/" in name} | {user.time_zone}
+    company = US_ZONES.get(settings.BUSINESS_TIME_ZONE, settings.BUSINESS_TIME_ZONE)
+    return [
+        ("", f"Company time zone ({company})"),
+        ("United States", list(US_ZONES.items())),
+        ("Other", [(zone, zone) for zone in sorted(others - US_ZONES.keys() - {""})]),
+    ]
+
+
 class PreferencesForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
     """The person's name, mail and display preferences."""
 
@@ -55,17 +66,7 @@ class PreferencesForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
             for name in MAIL_SWITCHES:
                 del self.fields[name]
         self.fields["preferred_name"].help_text = "Your full name is used in the audit trail."
-        others = sorted(
-            name for name in zoneinfo.available_timezones() if "/" in name and name not in US_ZONES
-        )
-        self.fields["time_zone"].choices = [  # type: ignore[attr-defined]
-            (
-                "",
-                f"Company time zone ({US_ZONES.get(settings.BUSINESS_TIME_ZONE, settings.BUSINESS_TIME_ZONE)})",
-            ),
-            ("United States", list(US_ZONES.items())),
-            ("Other", [(zone, zone) for zone in others]),
-        ]
+        self.fields["time_zone"].choices = zone_choices(self.instance)  # type: ignore[attr-defined]
 
     @property
     def mail_fields(self) -> list[forms.BoundField]:
@@ -95,6 +96,11 @@ _ADMIN_WORDS = {
     "password": (None, "Passwords can’t be viewed."),
     "is_active": (None, "Inactive accounts can’t sign in. Accounts can’t be deleted."),
 }
+_REQUIRED = {
+    "username": "Enter a username.",
+    "password1": "Enter a password.",
+    "password2": "Enter the password again.",
+}
 
 
 class AdminWords(forms.BaseForm):
@@ -106,6 +112,7 @@ class AdminWords(forms.BaseForm):
         for name, (label, hint) in _ADMIN_WORDS.items():
             if field := self.fields.get(name):
                 field.label, field.help_text = label or field.label, hint
+                field.error_messages["required"] = _REQUIRED.get(name, field.error_messages["required"])
 
 
 class StaffPasswordForm(AdminWords, AdminPasswordChangeForm):  # type: ignore[type-arg]
@@ -139,6 +146,12 @@ class StaffAddForm(AdminWords, GuardedForm, AdminUserCreationForm):  # type: ign
 
 class StaffChangeForm(AdminWords, GuardedForm, UserChangeForm):  # type: ignore[type-arg]
     """An account, in the admin."""
+
+    time_zone = forms.ChoiceField(required=False, error_messages={"invalid_choice": "Unknown time zone."})
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["time_zone"].choices = zone_choices(self.instance)  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any] | None:
         """Reject what would leave no administrator, beside its field. Needs a transaction, as the admin has."""

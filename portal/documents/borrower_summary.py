@@ -109,7 +109,7 @@ def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
         ("account", "never updated.", sum(copy.at is None for copy in accounts)),
         ("account", "not responding; saved copies are shown.", len(failing)),
         ("later installment", "not printed.", sum(part["left_out"] for part in content["loans"] or ())),
-        ("record", "beyond the numbers of one document.", sum(content["left_out"].values())),
+        ("more record", "not printed.", sum(content["left_out"].values())),
     ]
     words = [f"{number:,} {noun}{pluralize(number)} {rest}" for noun, rest, number in counts if number]
     return words if content["identity"]["is_known"] else ["No profile from the service.", *words]

@@ -1,5 +1,6 @@
 """Check a page with axe: all rules in light desktop mode, the appearance rules in dark phone mode too."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from playwright.sync_api import Page
@@ -27,11 +28,11 @@ LAYOUT_SHIFT = """() => new Promise(done => {
 """A script that returns the sum of the page's layout shifts."""
 
 
-def find_problems(page: Page) -> list[str]:
-    """Return the violations that axe finds in both modes, and whether the page scrolls sideways."""
+def find_problems(page: Page, modes: Sequence[tuple[str, int, list[str]]] = MODES) -> list[str]:
+    """Return the violations that axe finds in these modes, and whether the page scrolls sideways."""
     page.evaluate(SCRIPT)
     problems = []
-    for theme, width, rules in MODES:
+    for theme, width, rules in modes:
         page.set_viewport_size({"width": width, "height": 900})
         page.evaluate(_APPLY_THEME, theme)
         violations = page.evaluate(_RUN_AXE, rules)["violations"]

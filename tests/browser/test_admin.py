@@ -4,6 +4,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Page, expect
 
+from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall
 from servicing.sandbox import Sandbox
@@ -70,3 +71,45 @@ def test_entries_are_filtered_by_action_borrower_and_time(admin_page: Page) -> N
     row.get_by_role("link", name="changed email").click()
     entry = Entry.objects.get(action="borrowers.update", phase="outcome")
     admin_page.wait_for_url(f"**/audit/{entry.pk}/")
+
+
+def test_the_response_of_a_call_is_shown_line_by_line(admin_page: Page) -> None:
+    call = RemoteCall.objects.filter(operation="borrowers.update").latest("id")
+    admin_page.goto(f"/admin/audit/remotecall/{call.pk}/change/")
+    lines = admin_page.get_by_role("region", name="Response, masked").locator("[data-path]")
+    assert lines.count() > 10
+    expect(lines.filter(has_text='"email": ').first).to_contain_text("new@bakery.example")
+    call.answer_body = call.answer_body[:100]
+    call.save()
+    admin_page.reload()
+    cut = admin_page.get_by_role("region", name="Response, masked")
+    expect(cut).to_have_text(call.answer_body)
+    expect(admin_page.get_by_text("Only the beginning is kept")).to_be_visible()
+
+
+def test_an_error_stands_below_its_field(admin_page: Page) -> None:
+    admin_page.goto("/admin/accounts/user/add/")
+    admin_page.get_by_role("button", name="Add account").click()
+    for name, words in (
+        ("username", "Enter a username."),
+        ("password1", "Enter a password."),
+        ("password2", "Enter the password again."),
+    ):
+        field, error = admin_page.locator(f"[name={name}]"), admin_page.locator(f"#id_{name}_error")
+        expect(error).to_have_text(words)
+        boxes = field.bounding_box(), error.bounding_box()
+        assert boxes[0]
+        assert boxes[1]
+        assert boxes[1]["y"] >= boxes[0]["y"] + boxes[0]["height"]
+
+
+def test_an_account_has_a_time_zone_by_name(admin_page: Page) -> None:
+    user = User.objects.get(username=Role.SERVICER)
+    admin_page.goto(f"/admin/accounts/user/{user.pk}/change/")
+    zone = admin_page.get_by_label("Time zone")
+    expect(zone.locator("option:checked")).to_have_text("Company time zone (Eastern)")
+    zone.select_option("Pacific")
+    admin_page.get_by_role("button", name="Save").click()
+    expect(admin_page.get_by_text("Account saved.")).to_be_visible()
+    user.refresh_from_db()
+    assert user.time_zone == "America/Los_Angeles"
