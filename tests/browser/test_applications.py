@@ -8,7 +8,6 @@ from playwright.sync_api import Page, expect
 from portal.records.models import Application, Borrower
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import find_problems
 from tests.portal.applications.answers import offer, saved_application
 
 pytestmark = pytest.mark.browser
@@ -140,15 +139,3 @@ def test_offers_are_cards_on_a_narrow_screen(page: Page, compared: Application) 
     expect(page.get_by_role("table")).to_have_count(0)
     expect(page.get_by_role("article")).to_have_count(4)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-
-
-def test_pages_pass_axe(page: Page, borrower: Borrower, compared: Application) -> None:
-    address = f"/borrowers/{borrower.uuid}/applications"
-    for path in (
-        compared.get_absolute_url(),
-        f"{address}/new/?amount=25000",
-        f"{address}/open/",
-        "/applications/",
-    ):
-        page.goto(path)
-        assert find_problems(page) == []

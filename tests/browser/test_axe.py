@@ -59,6 +59,13 @@ BESIDES = [
     "admin:audit_entry_changelist",
 ]
 """Pages that show nothing of one borrower."""
+STATES = [
+    "/loans/?choose=1&sort=due",
+    "/lines/?past_due=yes",
+    "/collections/?choose=1",
+    "/messages/?status=SUCCESS&q=payment",
+    "/messages/?source=copy&limit=0&q=nothing+like+it",
+]
 
 
 def sign_in(page: Page, role: Role) -> None:
@@ -93,6 +100,7 @@ def addresses_of(role: Role, portal_service: Sandbox, supervisor: Browser) -> li
         *(address for address in found.values() if not FILES.search(address)),
         *(f"{found['borrowers:detail']}?tab={tab}" for tab in TABS),
         *map(reverse, BESIDES),
+        *STATES,
         *(reverse("home:help:page", args=[address]) for address in help_pages()),
     ]
 

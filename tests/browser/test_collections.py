@@ -24,7 +24,6 @@ from portal.records.models import Account, Kind
 from servicing.sandbox import Sandbox
 from servicing.sandbox.seed import seed
 from tests import given, owed
-from tests.browser.axe import find_problems
 from tests.browser.conftest import press
 from tests.conftest import browser_of
 from tests.reconcile import dollars, raw_accounts, shown_day
@@ -169,18 +168,6 @@ def test_typed_text_is_discarded_only_after_confirmation(page: Page, late: list[
     links.first.click()
     expect(title).to_contain_text(late[0].uuid[:8])
     assert len(messages) == 3
-
-
-def test_pages_pass_axe(page: Page, late: list[Account]) -> None:
-    for address in (
-        "/collections/?choose=1",
-        f"/collections/contacts/loan/{late[0].uuid}/",
-        "/collections/returns/",
-        "/collections/print/",
-    ):
-        page.goto(address)
-        page.wait_for_load_state("networkidle")
-        assert (address, find_problems(page)) == (address, [])
 
 
 # --- A collector's day on the demo's portfolio ---

@@ -15,7 +15,6 @@ from portal.accounts.roles import Role
 from portal.records.models import Account, Application, Borrower, Kind, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import find_problems
 from tests.browser.conftest import press, tab_to
 from tests.conftest import browser_of
 from tests.portal.pages import panel
@@ -155,21 +154,6 @@ def test_new_items_on_the_home_page_wait_for_a_click(page: Page, returned: Accou
     news.click()
     expect(rows).to_have_count(2)
     expect(page.get_by_text("$5.00 past due")).to_be_visible()
-
-
-def test_pages_pass_axe(page: Page, returned: Account) -> None:
-    item = f"repayment:{returned.uuid}"
-    for path in (
-        "/",
-        "/?show=returned&numbers=table",
-        f"/attention/snooze/?item={item}",
-        "/repayments/",
-        f"/repayments/?payment={returned.uuid}",
-        "/repayments/?q=nothing+like+it",
-        returned.get_absolute_url(),
-    ):
-        page.goto(path)
-        assert find_problems(page) == [], path
 
 
 def test_tabs_pills_and_pages_keep_the_focus(page: Page, returned: Account, portal_service: Sandbox) -> None:
