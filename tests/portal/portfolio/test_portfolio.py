@@ -160,6 +160,18 @@ class TestPage:
         for query in ("", "?list=due", "?list=odd&from=2026-01-01&to=2026-01-02", "?list=due&from=x&to=y"):
             assert viewer.get(f"/portfolio/payments/{query}").status_code == 404
 
+    @pytest.mark.parametrize(("days", "paid"), [(6, 40), (7, 0)])
+    def test_a_payment_counts_for_a_due_up_to_six_days_before_it(
+        self, book: Book, viewer: Browser, days: int, paid: int
+    ) -> None:
+        book.add("one", installment(book.day(3)))
+        loan, day = book.loans["one"], book.day(3 + days)
+        book.sandbox.world.repayment(loan.uuid, amount="40.00", effective_date=str(day))
+        for _ in range(11):
+            book.end_day()
+        week = viewer.get(f"/portfolio/?day={book.day(9)}").context["page"].cash.weeks[-1]
+        assert (week.first, week.due, week.paid) == (book.day(3), Decimal(100), Decimal(paid))
+
     def test_a_week_before_the_first_day_on_file_links_to_no_returned_payments(
         self, book: Book, viewer: Browser
     ) -> None:
