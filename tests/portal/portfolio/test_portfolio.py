@@ -414,6 +414,23 @@ class TestFiles:
         entry: Any = Entry.objects.get(action="portfolio.export_accounts")
         assert entry.detail["rows"] == 2
 
+    def test_the_payments_behind_a_sum_are_a_file(self, book: Book, viewer: Browser) -> None:
+        payments_of_two_weeks(book)
+        for query in ("list=due", "list=returned", f"list=scheduled&day={book.day(9)}"):
+            query = f"?{query}&from={book.day(0)}&to={book.day(39)}"
+            shown = viewer.get(f"/portfolio/payments/{query}").context
+            answer = viewer.get(f"/portfolio/payments/export/{query}")
+            rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
+            day = shown["found"].day_head
+            assert [(row["Account"], row[day], Decimal(row["Amount"])) for row in rows] == [
+                (row.uuid, str(row.day), row.amount) for row in shown["rows"]
+            ]
+            assert rows
+            assert ("Of it came" in rows[0]) == bool(shown["found"].came)
+        entry: Any = Entry.objects.filter(action="portfolio.export_payments").first()
+        assert entry.detail["rows"] == len(rows)
+        assert viewer.get("/portfolio/payments/export/?list=odd").status_code == 404
+
     def test_it_is_printed_on_two_pages(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
         preview = text(viewer, f"/portfolio/print/?day={book.day(3)}")
