@@ -94,7 +94,14 @@ def failures() -> list[dict[str, Any]]:
     counted = groups.annotate(count=Count("pk"), last=Max("at"), newest=Max("pk")).order_by("-count", "-last")
     rows = list(counted[:20])
     words = dict(RemoteCall.objects.filter(pk__in=[row["newest"] for row in rows]).values_list("pk", "error"))
-    return [dict(row, words=words.get(row["newest"], ""), label=_label(row["operation"])) for row in rows]
+    for row in rows:
+        error = words.get(row["newest"], "")
+        # Without a status the list says itself that nothing came back; the error ends with why.
+        row |= {
+            "words": error if row["status"] else error.rpartition(": ")[2],
+            "label": _label(row["operation"]),
+        }
+    return rows
 
 
 def _label(operation: str) -> str:
