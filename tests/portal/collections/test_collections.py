@@ -1065,6 +1065,24 @@ class TestReturns:
         home = pages.visible_text(pages.page(servicer, "/?all=1"))
         assert "R02" not in home  # It failed before it was posted, so nothing came back.
 
+    @pytest.mark.parametrize(("days", "words"), [(90, "2 in 90 days"), (91, "")])
+    def test_returns_of_one_bank_account_are_counted_for_ninety_days(
+        self, sandbox: Sandbox, servicer: Browser, days: int, words: str
+    ) -> None:
+        loan = late_loan(sandbox)
+        for amount, ago in (("40", 0), ("50", days)):
+            sandbox.world.repayment(
+                loan.uuid,
+                amount=amount,
+                status="FAILED",
+                error_description="R01 - Insufficient funds",
+                effective_date=in_days(-ago),
+                borrower_bank_account_uuid="bank-1",
+            )
+        refresh(loan)
+        shown = pages.page(servicer, "/collections/returns/?days=7")
+        assert re.findall(r'<small class="sd-warn">([^<]*in 90 days)', shown) == ([words] if words else [])
+
     @pytest.mark.parametrize("number", [49, 50])
     def test_rates_need_fifty_payments(self, sandbox: Sandbox, servicer: Browser, number: int) -> None:
         loan = late_loan(sandbox)

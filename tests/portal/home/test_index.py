@@ -201,6 +201,22 @@ class TestAttention:
         (only,) = attention_items(servicer)
         assert only.startswith("Payment of $101.50 due")
 
+    @pytest.mark.parametrize(("days", "is_item"), [(0, True), (5, True), (6, False)])
+    def test_a_payment_is_an_item_through_the_fifth_day_before_it(
+        self, portal_service: Sandbox, servicer: Browser, days: int, is_item: bool
+    ) -> None:
+        owner, due = given.borrower(portal_service), str(days_from_now(days))
+        rows = [{"number": 1, "due_date": due, "total": Decimal("101.50"), "status": "SCHEDULED"}]
+        loan = portal_service.world.loan(owner.uuid, autopay_enabled=False)
+        portal_service.world.amend(loan["uuid"], installments=rows)
+        line = portal_service.world.line(
+            owner.uuid, payment_due_date=due, payment_amount_due=Decimal("880.50")
+        )
+        read_account(owner, Kind.LOAN, loan["uuid"])
+        read_account(owner, Kind.LINE, line["uuid"])
+        found = sorted(item.partition(" due")[0] for item in attention_items(servicer))
+        assert found == (["Payment of $101.50", "Payment of $880.50"] if is_item else [])
+
     def test_items_link_to_the_account_and_borrower(self, portal_service: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(portal_service)
         line = read_account(
