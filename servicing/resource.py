@@ -75,9 +75,9 @@ class Resource:
         answer: list[R] | Page[R] = []
 
         def read_part(value: Any, budget: Budget) -> list[R] | Page[R]:
+            budget.take_records(len(rows))  # Those of earlier pages; this page counts itself.
             pages.append(page := read_page(model, value, budget, self._transport.list_envelope))
             rows.update((record.uuid, record) for record in page)
-            budget.take_records(len(rows))
             found = page.data if len(pages) == 1 else list(rows.values())
             is_part = len(found) < (page.pagination.total or 0) or (page.data and _announces_more(value))
             return page if is_part else found

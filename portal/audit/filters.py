@@ -17,19 +17,39 @@ from portal.records.search import rank_matches
 
 MAX_NAMED = 50
 """The most records whose entries a text finds by their names."""
+OTHER_FILES = (
+    *("loans.schedule", "summaries.batch"),
+    *("operations.support_bundle", "operations.borrower_data"),
+)
+"""What gives out a file under another name."""
+SIGN_INS = Q(action__startswith="accounts.sign_") | Q(action="accounts.session_ended")
 GROUPS = {
     "writes": ("Changes at the service", ~Q(phase=Entry.Phase.EVENT) | Q(action__in=(RESOLVE, CORRECT))),
     "files": (
-        "Exports and prints",
-        Q(action__contains=".export") | Q(action__contains=".print") | Q(action="loans.schedule"),
+        "Exports, prints and downloads",
+        Q(action__contains=".export")
+        | Q(action__contains=".print")
+        | Q(action__contains=".download")
+        | Q(action__in=OTHER_FILES),
     ),
-    "sign_in": ("Sign-ins", Q(action__startswith="accounts.sign_") | Q(action="accounts.session_ended")),
-    "staff": ("Staff, roles and settings", Q(action__startswith="accounts.")),
+    "sign_in": ("Sign-ins", SIGN_INS),
+    "staff": (
+        "Staff, roles and settings",
+        Q(action__startswith="accounts.") & ~SIGN_INS & ~Q(action="accounts.refused"),
+    ),
     "approvals": ("Approvals", Q(action__startswith="approvals.")),
     "refused": ("Access denied", Q(action="accounts.refused")),
     "desk": (
-        "Registry, notes, lists",
-        Q(action__startswith="lookup.") | Q(action__startswith="notes.") | Q(action__startswith="home."),
+        "Registry, notes, collections, lists",
+        Q(action__startswith="lookup.")
+        | Q(action__startswith="notes.")
+        | (
+            Q(action__startswith="collections.")
+            & ~Q(action__contains=".export")
+            & ~Q(action__contains=".print")
+        )
+        | Q(action__startswith="home.")
+        | Q(action__startswith="saved_views."),
     ),
     "system": ("Commands and jobs", Q(actor_role="system")),
 }

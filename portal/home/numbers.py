@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.urls import reverse
@@ -13,6 +14,7 @@ from django.urls import reverse
 from portal.gateway.reading import Coverage, coverage
 from portal.records.models import Repayment
 from portal.repayments.sums import dollars, is_collected, with_totals
+from portal.tables.filters import NONE
 from portal.ui import wording
 
 DAYS = 7
@@ -80,7 +82,10 @@ class Day:
     @property
     def products(self) -> list[tuple[str, Payments, str]]:
         paid = sorted(self.by_product.items())
-        return [(name, payments, f"{self.succeeded_url}&product={name}") for name, payments in paid]
+        return [
+            (name, payments, f"{self.succeeded_url}&{urlencode({'product': name or NONE})}")
+            for name, payments in paid
+        ]
 
 
 class Bar(NamedTuple):

@@ -75,7 +75,9 @@ REPAYMENTS = ListPage(
     sorts={"effective": "-effective_on", "amount": "-amount", "status": "status"},
     sort_names={"effective": "By month", "amount": "Amount", "status": "Status"},
     filters=[
-        value_filter(Kind.REPAYMENT, "product", "Product", "product", prompt="All products"),
+        value_filter(
+            Kind.REPAYMENT, "product", "Product", "product", prompt="All products", empty="not provided"
+        ),
         value_filter(
             Kind.REPAYMENT,
             "status",

@@ -1,5 +1,7 @@
 """Wherever an account is past due, the day of its copy stands beside the amount, unless that is today."""
 
+import csv
+import io
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
@@ -11,7 +13,7 @@ from django.test import Client as Browser
 from portal.audit.models import Actor
 from portal.core.business_date import business_date
 from portal.gateway import reading
-from portal.records.models import Account, Kind
+from portal.records.models import Account, Borrower, Kind
 from portal.records.recalculation import recalculate_batch
 from portal.ui import wording
 from servicing.sandbox import Sandbox
@@ -64,3 +66,30 @@ def test_a_line_shows_what_fell_due_since_its_copy_in_a_row_of_its_own(
     content = servicer.get(line.get_absolute_url()).content.decode()
     assert "<dd>$77.19</dd>" in content  # A sentence there leaves no room for the label.
     assert f"not updated since {day_of_copy().removeprefix('as of ')}" in pages.visible_text(content)
+
+
+def test_a_total_has_the_oldest_day_of_what_is_past_due(
+    servicer: Browser, portal_service: Sandbox, line: Account
+) -> None:
+    """A newer copy of another past due line, and an older one of a current line, change nothing."""
+    owner, today = line.borrower_uuid, business_date()
+    portal_service.heal()
+    for days_ago, past_due in ((1, "55.50"), (DAYS_AGO + 2, "0")):
+        uuid = portal_service.world.line(
+            owner, past_due_balance=Decimal(past_due), days_past_due=9 if past_due != "0" else 0
+        )["uuid"]
+        other = given.account(Kind.LINE, Borrower.objects.get(uuid=owner), uuid)
+        for copy in reading.account_copies(other):
+            assert reading.read_live(Actor(name="Maya Chen"), copy)
+        day = today - timedelta(days=days_ago)
+        Account.objects.filter(uuid=uuid).update(answer_day=day, figures_good_through=day)
+    recalculate_batch()
+    cache.clear()
+    portal_service.fail_next("*", status=503, times=None)
+    shown = pages.visible_text(servicer.get(f"/borrowers/{owner}/").content.decode())
+    assert f"A{day_of_copy()[1:]}" in shown
+    listed = pages.visible_text(servicer.get("/borrowers/").content.decode())
+    assert f"as of {wording.short_day(today - timedelta(days=DAYS_AGO))}" in listed
+    answer = servicer.get("/borrowers/export/?all=1")
+    (row,) = csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig")))
+    assert (row["Past due"], row["Oldest copy"]) == ("473.56", str(today - timedelta(days=DAYS_AGO + 2)))

@@ -481,16 +481,25 @@ def test_values_are_counted_exactly_near_the_limit(wire: Wire, count: int, fits:
             assert "more than 20 values" in catch_error(read, client).message
 
 
-def test_an_answer_with_too_many_records_is_rejected(wire: Wire) -> None:
-    repayments = ", ".join(f'{{"uuid": "r-{number}"}}' for number in range(51))
-    wire.answer(response(f"[{repayments}]"))
+@pytest.mark.parametrize(("count", "fits"), [(50, True), (51, False)])
+def test_records_are_counted_exactly_near_the_limit(wire: Wire, count: int, fits: bool) -> None:
+    """An application counts with its offers."""
+    repayments = ", ".join(f'{{"uuid": "r-{number}"}}' for number in range(count))
+    application = response('{"uuid": "a-1", "offers": [' + ", ".join(["{}"] * (count - 1)) + "]}")
     with Client(wire.url, auth="none", max_records=50) as client:
-        error = catch_error(lambda it: it.repayments.of_loan("b-1", "l-1"), client)
-        assert "more than 50 records" in error.message
+        wire.answer(response(f"[{repayments}]"))
+        if fits:
+            assert len(client.repayments.of_loan("b-1", "l-1")) == count
+        else:
+            error = catch_error(lambda it: it.repayments.of_loan("b-1", "l-1"), client)
+            assert "more than 50 records" in error.message
 
-        wire.answer(response('{"uuid": "a-1", "offers": [' + ", ".join(["{}"] * 50) + "]}"))
-        error = catch_error(lambda it: it.applications.get_for_line("b-1", "a-1"), client)
-        assert "more than 50 records" in error.message
+        wire.answer(application)
+        if fits:
+            assert len(client.applications.get_for_line("b-1", "a-1").offers) == count - 1
+        else:
+            error = catch_error(lambda it: it.applications.get_for_line("b-1", "a-1"), client)
+            assert "more than 50 records" in error.message
 
 
 def test_one_bad_record_does_not_affect_the_others(wire: Wire) -> None:

@@ -179,6 +179,19 @@ def test_a_routing_number_has_a_district_and_a_check_digit(digits: str, is_one: 
     assert [number.is_routing_number for number in tax_numbers(digits)] == [is_one]
 
 
+def test_a_routing_number_has_one_of_the_published_districts() -> None:
+    """Government, the twelve districts of the Federal Reserve, thrift and electronic numbers, and traveler's checks."""
+    published = {0, *range(1, 13), *range(21, 33), *range(61, 73), 80}
+    found = set()
+    for district in range(100):
+        body = [*divmod(district, 10), 1, 0, 0, 0, 2, 5]
+        weighted = sum(digit * weight for digit, weight in zip(body, (3, 7, 1, 3, 7, 1, 3, 7), strict=True))
+        digits = "".join(map(str, [*body, -weighted % 10]))
+        if any(number.is_routing_number for number in tax_numbers(digits)):
+            found.add(district)
+    assert found == published
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from servicing import Call, Client, IncompleteList, Outcome, Page
+from servicing import Call, Client, IncompleteList, Outcome, Page, ProtocolError
 from tests.servicing.wire import Handler, Wire, response
 
 Envelope = Callable[[list[Any], int], dict[str, Any]]
@@ -73,6 +73,17 @@ def test_every_page_is_read(wire: Wire, envelope: Envelope, counts: str, number:
     assert all(isinstance(answer, Page) for answer in watcher.answers[:-1])
     assert "?" not in wire.heads[0].splitlines()[0]
     assert not any("content-type" in head for head in wire.heads)
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(7, True), (6, False)])
+def test_the_records_of_all_pages_count_once(wire: Wire, limit: int, fits: bool) -> None:
+    serve(wire, ENVELOPES["pagination"], "rows", number=7)
+    with Client(wire.url, auth="none", max_records=limit) as client:
+        if fits:
+            assert len(client.repayments.of_loan("b-1", "l-1")) == 7
+        else:
+            with pytest.raises(ProtocolError, match="more than 6 records"):
+                client.repayments.of_loan("b-1", "l-1")
 
 
 @pytest.mark.parametrize("number", [0, 3])

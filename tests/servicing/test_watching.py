@@ -132,12 +132,13 @@ def test_a_watcher_gets_the_error_and_the_masked_body(
     [
         ({"auth": "bearer", "token": "Abc/123+xyz="}, ["Abc/123+xyz=", r"Abc\/123+xyz="]),
         ({"auth": "header", "token": "Abc-123-xyz", "auth_headers": ["X-Api-Key"]}, ["Abc-123-xyz"]),
+        ({"auth": "bearer", "token": "Abc-1234"}, ["Abc-1234"]),
         (
             {"auth": "basic", "client_id": "desk", "secret": "abcdefgh12345678"},
             ["abcdefgh12345678", "ZGVzazphYmNkZWZnaDEyMzQ1Njc4"],
         ),
     ],
-    ids=["bearer", "header", "basic"],
+    ids=["bearer", "header", "shortest", "basic"],
 )
 def test_credentials_that_the_service_repeats_are_hidden(
     wire: Wire, watcher: RecordingWatcher, options: dict[str, Any], repeated: list[str]

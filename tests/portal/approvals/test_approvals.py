@@ -297,6 +297,24 @@ def test_the_requester_can_withdraw_or_replace_a_request(editor: Editor, supervi
     assert steps() == ["ask", "withdraw", "ask", "withdraw"]
 
 
+def test_a_request_leaves_that_of_a_colleague_open(
+    editor: Editor, supervisor: Browser, borrower: Borrower
+) -> None:
+    first = request_approval(editor)
+    second = Editor(supervisor, borrower)
+    answer = second.post(second.review_fields(first_name="Gulf Bakery LLC") | REASON, "ask")
+    assert answer.status_code == 303
+    assert set(Approval.objects.values_list("maker_name", "state")) == {
+        ("Servicer", "waiting"),
+        ("Supervisor", "waiting"),
+    }
+    assert steps() == ["ask", "ask"]
+    assert decide(supervisor, first).status_code == 303
+    assert send(editor, first).status_code == 303
+    first.refresh_from_db()
+    assert first.state == "sent"
+
+
 @pytest.mark.slow
 def test_a_change_rejected_by_the_service_can_be_sent_again(
     editor: Editor, supervisor: Browser, portal_service: Sandbox

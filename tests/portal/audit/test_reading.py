@@ -108,6 +108,48 @@ class TestFilters:
         assert found in page
         assert not_found not in page
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("group", "actions"),
+        [
+            (
+                "files",
+                [
+                    *(
+                        "loans.export",
+                        "loans.schedule",
+                        "applications.export_offers",
+                        "portfolio.export_accounts",
+                    ),
+                    *("collections.print", "summaries.print", "summaries.batch", "summaries.download"),
+                    *("credit_lines.download", "messaging.download", "operations.support_bundle"),
+                    "operations.borrower_data",
+                ],
+            ),
+            ("writes", ["audit.resolve", "audit.correct"]),
+            ("sign_in", ["accounts.sign_in", "accounts.sign_out", "accounts.session_ended"]),
+            ("staff", ["accounts.staff_changed", "accounts.password_changed"]),
+            ("approvals", ["approvals.ask", "approvals.approve", "approvals.refuse"]),
+            ("refused", ["accounts.refused"]),
+            (
+                "desk",
+                [
+                    *("lookup.restore", "notes.unpin", "home.snooze", "saved_views.delete"),
+                    *("collections.contact", "collections.withdraw", "collections.assign"),
+                ],
+            ),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_a_group_has_all_its_actions(self, auditor: Browser, group: str, actions: list[str]) -> None:
+        others = {"borrowers.no_change", "accounts.sign_in", "collections.export", "accounts.staff_changed"}
+        others -= {*actions, "collections.export" if group == "files" else ""}
+        for action in [*actions, *others]:
+            append(MAYA, action, subject_label=f"about {action}.")
+        page = list_entries(auditor, group=group, show="all")
+        assert [one for one in actions if f"about {one}." not in page] == []
+        assert [one for one in others if f"about {one}." in page] == []
+
     def test_the_request_filter_shows_every_entry(self, auditor: Browser) -> None:
         page = list_entries(auditor, request="r-1")
         shown = ["Nine days old", "looked at", "the first half", "Saved as it was"]

@@ -153,6 +153,29 @@ def test_an_answer_that_was_marked_unknown_is_resolved(
     ]
 
 
+@pytest.mark.slow
+def test_what_an_answer_says_too_needs_no_correction(
+    servicer: Browser, portal_service: Sandbox, supervisor: Browser
+) -> None:
+    databases.reject_inserts("audit_entry", OUTCOMES)
+    submit(servicer, portal_service)
+    databases.allow_inserts("audit_entry")
+    intent, uuid = WriteIntent.objects.get(), kept_answers()[0]["uuid"]
+    WriteIntent.objects.update(created_at=intent.created_at.replace(year=2020))
+    resolve = f"{intent.get_absolute_url()}resolve/"
+    typed = {"found": "yes", "uuid": uuid, "reason": "Told by Dana at the lender, 14:20"}
+    assert supervisor.post(resolve, typed).status_code == 303
+    resolution = Entry.objects.get(action="audit.resolve")
+    assert f'href="{resolve}"' in page(supervisor, intent.get_absolute_url())
+    call_command("save_answer", stdout=StringIO())
+    assert f'href="{resolve}"' not in page(supervisor, intent.get_absolute_url())
+    correction = {"found": "no", "reason": "Misread", "corrects": str(resolution.pk)}
+    assert supervisor.post(resolve, correction).status_code == 303
+    intent.refresh_from_db()
+    assert (intent.state, intent.subject_uuid) == ("confirmed", uuid)
+    assert not Entry.objects.filter(action="audit.correct").exists()
+
+
 def test_the_offers_of_an_application_are_kept(servicer: Browser, portal_service: Sandbox) -> None:
     databases.reject_inserts("audit_entry", OUTCOMES)
     submit(servicer, portal_service)

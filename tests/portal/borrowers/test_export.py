@@ -2,6 +2,7 @@
 
 import csv
 import io
+from datetime import timedelta
 
 import pytest
 from django.test import Client as Browser
@@ -11,6 +12,7 @@ from portal.audit.models import Entry
 from portal.records.models import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.portal.pages import panel
 
 
 def export_rows(browser: Browser, query: str = "") -> list[list[str]]:
@@ -69,3 +71,31 @@ def test_a_searched_ssn_is_hidden_in_the_audit_trail(viewer: Browser) -> None:
     viewer.get("/borrowers/export/?q=219-09-9999+acme")
     entry = Entry.objects.get(action="borrowers.export")
     assert entry.detail["query"] == "[hidden] acme"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("opened", "reported"),
+    [((45, 100), ()), ((100, 45), ()), ((), (12, 70)), ((), (70, 12)), ((45,), (70,)), ((100,), (12,))],
+)
+def test_days_past_due_are_those_of_the_account_that_is_past_due_longest(
+    viewer: Browser, portal_service: Sandbox, opened: tuple[int, ...], reported: tuple[int, ...]
+) -> None:
+    borrower, today = given.borrower(portal_service), timezone.localdate()
+    terms = {"amount": "1200.00", "interest_rate": "0"}
+    loans = [
+        given.loan(portal_service, borrower, opened=today - timedelta(days=days), **terms) for days in opened
+    ]
+    lines = [
+        given.line(portal_service, borrower, past_due_balance="55.50", days_past_due=days)
+        for days in reported
+    ]
+    for account in (*loans, *lines):
+        panel(viewer, account.get_absolute_url(), account.kind)
+    each: list[int] = []
+    for address in ("/loans/export.csv", "/lines/export.csv"):
+        text = viewer.get(f"{address}?all=1").getvalue().decode("utf-8-sig")
+        each += [int(row["Days past due"]) for row in csv.DictReader(io.StringIO(text))]
+    assert len(set(each)) == len(each) == len(opened) + len(reported)
+    viewer.post("/borrowers/", {"column": ["days"]})
+    assert [row[1] for row in export_rows(viewer)] == ["Days past due", str(max(each))]

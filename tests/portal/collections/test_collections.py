@@ -235,8 +235,26 @@ class TestWorklist:
         assert [row["Account"] for row in export_rows(servicer, "?change=cured")] == [paid.uuid]
         assert "Cured" in pages.visible_text(pages.page(servicer, "/collections/?change=cured"))
         assert paid.uuid not in {row["Account"] for row in export_rows(servicer)}
-        advance(sandbox, 8)
-        assert export_rows(servicer, "?change=cured") == []
+        advance(sandbox, 7)
+        assert [row["Account"] for row in export_rows(servicer, "?change=new")] == [falls_due.uuid]
+        assert [row["Account"] for row in export_rows(servicer, "?change=cured")] == [paid.uuid]
+        advance(sandbox, 1)
+        assert export_rows(servicer, "?change=new") == export_rows(servicer, "?change=cured") == []
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("days", [3, 7, 14])
+    def test_an_account_is_quiet_once_so_many_days_have_passed(
+        self, sandbox: Sandbox, servicer: Browser, days: int
+    ) -> None:
+        owner = given.borrower(sandbox)
+        loan, other = late_loan(sandbox), late_loan(sandbox, owner)
+        log_contact(servicer, loan)
+        log_contact(servicer, owner)
+        advance(sandbox, days - 1)
+        assert export_rows(servicer, f"?quiet={days}") == []
+        advance(sandbox, 1)
+        found = {row["Account"] for row in export_rows(servicer, f"?quiet={days}")}
+        assert found == {loan.uuid, other.uuid}
 
     def test_cured_filter_without_matches_says_nothing_matches(
         self, sandbox: Sandbox, servicer: Browser
@@ -877,6 +895,46 @@ class TestPromises:
         shown = [row["Account"] for row in export_rows(servicer, "?promise=unanswered")]
         assert shown == ([loan.uuid] if later else [])
 
+    @pytest.mark.slow
+    def test_a_kept_promise_is_found_for_thirty_days(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        sandbox.world.repayment(loan.uuid, amount="300", status="SUCCEEDED", effective_date=in_days(1))
+        advance(sandbox, 1)
+        refresh(loan)
+        assert promise_state(loan) == "Kept"
+        advance(sandbox, 30)
+        assert [row["Account"] for row in export_rows(servicer, "?promise=kept")] == [loan.uuid]
+        advance(sandbox, 1)
+        assert export_rows(servicer, "?promise=kept") == []
+
+    @pytest.mark.slow
+    def test_a_broken_promise_is_found_for_thirty_days_and_until_a_contact(
+        self, sandbox: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        advance(sandbox, 10)
+        refresh(loan)
+        assert promise_state(loan) == "Broken"
+        assert [row["Account"] for row in export_rows(servicer, "?promise=unanswered")] == [loan.uuid]
+        log_contact(servicer, loan)
+        assert export_rows(servicer, "?promise=unanswered") == []
+        advance(sandbox, 30)
+        assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [loan.uuid]
+        advance(sandbox, 1)
+        assert export_rows(servicer, "?promise=broken") == []
+
+    @pytest.mark.slow
+    def test_an_undecided_promise_is_found_for_thirty_days(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        advance(sandbox, 31)
+        (row,) = export_rows(servicer, "?promise=open")
+        assert row["Promise"] == "Awaiting update"
+        advance(sandbox, 1)
+        assert export_rows(servicer, "?promise=open") == []
+
     def test_promises_are_found_by_their_state(self, sandbox: Sandbox, servicer: Browser) -> None:
         loan = late_loan(sandbox)
         late_loan(sandbox)
@@ -1006,6 +1064,24 @@ class TestReturns:
         assert "R02: not again" in pages.visible_text(pages.page(servicer, "/collections/"))
         home = pages.visible_text(pages.page(servicer, "/?all=1"))
         assert "R02" not in home  # It failed before it was posted, so nothing came back.
+
+    @pytest.mark.parametrize(("days", "words"), [(90, "2 in 90 days"), (91, "")])
+    def test_returns_of_one_bank_account_are_counted_for_ninety_days(
+        self, sandbox: Sandbox, servicer: Browser, days: int, words: str
+    ) -> None:
+        loan = late_loan(sandbox)
+        for amount, ago in (("40", 0), ("50", days)):
+            sandbox.world.repayment(
+                loan.uuid,
+                amount=amount,
+                status="FAILED",
+                error_description="R01 - Insufficient funds",
+                effective_date=in_days(-ago),
+                borrower_bank_account_uuid="bank-1",
+            )
+        refresh(loan)
+        shown = pages.page(servicer, "/collections/returns/?days=7")
+        assert re.findall(r'<small class="sd-warn">([^<]*in 90 days)', shown) == ([words] if words else [])
 
     @pytest.mark.parametrize("number", [49, 50])
     def test_rates_need_fifty_payments(self, sandbox: Sandbox, servicer: Browser, number: int) -> None:

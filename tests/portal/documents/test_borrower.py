@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 
 from portal.audit.models import Actor, Entry, PageView
+from portal.core.business_date import business_date
 from portal.documents.borrower_summary import account_copies_of, document
 from portal.documents.document import Stamp
 from portal.documents.options import Mode, Options
@@ -32,7 +33,7 @@ from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
 from tests.portal.documents.test_document import download
-from tests.portal.pages import panel
+from tests.portal.pages import panel, visible_text
 
 FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}, \d{4}")
 SECRETS = {"EIN": "918273645", "key_people": [{"ssn": "567438291", "dob": "1971/02/03"}]}
@@ -188,6 +189,31 @@ class TestPdf:
         given.loan(portal_service, record)
         pdf = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf?mode=borrower").content)
         assert " ".join(pdf.split()).count("not in totals") == 1
+
+    @pytest.mark.slow
+    def test_a_closed_loan_is_in_no_total(self, portal_service: Sandbox, viewer: Browser) -> None:
+        record = given.borrower(portal_service)
+        for amount, status in (("1000.00", "ACTIVE"), ("2000.00", "ACTIVE"), ("4000.00", "CHARGED_OFF")):
+            given.loan(portal_service, record, amount=amount, status=status, interest_rate="0")
+        for copy in account_copies_of(record):
+            assert read_live(Actor.system("test"), copy)
+        (totals,) = re.findall(r"<tfoot>(.*?)</tfoot>", summary_page(viewer, record), re.DOTALL)[:1]
+        assert visible_text(totals).startswith("Total $3,000.00 ")
+
+    @pytest.mark.parametrize(("days", "is_scheduled"), [(-1, False), (0, True), (1, True)])
+    def test_a_payment_is_scheduled_through_its_day(
+        self, portal_service: Sandbox, viewer: Browser, days: int, is_scheduled: bool
+    ) -> None:
+        record = given.borrower(portal_service)
+        loan = given.loan(portal_service, record)
+        day = business_date() + timedelta(days=days)
+        portal_service.world.repayment(loan.uuid, amount="765.43", status="SCHEDULED", effective_date=day)
+        for copy in account_copies_of(record):
+            assert read_live(Actor.system("test"), copy)
+        text = visible_text(document_text(summary_page(viewer, record)))
+        words = f"1 more is scheduled, the next for {wording.day(day)}: $765.43 on loan {loan.uuid[:8]}."
+        assert (words in text) == is_scheduled
+        assert text.count("$765.43") == 1
 
     @pytest.mark.slow
     def test_a_borrower_copy_of_three_accounts_fits_on_one_page(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from html import unescape
 from uuid import uuid4
 
 import pytest
@@ -199,6 +200,22 @@ class TestAttention:
             read_account(owner, Kind.LOAN, loan["uuid"])
         (only,) = attention_items(servicer)
         assert only.startswith("Payment of $101.50 due")
+
+    @pytest.mark.parametrize(("days", "is_item"), [(0, True), (5, True), (6, False)])
+    def test_a_payment_is_an_item_through_the_fifth_day_before_it(
+        self, portal_service: Sandbox, servicer: Browser, days: int, is_item: bool
+    ) -> None:
+        owner, due = given.borrower(portal_service), str(days_from_now(days))
+        rows = [{"number": 1, "due_date": due, "total": Decimal("101.50"), "status": "SCHEDULED"}]
+        loan = portal_service.world.loan(owner.uuid, autopay_enabled=False)
+        portal_service.world.amend(loan["uuid"], installments=rows)
+        line = portal_service.world.line(
+            owner.uuid, payment_due_date=due, payment_amount_due=Decimal("880.50")
+        )
+        read_account(owner, Kind.LOAN, loan["uuid"])
+        read_account(owner, Kind.LINE, line["uuid"])
+        found = sorted(item.partition(" due")[0] for item in attention_items(servicer))
+        assert found == (["Payment of $101.50", "Payment of $880.50"] if is_item else [])
 
     def test_items_link_to_the_account_and_borrower(self, portal_service: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(portal_service)
@@ -443,6 +460,40 @@ class TestNumbers:
             "Failed",
             "Succeeded",
         ]
+
+    @pytest.mark.slow
+    def test_each_number_opens_as_many_payments(self, portal_service: Sandbox, viewer: Browser) -> None:
+        owner = given.borrower(portal_service)
+        loan, line = portal_service.world.loan(owner.uuid), portal_service.world.line(owner.uuid)
+        for day in range(-8, 2):
+            for status in ("SUCCEEDED", "FAILED", "FAILED_AFTER_SUCCESS"):
+                portal_service.world.repayment(
+                    loan["uuid"], amount="9.00", status=status, effective_date=days_from_now(day)
+                )
+        for product in (None, "LEASE & BUY"):
+            portal_service.world.repayment(
+                line["uuid"],
+                amount="2.00",
+                status="SUCCEEDED",
+                effective_date=days_from_now(-6),
+                product=product,
+            )
+        read_account(owner, Kind.LOAN, loan["uuid"])
+        read_account(owner, Kind.LINE, line["uuid"])
+        page = viewer.get("/?numbers=table", headers=htmx("numbers")).content.decode()
+        links = [
+            (unescape(address), pages.visible_text(words))
+            for address, words in re.findall(
+                r'<a\s[^>]*?href="(/repayments[^"]*)">(.*?)</a>', page, re.DOTALL
+            )
+        ]
+        shown = [words for _, words in links]
+        products = ["— , 1", "LEASE & BUY, 1", "Loan , 7"]
+        assert shown[:5] == ["9 payments", "14 payments", *products]
+        assert shown[5:] == [*["1 payment", "2 payments"] * 6, "3 payments", "2 payments"]
+        for address, words in links:
+            number = re.sub(r"\D", "", words)
+            assert viewer.get(address).context["listing"].total == int(number)
 
     def test_payments_are_shown_as_a_chart_and_a_table(
         self, portal_service: Sandbox, viewer: Browser

@@ -253,6 +253,12 @@ class TestChart:
         assert [bar.is_overdue for bar in found.bars] == [True, False]
         assert {bar.y for bar in found.bars} == {found.grid[-1].at}
 
+    def test_what_is_due_today_stands_after_the_line_of_today(self) -> None:
+        days = ("2026-11-18", "2026-11-19", "2026-11-20", "2026-11-21")
+        found = self.build_chart(*({"due_date": day, "total": 5, "status": "SCHEDULED"} for day in days))
+        assert (found.today, found.today_words) == (50, "Today, Nov 20")
+        assert [bar.is_overdue for bar in found.bars] == [True, True, False, False]
+
     def test_the_axis_scales_to_any_amount(self) -> None:
         for amount, words in ((671, "$800"), (Decimal("0.3"), "$0.30"), (1_888_888_888_888, "$2T")):
             assert self.build_chart({"due_date": "2026-12-01", "total": amount}).grid[-1].words == words

@@ -8,10 +8,11 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.records.models import Account, Borrower, Repayment
+from portal.records.models import Account, Borrower, KeyPerson, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal import pages
+from tests.portal.applications.answers import offer, saved_application
 
 pytestmark = pytest.mark.postgres
 
@@ -130,6 +131,45 @@ def test_an_archived_loan_leaves_its_borrowers_past_due_total(
         archive(supervisor, loan, act)
         found = pages.page(supervisor, "/borrowers/?past_due=yes")
         assert found.count("<tr data-row") == number
+
+
+@pytest.mark.slow
+def test_what_is_archived_is_in_no_list_of_its_borrower(
+    supervisor: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
+    """Only what is on file counts for the colleague who opens the borrower next."""
+    application = saved_application(borrower, offer(), amount=41707)
+    (person,) = KeyPerson.objects.filter(borrower_uuid=borrower.uuid)
+    loan, line = given.loan(portal_service, borrower), given.line(portal_service, borrower)
+    own = f"/borrowers/{borrower.uuid}/"
+    supervisor.post("/borrowers/", {"column": ["people"]})
+    contacts = f"/collections/contacts/borrower/{borrower.uuid}/"
+    places = [
+        (application, f"{own}applications/new/", "$41,707.00"),
+        (application, f"{own}?tab=applications", "$41,707.00"),
+        (application, f"{own}summary/", "$41,707.00"),
+        (person, f"{own}?tab=people", person.name),
+        (person, f"{own}summary/", person.name),
+        (person, contacts, person.name),
+        (person, "/borrowers/export/?all=1", person.name),
+        (loan, f"{own}?tab=overview", loan.get_absolute_url()),
+        (line, f"{own}?tab=overview", line.get_absolute_url()),
+        (loan, f"{own}summary/", f"loan {loan.uuid[:8]}"),
+        (loan, contacts, loan.uuid),
+        (loan, "/search/?q=northwind", loan.get_absolute_url()),
+    ]
+
+    def is_in(address: str, words: str) -> bool:
+        answer = supervisor.get(address)
+        content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        return words.casefold() in content.decode().casefold()
+
+    assert [one[1:] for one in places if not is_in(*one[1:])] == []
+    for record in (application, person, loan, line):
+        archive(supervisor, record)
+    assert [one[1:] for one in places if is_in(*one[1:])] == []
+    page = supervisor.get(f"/registry/borrower/{borrower.uuid}/archive/").content.decode()
+    assert "stay in lists and search" not in page
 
 
 def test_a_servicer_cannot_archive(servicer: Browser, borrower: Borrower) -> None:

@@ -1,7 +1,10 @@
 """Correcting a record's name or borrower."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal.audit.models import Entry
 from portal.records import store
@@ -10,6 +13,8 @@ from portal.records.search import find_by_text
 from servicing import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.portal import pages
+from tests.portal.applications.answers import saved_application
 
 pytestmark = pytest.mark.postgres
 
@@ -37,6 +42,24 @@ def test_a_loan_can_be_moved_to_another_borrower(
     correct(servicer, loan, borrower_uuid=right.uuid)
     loan.refresh_from_db()
     assert loan.borrower_uuid == right.uuid
+
+
+@pytest.mark.slow
+def test_what_is_moved_counts_for_its_new_borrower_only(servicer: Browser, portal_service: Sandbox) -> None:
+    wrong, right = given.borrower(portal_service), given.borrower(portal_service)
+    opened = timezone.localdate() - timedelta(days=45)
+    loan = given.loan(portal_service, wrong, amount="1200.00", interest_rate="0", opened=opened)
+    pages.panel(servicer, loan.get_absolute_url(), "loan")
+    application = saved_application(wrong, status={"decision": "IN_REVIEW", "details": None})
+
+    def found(query: str) -> list[bool]:
+        shown = pages.page(servicer, f"/borrowers/?{query}")
+        return [f'href="{one.get_absolute_url()}"' in shown for one in (wrong, right)]
+
+    for record, query in ((loan, "past_due=yes"), (application, "application=open")):
+        assert found(query) == [True, False]
+        correct(servicer, record, borrower_uuid=right.uuid)
+        assert found(query) == [False, True]
 
 
 def test_a_correction_is_recorded_with_changes_and_reason(servicer: Browser, loan: Account) -> None:

@@ -13,9 +13,10 @@ from django.utils import timezone
 
 from portal.audit.models import Actor, Entry, RemoteCall
 from portal.gateway import reading
-from portal.records.models import Account, Answer, Borrower, Kind
+from portal.records.models import Account, Answer, Application, Borrower, Kind
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.portal.applications.answers import save_application
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
@@ -42,6 +43,22 @@ def test_accounts_and_repayments_are_refreshed(portal_service: Sandbox, owner: B
     assert {call.operation for call in portal_service.calls} == {*reads}
     assert reading.coverage() == reading.coverage(Kind.LINE, Kind.LINE_REPAYMENTS) == (2, 2)
     assert set(RemoteCall.objects.values_list("actor_name", flat=True)) == {"system"}
+
+
+@pytest.mark.slow
+def test_of_applications_only_those_for_lines_are_refreshed(portal_service: Sandbox) -> None:
+    """The service can't return an application for a loan again."""
+    record = given.borrower(portal_service)
+    for created in (
+        portal_service.world.loan_application(record.uuid, amount="25000.00"),
+        portal_service.world.line_application(record.uuid),
+    ):
+        save_application(record, created)
+    Application.objects.update(checked_at=None)
+    portal_service.calls.clear()
+    assert "1 refreshed, 0 failed" in refresh()
+    assert [call.operation for call in portal_service.calls] == ["applications.get_for_line"]
+    assert reading.coverage(Kind.APPLICATION) == (1, 1)
 
 
 def test_recently_refreshed_records_are_skipped(portal_service: Sandbox, owner: Borrower) -> None:

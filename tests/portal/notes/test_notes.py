@@ -1,5 +1,6 @@
 """Notes, pinned notes and follow-ups."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -91,6 +92,42 @@ def test_a_follow_up_is_added_and_finished_once(servicer: Browser, record: Accou
     planned.refresh_from_db()
     assert not planned.is_due
     assert Entry.objects.filter(action="notes.finish").count() == 1
+
+
+@pytest.mark.slow
+def test_follow_ups_stand_in_the_order_of_their_days(servicer: Browser, record: Account) -> None:
+    colleague = browser_of(Role.SUPERVISOR)
+    plans = [(servicer, "third", 3), (servicer, "first", 1), (colleague, "theirs", 2), (servicer, "done", 0)]
+    for browser, title, days in plans:
+        typed = {"title": f"Do the {title} thing", "due": iso_date_in(days)}
+        browser.post(f"/notes/follow-ups/new/{record.uuid}/", typed)
+    servicer.post(f"/notes/follow-ups/{FollowUp.objects.get(title__contains='done').pk}/finish/")
+
+    def shown(browser: Browser, address: str, card: str) -> list[str]:
+        page = browser.get(address).content.decode()
+        card = page.partition(f'id="{card}"')[2].partition("</section>")[0]
+        return list(dict.fromkeys(re.findall(r"Do the (\w+) thing", card)))
+
+    own = f"/borrowers/{record.uuid}/"
+    assert shown(servicer, own, "follow-ups") == ["first", "theirs", "third"]
+    assert shown(servicer, f"{own}?tab=notes", "all-follow-ups") == ["done", "first", "theirs", "third"]
+    assert shown(servicer, "/", "work") == ["first", "third"]
+    assert shown(colleague, "/", "work") == ["theirs"]
+
+
+@pytest.mark.parametrize(
+    ("days", "may_be_due", "may_be_pinned"),
+    [(-1, False, False), (0, True, True), (366, True, True), (367, False, True)],
+)
+def test_a_follow_up_is_due_within_a_year_and_a_note_is_pinned_from_today(
+    servicer: Browser, record: Account, days: int, may_be_due: bool, may_be_pinned: bool
+) -> None:
+    typed = {"title": "Call about the return", "due": iso_date_in(days)}
+    answer = servicer.post(f"/notes/follow-ups/new/{record.uuid}/", typed)
+    assert (answer.status_code, FollowUp.objects.exists()) == (303 if may_be_due else 422, may_be_due)
+    typed = {"text": "Talk to the controller", "pinned_until": iso_date_in(days)}
+    answer = servicer.post(f"/notes/new/borrower/{record.uuid}/", typed)
+    assert (answer.status_code, Note.objects.exists()) == (303 if may_be_pinned else 422, may_be_pinned)
 
 
 def test_a_viewer_cannot_add_notes_or_follow_ups(viewer: Browser, record: Account) -> None:

@@ -263,6 +263,20 @@ class TestPage:
         assert not viewer.get(f"/portfolio/payments/?list=scheduled&day={book.day(15)}{week}").context["rows"]
         assert viewer.get("/portfolio/").context["page"].outlook.sum.scheduled
 
+    @pytest.mark.parametrize(("number", "share"), [(9, None), (10, 20)])
+    def test_an_owner_has_a_share_of_ten_accounts_or_more(
+        self, book: Book, viewer: Browser, number: int, share: int | None
+    ) -> None:
+        for one in range(number):
+            book.add(f"late {one}", installment(book.day(1)))
+        book.end_day()
+        for one in range(2):
+            log_contact(browser_of(Role.SERVICER), book.loans[f"late {one}"])
+        book.end_day()
+        owner, everyone = viewer.get("/portfolio/").context["page"].owners
+        assert (owner.number, owner.reached, owner.reached_share) == (number, 2, share)
+        assert everyone.reached_share == share
+
     def test_a_withdrawn_promise_is_not_counted_for_its_owner(self, book: Book, viewer: Browser) -> None:
         book.add("one", installment(book.day(1)))
         book.end_day()
@@ -348,6 +362,28 @@ class TestPaymentLists:
             later = f"/portfolio/payments/?day={book.day(14)}&from={book.day(15)}&to={book.day(44)}"
             assert not viewer.get(f"{later}&list={view}").context["rows"]
 
+    def test_thirty_days_are_expected_from_the_next_one_on(self, book: Book, viewer: Browser) -> None:
+        servicer = browser_of(Role.SERVICER)
+        for number in (1, 2, 31, 32):
+            book.add(f"due {number}", installment(book.day(number), total="100.00"))
+            book.add(f"scheduled {number}", installment(book.day(60)))
+            loan = book.loans[f"scheduled {number}"]
+            book.sandbox.world.repayment(
+                loan.uuid, amount="20.00", status="SCHEDULED", effective_date=str(book.day(number))
+            )
+        book.read()
+        for number in (1, 2, 31, 32):
+            promise = {"amount": "3.00", "confirmed_amount": "3.00", "day": book.day(number).isoformat()}
+            log_contact(servicer, book.loans[f"due {number}"], **promise)
+        book.pass_days(1)
+        outlook = viewer.get(f"/portfolio/?day={book.day(1)}").context["page"].outlook
+        assert (outlook.sum.first, outlook.sum.last) == (book.day(2), book.day(31))
+        assert (outlook.sum.scheduled, outlook.sum.unscheduled, outlook.sum.promised) == (40, 200, 6)
+        period = f"day={book.day(1)}&from={book.day(1)}&to={book.day(40)}"
+        for view in ("scheduled", "unscheduled", "promised"):
+            rows = viewer.get(f"/portfolio/payments/?list={view}&{period}").context["rows"]
+            assert [row.day for row in rows] == [book.day(2), book.day(31)]
+
     def test_the_total_of_what_was_due_begins_with_the_book(self, book: Book, viewer: Browser) -> None:
         payments_of_two_weeks(book)
         total = viewer.get(f"/portfolio/?day={book.day(14)}").context["page"].cash.rows[-1]
@@ -403,6 +439,20 @@ class TestFiles:
         rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
         late = next(row for row in rows if (row["Product"], row["Aging"]) == ("Loans", "1–29 days"))
         assert (late["Accounts"], late["Principal"], late["Past due"]) == ("2", "2000.00", "200.00")
+
+    def test_the_file_of_cash_leaves_out_what_is_not_known(self, book: Book, viewer: Browser) -> None:
+        payments_of_two_weeks(book)
+        weeks = viewer.get(f"/portfolio/?day={book.day(14)}").context["page"].cash.weeks
+        answer = viewer.get(f"/portfolio/export/?day={book.day(14)}&table=cash")
+        rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
+        assert [one.is_known for one in weeks] == [False] * 7 + [True]
+        for row, week in zip(rows, weeks, strict=True):
+            due = (f"{week.due:.2f}", f"{week.paid:.2f}") if week.is_known else ("", "")
+            assert (row["From"], row["To"]) == (str(week.first), str(week.last))
+            assert (row["Due"], row["Of it came"]) == due
+            assert row["All collected"] == f"{week.collected:.2f}"
+            assert row["Returned"] == ("" if week.returned is None else f"{week.returned:.2f}")
+        assert rows[-1]["Due"] == "100.00"
 
     def test_the_accounts_of_a_day_are_a_file(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
