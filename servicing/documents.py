@@ -90,10 +90,11 @@ def address_scope(address: str) -> Literal["public", "loopback", "internal"]:
         ip = ip_address(address)
     except ValueError:
         return "internal"
-    if ip.is_loopback:
+    mapped = ip.ipv4_mapped if isinstance(ip, IPv6Address) else None
+    if ip.is_loopback and not mapped:  # Python 3.13 looks into mapped addresses.
         return "loopback"
     if isinstance(ip, IPv6Address):
-        if ip not in _GLOBAL_UNICAST and not ip.ipv4_mapped and ip not in _NAT64:
+        if ip not in _GLOBAL_UNICAST and not mapped and ip not in _NAT64:
             return "internal"
         ip = ip if ip in _GLOBAL_UNICAST else IPv4Address(int(ip) & 0xFFFFFFFF)
     return "internal" if any(ip in network for network in _INTERNAL_NETWORKS) else "public"

@@ -271,6 +271,11 @@ class OfferRow:
         return not any(cell.figure.text for cell in self.cells)
 
     @property
+    def is_no_difference(self) -> bool:
+        """Whether every offer is for exactly what was requested."""
+        return self.line.key == "difference" and all(cell.figure.value == 0 for cell in self.cells)
+
+    @property
     def differs(self) -> bool:
         return len({cell.figure for cell in self.cells}) > 1
 
@@ -328,6 +333,7 @@ def compare(application: Application, view: OfferView) -> Comparison:
     is_differing = view.rows == "differing" or (not view.rows and len(columns) >= MIN_TO_COMPARE)
     is_differing &= len(columns) > 1
     rows = [_row(line, everyone, columns, view.sort) for line in all_lines()]
+    rows = [row for row in rows if not row.is_no_difference]
     shown = [row for row in rows if (view.has_empty if row.is_empty else row.differs or not is_differing)]
     empty = sum(row.is_empty for row in rows)
     left_out = {

@@ -131,9 +131,9 @@ _OF_DOCUMENTS = {"summaries.print", "summaries.download"}
 """Actions whose subject is the title of a document."""
 _OUTCOME_WORDS = {
     "confirmed": "",
-    "rejected": "the service rejected",
+    "rejected": "rejected by the service",
     "not_sent": "nothing was sent",
-    "unknown": "the outcome is unknown",
+    "unknown": "outcome unknown",
 }
 
 
@@ -156,7 +156,7 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
     subject = name_in_sentence(subject)
     text = f"{verb} {subject}".strip()
     ending = _OUTCOME_WORDS.get(entry.result, entry.result) if entry.phase == Entry.Phase.OUTCOME else ""
-    return f"{text}: {ending}" if ending else text
+    return f"{text}; {ending}" if ending else text
 
 
 def view_sentence(view: PageView) -> str:

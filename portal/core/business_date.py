@@ -13,7 +13,7 @@ from django.core.cache import cache
 
 CACHE_KEY = "business-date"
 CACHE_SECONDS = 2
-TIMEOUT_SECONDS = 2
+TIMEOUT_SECONDS = 5
 RETRY_SECONDS = 10
 
 

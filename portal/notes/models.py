@@ -31,11 +31,6 @@ class Note(models.Model):
         self.folded_text = fold(self.text)
         super().save(*args, **kwargs)
 
-    @property
-    def is_pinned(self) -> bool:
-        """Whether it is shown as a warning today."""
-        return self.pinned_until is not None and self.pinned_until >= business_date()
-
 
 class FollowUp(models.Model):
     """A task about a borrower with an owner and a due date."""

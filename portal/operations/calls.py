@@ -5,7 +5,7 @@ page before it, so that no table of millions is counted.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -94,7 +94,13 @@ def failures() -> list[dict[str, Any]]:
     counted = groups.annotate(count=Count("pk"), last=Max("at"), newest=Max("pk")).order_by("-count", "-last")
     rows = list(counted[:20])
     words = dict(RemoteCall.objects.filter(pk__in=[row["newest"] for row in rows]).values_list("pk", "error"))
-    return [dict(row, words=words.get(row["newest"], ""), label=_label(row["operation"])) for row in rows]
+
+    def why(row: Mapping[str, Any]) -> str:
+        # Without a status the list says itself that nothing came back; the error ends with the reason.
+        error = words.get(row["newest"], "")
+        return error if row["status"] else error.rpartition(": ")[2]
+
+    return [dict(row, words=why(row), label=_label(row["operation"])) for row in rows]
 
 
 def _label(operation: str) -> str:

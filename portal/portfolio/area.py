@@ -26,5 +26,6 @@ AREA = Area(
     verbs={
         "portfolio.export": "exported the portfolio of",
         "portfolio.export_accounts": "exported the accounts of",
+        "portfolio.export_payments": "exported the payments of",
     },
 )

@@ -16,6 +16,7 @@ from portal.records.figures import ACCOUNTS
 from portal.records.models import Account, Borrower
 from portal.records.query import NotUnderstood, calendar_day
 from portal.records.rows import records_by_uuid, with_borrowers
+from portal.ui.exports import amount
 
 DUE, RETURNED, PROMISES = "due", "returned", "promises"
 TITLES: Final[Mapping[str, str]] = {
@@ -77,6 +78,20 @@ class PaymentList:
     @property
     def day(self) -> date:
         return self.expected_on or self.last
+
+    @property
+    def columns(self) -> dict[str, Callable[[PaymentRow], Any]]:
+        """The columns of its file, which begin with those on the page."""
+        found: dict[str, Callable[[PaymentRow], Any]] = {
+            "Borrower": lambda row: str(row.borrower or ""),
+            "Borrower ID": lambda row: row.record.borrower_uuid if row.record else "",
+            "Type": lambda row: row.record.get_kind_display() if row.record else "",
+            "Account": lambda row: row.uuid,
+            "Repayment": lambda row: row.repayment_uuid,
+            self.day_head: lambda row: row.day,
+            "Amount": lambda row: amount(row.amount),
+        }
+        return found | ({"Of it came": lambda row: amount(row.came)} if self.came else {})
 
     def sums(self, number: int) -> dict[str, Any]:
         """The sums of so many payments, and how many of them have no amount."""

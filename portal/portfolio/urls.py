@@ -11,5 +11,6 @@ urlpatterns = [
     path("demo-past/", views.demo_past, name="demo_past"),
     path("accounts/", views.accounts, name="accounts"),
     path("payments/", views.payments, name="payments"),
+    path("payments/export/", views.export_payments, name="export_payments"),
     path("accounts/export/", views.export_accounts, name="export_accounts"),
 ]

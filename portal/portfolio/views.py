@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, HttpResponseBase
+from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.roles import requires
@@ -105,7 +106,24 @@ def payments(request: StaffRequest) -> HttpResponse:
     log_list(request, count=shown.paginator.count)
     sums = found.sums(shown.paginator.count)
     context = {"found": found, "shown": shown, "rows": list(found.rows(shown)), "sums": sums}
+    context["state"] = query_string(request.GET, ("page",))
     return render_page(request, "portfolio/payments.html", context)
+
+
+@require_safe
+@requires("portfolio.accounts")
+def export_payments(request: StaffRequest) -> HttpResponseBase:
+    found = payment_lists.find(request.GET)
+    days = f"{found.first} to {found.last}"
+    detail = {"list": found.title, "days": days, "rows": found.payments.count()}
+    append(Actor.of(request), "portfolio.export_payments", subject_label=str(found.day), detail=detail)
+    payments = found.payments.iterator(files.BATCH_SIZE)
+    lines = (
+        [value(row) for value in found.columns.values()]
+        for batch in files.batches(payments)
+        for row in found.rows(batch)
+    )
+    return list_file(request, f"{slugify(found.title)}-{found.first}-{found.last}", [*found.columns], lines)
 
 
 @require_safe

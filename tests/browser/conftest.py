@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, 
 from pytest_django.live_server_helper import LiveServer
 
 from portal.accounts.roles import Role
-from tests.conftest import browser_of
+from servicing.sandbox import Sandbox
+from tests.conftest import browser_of, wait_for_requests
 
 # Generous, because a busy machine is slow; no test asserts how long something takes.
 expect.set_options(timeout=20_000)
@@ -54,7 +55,7 @@ def is_unexpected_error(message: ConsoleMessage) -> bool:
 
 
 @pytest.fixture
-def page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
+def page(chromium: Browser, live_server: LiveServer, portal_service: Sandbox) -> Iterator[Page]:
     """A desktop page signed in as a servicer; relative addresses lead to the live portal."""
     context = chromium.new_context(
         base_url=live_server.url, viewport={"width": 1440, "height": 900}, reduced_motion="reduce"
@@ -71,6 +72,7 @@ def page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
     page.on("console", lambda message: is_unexpected_error(message) and errors.append(message.text))
     yield page
     context.close()
+    wait_for_requests()  # While the service that they call is there.
     # Leaving a page aborts its open requests, and htmx logs each of them twice.
     htmx_errors = [
         error

@@ -50,7 +50,7 @@ def test_a_supervisor_resolves_an_unknown_outcome(page: Page, portal_service: Sa
     page.set_viewport_size({"width": 1440, "height": 900})
     with page.expect_response("**/entry/?**result=unknown**"):
         page.get_by_label("Result").select_option("unknown")
-    page.get_by_role("link", name="the outcome is unknown").click()
+    page.get_by_role("link", name="outcome unknown").click()
     check_page()
     page.get_by_role("link", name="Open request").click()
     check_page()

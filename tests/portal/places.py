@@ -156,6 +156,7 @@ def addresses_with_content(
         "portfolio:payments": "/portfolio/payments/?list=due&from=2026-01-01&to=2026-12-31",
         "portfolio:export": "/portfolio/export/",
         "portfolio:export_accounts": "/portfolio/accounts/export/",
+        "portfolio:export_payments": "/portfolio/payments/export/?list=due&from=2026-01-01&to=2026-12-31",
         "portfolio:index": "/portfolio/",
         "repayments:detail": f"/repayments/{payment}/",
         "repayments:export": "/repayments/export.csv",

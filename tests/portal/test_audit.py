@@ -161,9 +161,9 @@ class TestActor:
         ),
         (
             {"action": "borrowers.create_commercial", "phase": "outcome", "result": "unknown"},
-            "started creating borrower Northwind LLC: the outcome is unknown",
+            "started creating borrower Northwind LLC; outcome unknown",
         ),
-        ({"action": "loans.extend", "phase": "outcome", "result": "odd"}, "loans.extend Northwind LLC: odd"),
+        ({"action": "loans.extend", "phase": "outcome", "result": "odd"}, "loans.extend Northwind LLC; odd"),
         ({"action": "accounts.sign_in", "subject_label": ""}, "signed in"),
         (
             {"action": "accounts.refused", "subject_label": "audit.index"},
@@ -211,7 +211,7 @@ class TestIndex:
     def test_the_result_filter_finds_a_write_with_a_link(self, auditor: Browser) -> None:
         unknown, confirmed = save_write(state="unknown"), save_write(state="confirmed", label="Acme Farms")
         rows = self.rows(auditor, "?result=unknown")
-        assert "started creating borrower Northwind LLC: the outcome is unknown" in rows
+        assert "started creating borrower Northwind LLC; outcome unknown" in rows
         assert "Acme Farms" not in rows
         entry = Entry.objects.get(intent_id=unknown.pk, phase="outcome")
         assert unknown.get_absolute_url() in auditor.get(f"/audit/{entry.pk}/").content.decode()

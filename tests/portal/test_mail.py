@@ -434,6 +434,10 @@ def test_approvals_are_mailed_to_approvers_then_the_maker(
         "ada@desk.example",
         "Servicing Desk: Your change was approved",
     )
+    assert maker_mail.get_content().replace("\r", "").split("\n\n") == [
+        f"Bo (boss) approved your change (legal name){of}. Send it before the approval expires.",
+        f"{link}\n",
+    ]
     assert (owner.label in str(maker_mail)) == names_allowed
 
 

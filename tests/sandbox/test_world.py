@@ -227,6 +227,16 @@ def test_an_unpaid_line_becomes_past_due_and_loses_available_credit(world: World
     assert (body["available_credit"], body["current_credit"]) == (0, 8000)
 
 
+def test_a_bill_is_past_due_from_the_day_after_its_due_date(world: World, user: str) -> None:
+    line = world.line(user, drawn="2000.00", autopay=False)["uuid"]
+    world.advance(31 + 10)
+    body = line_body(world, line)
+    assert (body["payment_due_date"], body["past_due_balance"]) == (str(world.clock.today()), 0)
+    world.advance(1)
+    body = line_body(world, line)
+    assert body["past_due_balance"] == body["payment_amount_due"] > 0
+
+
 def test_an_unused_line_has_no_payment_due(world: World, user: str) -> None:
     line = world.line(user)["uuid"]
     world.advance(65)

@@ -146,6 +146,9 @@ UPCOMING = {"due_date": "2026-11-24", "total": Decimal(100), "principal": Decima
         (Loan(total_repayment_amount="200.01", installments=(PAST, UPCOMING)), []),
         (Loan(total_repayment_amount="about 200", installments=(PAST, UPCOMING)), []),
         (Loan(amount=Decimal(181), installments=(PAST, UPCOMING)), ["loan.principal"]),
+        # The service's day may begin before ours.
+        (Loan(installments=(PAST | {"status": "PAID", "paid_on": "2026-11-21"},)), []),
+        (Loan(installments=(PAST | {"status": "PAID", "paid_on": "2026-11-22"},)), ["loan.paid_on"]),
         (Loan(amount=Decimal(181), installments=(PAST, {"due_date": "2026-11-24"})), []),
         (Loan(), []),
     ],

@@ -52,7 +52,7 @@ def shown_letters(table: Comparison) -> str:
 
 class TestRows:
     def test_rows_are_in_disclosure_order(self) -> None:
-        table = compare_offers(offer(), query="empty=1")
+        table = compare_offers(offer(amount=39000), query="empty=1")
         assert [row.line.name for row in table.reported] == DISCLOSED
         assert [row.line.name for row in table.calculated] == [
             "Net proceeds",
@@ -66,6 +66,9 @@ class TestRows:
         )
         assert texts(table, "Amount") == ["$35,000.50"]
         assert texts(table, "Difference from requested") == ["−$4,999.50"]
+        assert texts(compare_offers(offer(amount=40000)), "Difference from requested") == []
+        two = compare_offers(offer(amount=40000), offer(2, amount=35000.5))
+        assert texts(two, "Difference from requested") == ["$0.00", "−$4,999.50"]
         assert texts(table, "APR") == ["13.04%"]
         assert texts(table, "Term") == ["24 months"]
         assert texts(table, "Interest-only period") == ["6"]
@@ -247,7 +250,7 @@ class TestView:
         table = compare_offers(offer(0, apr=13), *[offer(n) for n in range(1, count)], query=query)
         names = [row.line.name for row in [*table.reported, *table.calculated]]
         assert (names == ["APR"]) is is_differing
-        assert (len(names), table.same) == ((1, 12) if is_differing else (13, 0))
+        assert (len(names), table.same) == ((1, 11) if is_differing else (12, 0))
         assert table.same_words == ("$40,000.00, starts Dec 1, 2026" if is_differing else "")
 
     @pytest.mark.parametrize("rows", ["all", "differing"])
@@ -268,7 +271,7 @@ class TestView:
 
     def test_a_single_offer_hides_only_its_empty_rows(self) -> None:
         table = compare_offers(offer(0), offer(1), query="rows=differing&offer=B")
-        assert (len(table.reported), table.same, table.empty) == (len(DISCLOSED) - 3, 0, 3)
+        assert (len(table.reported), table.same, table.empty) == (len(DISCLOSED) - 4, 0, 3)
 
     def test_letters_continue_after_z(self) -> None:
         assert [letter(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]

@@ -122,6 +122,7 @@ FILES: dict[str, str] = {
     "operations:support_bundle": "operations.support_bundle",
     "portfolio:export": "portfolio.export",
     "portfolio:export_accounts": "portfolio.export_accounts",
+    "portfolio:export_payments": "portfolio.export_payments",
     "repayments:export": "repayments.export",
     "documents:batch_download": "summaries.download",
     "documents:borrower_pdf": "summaries.print",

@@ -73,6 +73,13 @@ def test_missing_consent_is_listed_and_viewing_changes_no_date(
         shown = visible_text(page(servicer, borrower.get_absolute_url()))
         assert "No credit-check consent" in shown
         assert re.search(r"First application sent (9 Oct|Oct 9)", shown)
+    later = portal_service.world.line_application(
+        borrower.uuid, credit_score_consent=True, created_at="2026-10-12 10:15:00 US/Pacific"
+    )["uuid"]
+    servicer.get(f"{given.account(Kind.APPLICATION, borrower, later).get_absolute_url()}?refresh=1")
+    shown = visible_text(page(servicer, borrower.get_absolute_url()))
+    assert ("No credit-check consent" in shown, "Credit-check consent given" in shown) == (False, True)
+    assert re.search(r"First application sent (9 Oct|Oct 9)", shown)
 
 
 def test_a_borrower_not_onboarded_here_has_no_checklist(viewer: Browser, borrower: Borrower) -> None:

@@ -312,6 +312,18 @@ def test_a_failed_read_keeps_the_saved_copy(
     assert loan.answer.failing_since is not None
 
 
+def test_the_last_repayment_is_of_today_or_earlier(
+    viewer: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
+    loan, today = given.loan(portal_service, borrower), timezone.localdate()
+    for days, amount in ((-1, "10.00"), (0, "20.00"), (1, "30.00")):
+        day = today + timedelta(days=days)
+        portal_service.world.repayment(loan.uuid, amount=amount, effective_date=day)
+    load_panels(viewer, borrower.get_absolute_url())
+    shown = card(page(viewer, borrower), "Last repayment")
+    assert f"$20.00 {today:%b} {today.day}, {today.year}, succeeded" in shown
+
+
 def test_an_unknown_borrower_is_not_found(viewer: Browser) -> None:
     assert viewer.get("/borrowers/nobody/").status_code == 404
 

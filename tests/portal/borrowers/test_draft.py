@@ -12,7 +12,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.borrowers.models import Draft, Step
-from portal.records.models import KeyPerson
+from portal.records.models import Borrower, KeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -374,6 +374,14 @@ def test_a_person_matching_a_borrower_shows_a_warning(wizard: Wizard, sandbox: S
     assert "Also on borrower Tallgrass Farms LP. Same person?" in page
     assert f'<a href="{known.get_absolute_url()}" target="_blank">Open Tallgrass Farms LP</a>' in page
     assert wizard.post("people", people(ELENA, PRIYA)).status_code == 303
+
+
+def test_an_archived_borrower_of_the_same_name_shows_no_warning(wizard: Wizard, sandbox: Sandbox) -> None:
+    known = given.borrower(sandbox, first_name=BUSINESS["first_name"])
+    link = f'<a href="{known.get_absolute_url()}" target="_blank">Open '
+    assert link in html(wizard.get("business"))
+    Borrower.objects.update(archived_at=timezone.now())
+    assert link not in html(wizard.get("business"))
 
 
 @pytest.mark.slow

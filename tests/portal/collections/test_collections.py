@@ -33,7 +33,7 @@ from portal.records.models import Account, Borrower, Kind, PastDueChange, Repaym
 from portal.repayments.returns import MAX_DATED
 from portal.tables.cells import short_day
 from portal.ui import wording
-from servicing.business_days import business_day_after
+from servicing.business_days import business_day_after, is_business_day
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, existing_user, htmx
@@ -718,6 +718,22 @@ class TestPromises:
         assert [row["Account"] for row in export_rows(servicer, "?promise=broken")] == [loan.uuid]
 
     @pytest.mark.slow
+    def test_on_monday_a_promise_broken_on_friday_is_new(self, sandbox: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(sandbox)
+        log_contact(servicer, loan, amount="300")
+        # A Friday after the deadline, with a usual weekend.
+        friday = next(
+            day
+            for day in (in_days(number) for number in range(10, 60))
+            if day.weekday() == 4 and all(is_business_day(day + timedelta(days)) for days in (0, 3))
+        )
+        advance(sandbox, (friday - business_date()).days)
+        refresh(loan)
+        for days, expected in ((0, [loan.uuid]), (3, [loan.uuid]), (1, [])):
+            advance(sandbox, days)
+            assert [row["Account"] for row in export_rows(servicer, "?promise=new")] == expected
+
+    @pytest.mark.slow
     @pytest.mark.parametrize("status", ["IN_REVIEW", ""])
     def test_a_payment_of_an_unknown_status_makes_a_promise_not_known(
         self, sandbox: Sandbox, servicer: Browser, status: str
@@ -994,11 +1010,13 @@ class TestReturns:
     @pytest.mark.parametrize("number", [49, 50])
     def test_rates_need_fifty_payments(self, sandbox: Sandbox, servicer: Browser, number: int) -> None:
         loan = late_loan(sandbox)
+        # Those of today and of the 59 days before count.
+        days = [*range(number - 2), 59, 60]
         Repayment.objects.bulk_create(
             Repayment(
                 uuid=f"rated-{one}", account=loan, status="SUCCEEDED", effective_on=in_days(-one), amount=10
             )
-            for one in range(number - 1)
+            for one in days
         )
         failed = {"status": "FAILED", "has_failed": True, "code": "R29", "effective_on": in_days(0)}
         Repayment.objects.create(uuid="rated-failed", account=loan, amount=10, **failed)

@@ -81,6 +81,14 @@ def short(day: date) -> str:
     return f"{day:%b} {day.day}" if day.year == business_date().year else f"{day:%b} {day.day}, {day.year}"
 
 
+def test_a_long_schedule_opens_at_what_fell_due_since_the_copy(sandbox: Sandbox, servicer: Browser) -> None:
+    # Ten installments are paid, and the next one is due in about two weeks.
+    loan = late_loan(sandbox, installments=60, paid=10, opened=business_date() - timedelta(days=320))
+    advance(sandbox, 20)
+    shown = pages.visible_text(pages.page(servicer, loan.get_absolute_url()))
+    assert "Show 7 earlier installments" in shown
+
+
 @pytest.mark.parametrize("kind", ["loan", "line"])
 def test_a_current_account_is_never_called_past_due_by_the_passing_of_days(
     sandbox: Sandbox, servicer: Browser, kind: str

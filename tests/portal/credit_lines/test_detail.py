@@ -212,6 +212,20 @@ class TestStatements:
             "2025-12-15",
         ]
 
+    def test_only_the_newest_statement_is_new(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Borrower
+    ) -> None:
+        line = given.line(portal_service, borrower, opened=date(2026, 1, 1))
+        for day in ("2026-02-15", "2026-03-15"):
+            portal_service.world.statement(line.uuid, day)
+        line_panel(viewer, line)
+        shown = page(viewer, line.get_absolute_url())
+        rows = re.findall(r'id="statement-(\d[\d-]+)"(.*?)</li>', shown, re.DOTALL)
+        assert [(key, ">New</span>" in row) for key, row in rows] == [
+            ("2026-03-15", True),
+            ("2026-02-15", False),
+        ]
+
     def test_selected_statement_opens_with_links_to_its_neighbors(
         self, viewer: Browser, portal_service: Sandbox, borrower: Borrower, settings: LazySettings
     ) -> None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from uuid import uuid4
 
 import pytest
+import time_machine
 from django.core.cache import cache
 from django.test import Client as Browser
 from django.utils import timezone
@@ -348,6 +349,8 @@ class TestAttention:
         servicer.post(
             f"/attention/snooze/?item=loan:{first.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
         )
+        page = servicer.get("/borrowers/").content.decode()
+        assert ('hx-get="/attention/waiting/"' in page, number_in(page)) == (True, "")
         assert waiting_number(servicer) == "1"
         assert number_in(servicer.get("/").content.decode()) == "1"
 
@@ -479,6 +482,17 @@ class TestSections:
         servicer.get(mine.get_absolute_url())
         viewer.get(other.get_absolute_url())
         assert [record.label for record, _ in servicer.get("/").context["recent"]] == ["Mine LLC"]
+
+    def test_a_borrower_opened_again_is_the_most_recent(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        owners = [given.borrower(portal_service, first_name=f"{name} LLC") for name in ("First", "Second")]
+        with time_machine.travel(timezone.now(), tick=False) as clock:
+            for owner in (*owners, owners[0]):
+                servicer.get(owner.get_absolute_url())
+                clock.shift(timedelta(minutes=1))
+        recent = [record.label for record, _ in servicer.get("/").context["recent"]]
+        assert recent == ["First LLC", "Second LLC"]
 
     def test_a_draft_is_shown_only_to_its_owner(self, servicer: Browser, supervisor: Browser) -> None:
         Wizard(servicer).post("business", BUSINESS, act="save")

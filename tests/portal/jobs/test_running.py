@@ -119,6 +119,12 @@ def test_a_job_is_taken_once() -> None:
     assert (queue.take(job) is None, queue.take(job) is None, queue.take_job()) == (False, True, None)
 
 
+def test_the_job_that_has_been_due_longest_is_taken_first() -> None:
+    first, second = (start_scripted(lambda progress: None) for _ in range(2))
+    Job.objects.filter(pk=second.pk).update(due_at=first.due_at - timedelta(minutes=1))
+    assert [one and one.pk for one in (queue.take_job(), queue.take_job())] == [second.pk, first.pk]
+
+
 def test_a_retry_waits_until_it_is_due() -> None:
     job = run_worker(start_scripted(lambda progress: {}["nothing"]))
     assert queue.take_job() is None

@@ -1,13 +1,17 @@
 """Archiving and restoring records."""
 
+from datetime import timedelta
+
 import pytest
 from django.http import HttpResponse
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal.audit.models import Entry
 from portal.records.models import Account, Borrower, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.portal import pages
 
 pytestmark = pytest.mark.postgres
 
@@ -114,6 +118,18 @@ def test_archiving_a_loan_lists_what_stays_visible(
     assert "stay in lists and search: 1 repayment." in supervisor.get(address).content.decode()
     archive(supervisor, loan)
     assert payment.get_absolute_url() in supervisor.get("/repayments/").content.decode()
+
+
+def test_an_archived_loan_leaves_its_borrowers_past_due_total(
+    supervisor: Browser, portal_service: Sandbox, borrower: Borrower
+) -> None:
+    opened = timezone.localdate() - timedelta(days=45)
+    loan = given.loan(portal_service, borrower, amount="1200.00", interest_rate="0", opened=opened)
+    pages.panel(supervisor, loan.get_absolute_url(), "loan")
+    for act, number in (("archive", 0), ("restore", 1)):
+        archive(supervisor, loan, act)
+        found = pages.page(supervisor, "/borrowers/?past_due=yes")
+        assert found.count("<tr data-row") == number
 
 
 def test_a_servicer_cannot_archive(servicer: Browser, borrower: Borrower) -> None:

@@ -205,6 +205,11 @@ def test_an_invalid_id_file_shows_the_reason(supervisor: Browser, data: bytes, r
     assert not given.uuids_on_file()
 
 
+def test_the_longest_label_is_imported(supervisor: Browser) -> None:
+    upload(supervisor, ids=f"{HEAD}\nborrower,b-1,,{'x' * 300}")
+    assert given.uuids_on_file() == ["b-1"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "reason"),

@@ -60,6 +60,11 @@ def test_a_failed_record_is_retried_on_the_next_run(portal_service: Sandbox, own
     loan = Account.objects.get(kind=Kind.LOAN)
     assert loan.answer.failing_since
     assert "500" in loan.answer.failure
+    first = loan.answer.failing_since
+    portal_service.fail_next("loans.get", status=500)
+    assert "1 refreshed, 1 failed" in refresh()
+    loan.answer.refresh_from_db()
+    assert (loan.answer.failing_since, loan.answer.failed_at > first) == (first, True)
     Answer.objects.update(asked_at=None)
     assert "1 refreshed, 0 failed" in refresh()
     loan.refresh_from_db()

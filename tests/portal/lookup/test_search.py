@@ -379,7 +379,7 @@ class TestMistypedNames:
     ) -> None:
         other = given.borrower(portal_service, first_name="Hathaway Farm Supply of Texas LLC", key_people=[])
         archived = given.borrower(portal_service, first_name="Hathaway Farm LLC", key_people=[])
-        Account.objects.filter(pk=archived.pk).update(archived_at=timezone.now())
+        Borrower.objects.filter(pk=archived.pk).update(archived_at=timezone.now())
         html = results(viewer, "Hathawey Farm Supply")
         assert html.index(farm.uuid) < html.index(other.uuid)
         assert archived.uuid not in html

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
@@ -16,7 +16,7 @@ from django.test import Client as Browser
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, Outage, RemoteCall
 from portal.messaging.models import BankAccount, Day, Message
-from portal.messaging.store import service_today
+from portal.messaging.store import service_today, service_zone
 from portal.records.models import Borrower, Kind, Repayment
 from servicing.sandbox import Sandbox
 from tests import given
@@ -580,6 +580,20 @@ class TestLiveExports:
         answer = viewer.get("/messages/export/?all=1", follow=True)
         assert answer.redirect_chain == [("/messages/?source=copy", 303)]
         assert "Large exports use the local copy" in answer.content.decode()
+
+
+@pytest.mark.parametrize(("link", "days"), [("Today", 1), ("7 days", 7)])
+def test_the_link_of_a_period_has_as_many_days(
+    viewer: Browser, portal_service: Sandbox, link: str, days: int
+) -> None:
+    noon = datetime.combine(service_today(), time(12), service_zone())
+    first, before = (
+        portal_service.world.message("payment.failed", {}, at=noon - number * DAY)["uuid"]
+        for number in (days - 1, days)
+    )
+    query = viewer.get("/messages/").content.decode().partition(f">{link}<")[0].rpartition('href="')[2]
+    assert list_ids(viewer, query.partition('"')[0].replace("&amp;", "&")) == [first]
+    assert before in text(viewer)
 
 
 def test_the_24_hour_link_excludes_older_messages(viewer: Browser, portal_service: Sandbox) -> None:

@@ -3,14 +3,17 @@
 from datetime import timedelta
 
 import pytest
+import time_machine
 from django.test import Client as Browser
 from django.utils import timezone
 
+from portal.accounts.roles import Role
 from portal.audit.models import Entry
 from portal.notes.models import FollowUp, Note
 from portal.records.models import Account
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.conftest import browser_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
 
@@ -38,10 +41,18 @@ def test_a_pinned_note_is_shown_until_unpinned(servicer: Browser, record: Accoun
         {"text": "Talk to the controller", "pinned_until": iso_date_in(1)},
     )
     note = Note.objects.get()
-    assert note.is_pinned
     assert "Pinned by" in servicer.get(f"/borrowers/{record.uuid}/").content.decode()
     servicer.post(f"/notes/{note.pk}/unpin/")
     assert "Pinned by" not in servicer.get(f"/borrowers/{record.uuid}/").content.decode()
+
+
+def test_a_pinned_note_is_shown_through_its_last_day(servicer: Browser, record: Account) -> None:
+    typed = {"text": "Talk to the controller", "pinned_until": iso_date_in(0)}
+    servicer.post(f"/notes/new/borrower/{record.uuid}/", typed)
+    assert "Pinned by" in servicer.get(f"/borrowers/{record.uuid}/").content.decode()
+    with time_machine.travel(timezone.now() + timedelta(days=1)):
+        later = browser_of(Role.SERVICER).get(f"/borrowers/{record.uuid}/?tab=notes").content.decode()
+    assert ("Talk to the controller" in later, "Pinned by" in later) == (True, False)
 
 
 @pytest.mark.parametrize(

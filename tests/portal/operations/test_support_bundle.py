@@ -4,6 +4,7 @@ import re
 from datetime import date
 from decimal import Decimal
 
+import django
 from django.test import Client as Browser
 
 from portal.audit.models import Actor, Entry, RemoteCall
@@ -53,7 +54,7 @@ def test_the_bundle_lists_calls_states_and_versions(supervisor: Browser, portal_
     assert "1 x messages.list forbidden 401" in text
     assert "Applications: 1 calls, 0 failed" in text
     assert f"Portal {__version__}\n" in text
-    assert "Django 5.2" in text
+    assert f"Django {django.get_version()}" in text
     assert owner.uuid in text
 
 

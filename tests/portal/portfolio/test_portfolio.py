@@ -17,11 +17,12 @@ from pypdf import PdfReader
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, PageView
+from portal.collections.models import Promise
 from portal.core.business_date import business_date
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job, take
 from portal.portfolio import demo
-from portal.portfolio.models import BookDay, BucketSum, RollCell
+from portal.portfolio.models import BookDay, BucketSum, OwnerSum, RollCell
 from portal.portfolio.tasks import write_days
 from portal.records.models import Account
 from tests.conftest import browser_of
@@ -160,6 +161,18 @@ class TestPage:
         for query in ("", "?list=due", "?list=odd&from=2026-01-01&to=2026-01-02", "?list=due&from=x&to=y"):
             assert viewer.get(f"/portfolio/payments/{query}").status_code == 404
 
+    @pytest.mark.parametrize(("days", "paid"), [(6, 40), (7, 0)])
+    def test_a_payment_counts_for_a_due_up_to_six_days_before_it(
+        self, book: Book, viewer: Browser, days: int, paid: int
+    ) -> None:
+        book.add("one", installment(book.day(3)))
+        loan, day = book.loans["one"], book.day(3 + days)
+        book.sandbox.world.repayment(loan.uuid, amount="40.00", effective_date=str(day))
+        for _ in range(11):
+            book.end_day()
+        week = viewer.get(f"/portfolio/?day={book.day(9)}").context["page"].cash.weeks[-1]
+        assert (week.first, week.due, week.paid) == (book.day(3), Decimal(100), Decimal(paid))
+
     def test_a_week_before_the_first_day_on_file_links_to_no_returned_payments(
         self, book: Book, viewer: Browser
     ) -> None:
@@ -249,6 +262,19 @@ class TestPage:
         week = f"&from={book.day(16)}&to={book.day(45)}"
         assert not viewer.get(f"/portfolio/payments/?list=scheduled&day={book.day(15)}{week}").context["rows"]
         assert viewer.get("/portfolio/").context["page"].outlook.sum.scheduled
+
+    def test_a_withdrawn_promise_is_not_counted_for_its_owner(self, book: Book, viewer: Browser) -> None:
+        book.add("one", installment(book.day(1)))
+        book.end_day()
+        book.read()
+        servicer = browser_of(Role.SERVICER)
+        for _ in range(2):
+            log_contact(servicer, book.loans["one"], amount="50.00")
+        withdrawn = Promise.objects.latest("pk")
+        servicer.post(reverse("collections:withdraw", args=[withdrawn.pk]), {"reason": "Logged twice"})
+        book.end_day()
+        (owner,) = OwnerSum.objects.filter(day=book.day(2))
+        assert (owner.number, owner.promised) == (1, 1)
 
     def test_the_first_request_of_a_date_starts_the_job(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)
@@ -387,6 +413,23 @@ class TestFiles:
         assert {row["Days past due"] for row in rows} == {"1"}
         entry: Any = Entry.objects.get(action="portfolio.export_accounts")
         assert entry.detail["rows"] == 2
+
+    def test_the_payments_behind_a_sum_are_a_file(self, book: Book, viewer: Browser) -> None:
+        payments_of_two_weeks(book)
+        for query in ("list=due", "list=returned", f"list=scheduled&day={book.day(9)}"):
+            query = f"?{query}&from={book.day(0)}&to={book.day(39)}"
+            shown = viewer.get(f"/portfolio/payments/{query}").context
+            answer = viewer.get(f"/portfolio/payments/export/{query}")
+            rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
+            day = shown["found"].day_head
+            assert [(row["Account"], row[day], Decimal(row["Amount"])) for row in rows] == [
+                (row.uuid, str(row.day), row.amount) for row in shown["rows"]
+            ]
+            assert rows
+            assert ("Of it came" in rows[0]) == bool(shown["found"].came)
+        entry: Any = Entry.objects.filter(action="portfolio.export_payments").first()
+        assert entry.detail["rows"] == len(rows)
+        assert viewer.get("/portfolio/payments/export/?list=odd").status_code == 404
 
     def test_it_is_printed_on_two_pages(self, book: Book, viewer: Browser) -> None:
         five_accounts(book)

@@ -72,6 +72,8 @@ class Command(BaseCommand):
         servicer.edit(others[-1], "send", phone="(503) 555-0148", reason="By phone")
         # The last call must succeed, because the header shows its result.
         servicer.edit(worst, "send", phone="(509) 555-0162", reason="By phone")
+        for person in (servicer, supervisor):
+            person.sign_out()
 
 
 class Staff:
@@ -80,6 +82,10 @@ class Staff:
     def __init__(self, username: str) -> None:
         self.client = Client(headers={"host": "localhost"})
         self.client.force_login(User.objects.get(username=username))
+
+    def sign_out(self) -> None:
+        """End the session, so that the person finds only those of browsers."""
+        self.client.logout()
 
     def page(self, url: str) -> str:
         return self.client.get(url).content.decode()
