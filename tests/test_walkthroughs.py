@@ -12,14 +12,21 @@ from portal.settings import BASE_DIR
 
 pytestmark = pytest.mark.slow
 
-WALKS = re.findall(
-    r"(?ms)^## Walk-through: ([^\n]+)\n.*?```diff\n(.*?)```.*?```sh\n(.*?)```",
-    (BASE_DIR / "CONTRIBUTING.md").read_text(),
-)
+SECTIONS = re.split(r"(?m)^## ", (BASE_DIR / "CONTRIBUTING.md").read_text())
+# A section, its change if it has one, and the commands to type after it.
+WALKS = [
+    (section.partition("\n")[0], *blocks)
+    for section in SECTIONS
+    for blocks in re.findall(r"(?s)(?:```diff\n(.*?)```.*?)?```sh\n(.*?)```", section)
+]
 
 
-def test_there_are_two_walk_throughs() -> None:
-    assert [title for title, _, _ in WALKS] == ["a panel", "a column that isn't stored yet"]
+def test_there_are_three_walk_throughs() -> None:
+    assert [(title, bool(change)) for title, change, _ in WALKS] == [
+        ("Walk-through: a panel", True),
+        ("Walk-through: a column that isn't stored yet", True),
+        ("Adding an operation", False),
+    ]
 
 
 @pytest.mark.parametrize(("change", "commands"), [pytest.param(*rest, id=title) for title, *rest in WALKS])
@@ -36,7 +43,7 @@ def test_a_walk_through_works(change: str, commands: str, tmp_path: Path) -> Non
         for name, value in os.environ.items()
         if not name.startswith(("PYTEST_", "DJANGO_", "COV_", "DATABASE_URL"))
     }
-    for command, given in (["git", "apply"], change), (["sh", "-e"], commands):
+    for command, given in (["git", "apply", "--allow-empty"], change), (["sh", "-e"], commands):
         done = subprocess.run(
             command, cwd=tmp_path, input=given, env=environment, capture_output=True, text=True
         )

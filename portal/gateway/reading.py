@@ -83,7 +83,7 @@ class LiveCopy:
 
     @cached_property
     def items(self) -> list[Any]:
-        """The last known items of a list; none if this isn't one or was never answered."""
+        """The last known items of a list, or its one object; none if this isn't one or was never answered."""
         return store.last_list(self.saved, MODELS[self.kind]) if self.kind in LISTS else []
 
     @property

@@ -16,7 +16,7 @@ from portal.accounts.roles import requires
 from portal.audit.chain import AlreadySaved, append, is_saved
 from portal.audit.models import Actor, Entry, PageView
 from portal.audit.reading import VIEWS, sentence
-from portal.audit.service_health import cached_health, summarize
+from portal.audit.service_health import cached_health, summarize, with_durations
 from portal.audit.view_log import log_list, log_page
 from portal.borrowers.models import Draft
 from portal.core.areas import help_pages
@@ -67,7 +67,8 @@ def health_section(request: StaffRequest) -> dict[str, Any]:
     groups = cached_health()
     words = request.health = summarize(groups)  # The header shows the same words.
     has_failures = words is not None and words[0] in ("bad", "warn")
-    return {"services": groups, "health_words": words, "has_failures": has_failures}
+    services = with_durations(groups) if has_failures else ()
+    return {"services": services, "health_words": words, "has_failures": has_failures}
 
 
 def attention_section(request: StaffRequest) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from django.db import connection
 from django.utils import timezone
 
 from portal.audit.models import RemoteCall
-from portal.audit.service_health import measure_health
+from portal.audit.service_health import measure_health, with_durations
 from portal.operations import calls
 from servicing import __version__
 from servicing.masking import HIDDEN, masked, masked_text
@@ -51,7 +51,7 @@ def _versions() -> Iterator[str]:
 
 def _groups() -> Iterator[str]:
     yield "\nCalls of the last 24 hours"
-    for group in measure_health():
+    for group in with_durations(measure_health()):
         durations = f"p50 {group.median} ms, p95 {group.p95} ms, " if group.calls else ""
         yield (
             f"{group.name}: {group.calls} calls, {group.failures} failed, {durations}"

@@ -19,7 +19,7 @@ from portal.accounts.roles import RoleMissing, reason_not_to_cancel, requires
 from portal.audit.chain import append
 from portal.audit.integrity import last_check
 from portal.audit.models import Actor, Entry
-from portal.audit.service_health import current_outage, measure_health
+from portal.audit.service_health import current_outage, measure_health, with_durations
 from portal.audit.view_log import log_list
 from portal.gateway.client import StaffRequest
 from portal.jobs.models import Job
@@ -35,7 +35,7 @@ from servicing import __version__
 @requires("operations.status")
 def status(request: StaffRequest) -> HttpResponse:
     """Service health, failures, calls, background work, and the deployment's settings."""
-    groups = measure_health()
+    groups = with_durations(measure_health())
     context: dict[str, Any] = {
         "groups": groups,
         "has_failures": any(group.last_failure for group in groups),

@@ -60,7 +60,9 @@ def new_record(kind: str, uuid: str, *, created_by: str) -> Answered:
         return Borrower(uuid=uuid, created_by=created_by)
     if kind == Kind.KEY_PERSON:
         return KeyPerson(uuid=uuid, created_by=created_by)
-    return Account(kind=kind, uuid=uuid, created_by=created_by)
+    if kind in RECORDED_KINDS:
+        return Account(kind=kind, uuid=uuid, created_by=created_by)
+    raise ValueError(f"Nothing of the kind {kind} is a record")
 
 
 def create_records(records: Sequence[Answered]) -> None:

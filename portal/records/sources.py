@@ -45,7 +45,7 @@ class Operation:
     contains: Kind | None = None
     """The kind of what is inside the answer: a borrower's key people, the repayments of a list."""
     parent: Kind | None = None
-    """The kind of account that a list belongs to; an answer with a parent is a list."""
+    """The kind of account that the answer belongs to: a list, or one object, which is no record of its own."""
 
     def read(self, client: Client, borrower_uuid: str, uuid: str) -> object:
         arguments = (borrower_uuid if name == "borrower_id" else uuid for name in self.ids)

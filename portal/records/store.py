@@ -85,7 +85,7 @@ class Observation:
     uuid: str
     borrower_uuid: str = ""
     label: str = ""
-    answer: Decoded | list[servicing.Repayment] | None = None
+    answer: codec.Model | Sequence[codec.Model] | None = None
     names_other_owner: bool = False
     """Whether the answer names another borrower than the request. Neither owns it until somebody confirms one."""
 
@@ -189,7 +189,9 @@ def find(kind: str, uuid: str) -> Any:
 
 
 def last_list(said: Answer, model: type[Model]) -> list[Model]:
-    """The last answer of an account's list, such as its repayments."""
+    """The last answer of an account's list, such as its repayments; of an answer that is one object, that object."""
+    if said.body.startswith("{"):
+        return [decode_answer(model, said.body)]
     return list(decode_list_answer(model, said.body)) if said.body else []
 
 
@@ -222,7 +224,7 @@ def _save_batch(
     items: Sequence[Observation], stored: Stored | None, origin: _Origin, by: str
 ) -> list[Answered]:
     with transaction.atomic():
-        lists = [item for item in items if item.kind in LISTS and isinstance(item.answer, list)]
+        lists = [item for item in items if item.kind in LISTS and item.answer is not None]
         items = [item for item in items if item.kind not in LISTS]
         stored = lock_existing(items) if stored is None else stored
         saved, new, changed, answered, same = (list[Answered]() for _ in range(5))
@@ -453,7 +455,7 @@ def _apply(record: Answered, item: Observation, origin: _Origin) -> list[Snapsho
     elif not isinstance(record, Borrower):
         record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
     record.label = item.label or record.label
-    if item.answer is not None and not isinstance(item.answer, list):
+    if isinstance(item.answer, Decoded):
         replaced = _apply_answer(record, item.answer, origin)
     if record.kind in NAMED_KINDS:
         set_search_columns(record)

@@ -222,3 +222,17 @@ def test_each_filter_narrows_the_list(
         field.fill(value) if field.get_attribute("type") == "date" else field.check()
         expect(rows).to_have_count(0)
         expect(page).to_have_url(re.compile(f"[?&]{name}={value}(&|$)"))
+
+
+def test_a_summary_keeps_each_account_in_its_column_on_a_phone(
+    page: Page, portal_service: Sandbox, borrower: Borrower, line: Account
+) -> None:
+    portal_service.world.repayment(line.uuid, amount="671.11")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/borrowers/{borrower.uuid}/summary/?refresh=1")
+    account = page.get_by_role("region", name="Repayments").get_by_text(f"Line of credit {line.uuid[:8]}")
+    expect(account).to_be_visible()
+    beyond = account.evaluate(
+        "each => each.getBoundingClientRect().right - each.closest('td').getBoundingClientRect().right"
+    )
+    assert beyond < 0

@@ -105,7 +105,7 @@ BUDGETS: dict[str, tuple[int, int, int]] = {
     "messaging:note": (8, 10, 14),
     "notes:add": (7, 9, 14),
     "notes:add_follow_up": (8, 10, 14),
-    "operations:status": (43, 46, 24),
+    "operations:status": (33, 36, 24),
     "portfolio:accounts": (13, 16, 18),  # With the menu of saved views.
     # Ninety bars, and their table. One statement more beside last week’s forecast, for the promises of its days.
     "portfolio:index": (14, 17, 78),

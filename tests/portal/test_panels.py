@@ -55,10 +55,11 @@ def test_a_panel_reads_the_account_and_its_repayments_once(
     answer = load_panels(viewer, loan.get_absolute_url())["loan"]
     assert "$12,000.00" in answer
     assert "aria-busy" not in answer
-    assert sorted(call.operation for call in portal_service.calls) == given.reads_of(Kind.LOAN)
+    reads = given.reads_of(Kind.LOAN)
+    assert sorted(call.operation for call in portal_service.calls) == sorted(reads)
     assert load_panels(viewer, loan.get_absolute_url()) == {}
     panel(viewer, loan.get_absolute_url(), "loan")
-    assert len(portal_service.calls) == 2
+    assert len(portal_service.calls) == len(reads)
 
 
 @pytest.mark.slow
@@ -235,7 +236,7 @@ def test_a_job_refreshes_all_of_many_accounts(viewer: Browser, portal_service: S
     assert f'hx-get="{job.get_absolute_url()}"' in page(viewer, address)
     call_command("work", batch=True)
     job.refresh_from_db()
-    assert (job.state, job.done, job.failed) == (Job.State.DONE, 26, 0)
+    assert (job.state, job.done, job.failed) == (Job.State.DONE, 13 * len(given.reads_of(Kind.LOAN)), 0)
     assert set(calls(portal_service).values()) == {1}
     assert job.get_absolute_url() not in page(viewer, address)
 

@@ -1,4 +1,4 @@
-"""Tests of a client operation without a row in the registry's table."""
+"""Tests of a client operation without a row in the table, and of a kind without a model."""
 
 import pytest
 from django.conf import LazySettings
@@ -7,7 +7,7 @@ from django.test import Client as Browser
 from portal.audit.models import Actor, RemoteCall
 from portal.audit.service_health import measure_health
 from portal.gateway import client as gateway
-from portal.records.models import Account
+from portal.records.models import Account, Kind
 from portal.records.sources import UnknownOperation
 from servicing import Client, Loan
 from servicing.resource import Resource
@@ -51,3 +51,9 @@ def test_an_unknown_operation_raises_in_debug_mode(
     settings.DEBUG = True
     with pytest.raises(UnknownOperation):
         read_details(client, portal_service)
+
+
+def test_what_has_no_model_of_its_own_is_no_account(portal_service: Sandbox) -> None:
+    with pytest.raises(ValueError, match="repayment"):
+        given.account(Kind.REPAYMENT, given.borrower(portal_service), "r-1")
+    assert not Account.objects.exists()

@@ -135,7 +135,7 @@ class TestFilters:
                 "desk",
                 [
                     *("lookup.restore", "notes.unpin", "home.snooze", "saved_views.delete"),
-                    *("collections.contact", "collections.withdraw", "collections.assign"),
+                    *("collections.log", "collections.withdraw", "collections.assign"),
                 ],
             ),
         ],
