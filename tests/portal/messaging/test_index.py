@@ -436,6 +436,7 @@ def service_ids(sandbox: Sandbox) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.postgres
+@pytest.mark.parametrize("service", ["rows"], indirect=True)
 def test_paging_the_copy_is_stable_across_an_outage(service: Sandbox) -> None:
     emit(service, 130)
     call_command("sync_messages")

@@ -541,6 +541,7 @@ def test_a_run_killed_twenty_times_still_completes(
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("service", ["pages"], indirect=True)
 def test_a_page_waits_for_a_locked_database(service: Sandbox) -> None:
     emit(service, 300)
     pauses: list[float] = []
