@@ -271,11 +271,6 @@ class OfferRow:
         return not any(cell.figure.text for cell in self.cells)
 
     @property
-    def is_no_difference(self) -> bool:
-        """Whether every offer is for exactly what was requested."""
-        return self.line.key == "difference" and all(cell.figure.value == 0 for cell in self.cells)
-
-    @property
     def differs(self) -> bool:
         return len({cell.figure for cell in self.cells}) > 1
 
@@ -309,7 +304,8 @@ class Comparison:
     @property
     def lines(self) -> Sequence[OfferLine]:
         """The rows to sort by: those with a value for any offer."""
-        return [line for line in all_lines() if any(column.figure(line.key).text for column in self.everyone)]
+        lines = _lines_of(self.everyone)
+        return [line for line in lines if any(column.figure(line.key).text for column in self.everyone)]
 
     @property
     def is_fee_deducted(self) -> bool:
@@ -324,6 +320,12 @@ class Comparison:
         return max(0, len(self.everyone) - MAX_IN_MENU)
 
 
+def _lines_of(columns: Sequence[OfferColumn]) -> Sequence[OfferLine]:
+    """The rows of these offers; none for the difference if all are for exactly what was requested."""
+    has_difference = any(column.figure("difference").value != 0 for column in columns)
+    return [line for line in all_lines() if has_difference or line.key != "difference"]
+
+
 def compare(application: Application, view: OfferView) -> Comparison:
     """Compare an application's offers. Best values are the best of all offers, shown or not."""
     sent = [OfferColumn(letter(n), offer, application) for n, offer in enumerate(application.offers)]
@@ -332,8 +334,7 @@ def compare(application: Application, view: OfferView) -> Comparison:
     columns = (picked or everyone)[:MAX_COLUMNS]
     is_differing = view.rows == "differing" or (not view.rows and len(columns) >= MIN_TO_COMPARE)
     is_differing &= len(columns) > 1
-    rows = [_row(line, everyone, columns, view.sort) for line in all_lines()]
-    rows = [row for row in rows if not row.is_no_difference]
+    rows = [_row(line, everyone, columns, view.sort) for line in _lines_of(columns)]
     shown = [row for row in rows if (view.has_empty if row.is_empty else row.differs or not is_differing)]
     empty = sum(row.is_empty for row in rows)
     left_out = {

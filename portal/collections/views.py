@@ -351,10 +351,11 @@ class ReturnsShown(NamedTuple):
     days: int
     code: str
     only: bool
-    """Whether it shows only those with another scheduled although the code says not again."""
+    """Whether only conflicts are shown."""
     found: list[ReturnedPayment]
     """Those of the period."""
     conflicts: list[ReturnedPayment]
+    """Those with another payment scheduled although the code says not to present again."""
     is_cut: bool
     """Whether the period has more."""
 

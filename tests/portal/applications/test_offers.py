@@ -67,6 +67,8 @@ class TestRows:
         assert texts(table, "Amount") == ["$35,000.50"]
         assert texts(table, "Difference from requested") == ["−$4,999.50"]
         assert texts(compare_offers(offer(amount=40000)), "Difference from requested") == []
+        keys = [line.key for line in compare_offers(offer(amount=40000), offer(2, amount=40000)).lines]
+        assert ("difference" in keys, "amount" in keys) == (False, True)
         two = compare_offers(offer(amount=40000), offer(2, amount=35000.5))
         assert texts(two, "Difference from requested") == ["$0.00", "−$4,999.50"]
         assert texts(table, "APR") == ["13.04%"]
